@@ -1,0 +1,67 @@
+"""Caffe's file formats, read, checked, upgraded and written without Caffe and without torch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from caffe_proto.blobs import Blob, Blobs
+    from caffe_proto.dialects import Dialect, all_dialects, dialect_named
+    from caffe_proto.difference import Difference, compare
+    from caffe_proto.errors import CaffeError
+    from caffe_proto.files import CaffeFile, Form, prototxt, read, read_net, read_solver, write
+    from caffe_proto.summary import Summary, summarise
+    from caffe_proto.text.prototxt import from_text, text_of
+    from caffe_proto.upgrade import Upgraded, upgrade_net, upgrade_solver
+    from caffe_proto.upgrade.file import upgrade_file
+
+# Where each public name lives. They are imported when they are used, because the command line's help can't wait
+# for numpy and protobuf.
+_HOMES = {
+    "blobs": ("Blob", "Blobs"),
+    "dialects": ("Dialect", "all_dialects", "dialect_named"),
+    "difference": ("Difference", "compare"),
+    "errors": ("CaffeError",),
+    "files": ("CaffeFile", "Form", "prototxt", "read", "read_net", "read_solver", "write"),
+    "summary": ("Summary", "summarise"),
+    "text.prototxt": ("from_text", "text_of"),
+    "upgrade": ("Upgraded", "upgrade_net", "upgrade_solver"),
+    "upgrade.file": ("upgrade_file",),
+}
+__all__ = [
+    "Blob",
+    "Blobs",
+    "CaffeError",
+    "CaffeFile",
+    "Dialect",
+    "Difference",
+    "Form",
+    "Summary",
+    "Upgraded",
+    "all_dialects",
+    "compare",
+    "dialect_named",
+    "from_text",
+    "prototxt",
+    "read",
+    "read_net",
+    "read_solver",
+    "summarise",
+    "text_of",
+    "upgrade_file",
+    "upgrade_net",
+    "upgrade_solver",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"caffe_proto.{module}"), name)
+    raise AttributeError(f"module 'caffe_proto' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,126 @@
+"""The values of blobs: views on the file that they came from, never lists of Python numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import BlobError
+from caffe_proto.wire import LENGTH, Buffer, tag, varint
+
+Array = NDArray[Any]
+Kinds = dict[int, np.dtype[Any]]
+
+# Which fields of a BlobProto hold values, and as what. The raw ones are NVIDIA's; their type is in another field.
+VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
+GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
+RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
+
+
+class Part(NamedTuple):
+    """One field of values as a file has it: its bytes, and what they mean."""
+
+    number: int
+    encoded: tuple[Buffer, ...]
+    values: Array
+
+
+@dataclass(frozen=True)
+class Blob:
+    """What the message of a blob leaves out: its values and, rarely, their gradients."""
+
+    parts: tuple[Part, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, array: Array, number: int | None = None) -> Blob:
+        """Values to be written: float64 as `double_data`, everything else as float32, unless a field is named."""
+        number = number or (8 if array.dtype == np.float64 else 5)
+        values = np.ascontiguousarray(array, {**VALUES, **GRADIENTS}[number]).reshape(-1)
+        encoded = (tag(number, LENGTH) + varint(values.nbytes), values.view(np.uint8).data)
+        return cls((Part(number, encoded, values),))
+
+    def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
+        """All values in a row, or None where there are none; a view unless they were scattered."""
+        found = [part.values for part in self.parts if part.number in numbers]
+        return None if not found else found[0] if len(found) == 1 else np.concatenate(found)
+
+
+class Blobs:
+    """The blobs of one file; a BlobProto's `stored` is an index into them."""
+
+    def __init__(self) -> None:
+        self._blobs: list[Blob] = []
+
+    def __len__(self) -> int:
+        return len(self._blobs)
+
+    def __getitem__(self, index: int) -> Blob:
+        return self._blobs[index]
+
+    def add(self, blob: Blob) -> int:
+        """Keep a blob; what comes back belongs into `stored`."""
+        self._blobs.append(blob)
+        return len(self._blobs) - 1
+
+    def array(self, proto: pb.BlobProto) -> Array:
+        """The values of a blob in its shape. What lies in a mapped file can't be written to: copy it first."""
+        flat = self._flat(proto, VALUES)
+        return np.empty(0, np.float32).reshape(0) if flat is None else flat.reshape(shape_of(proto))
+
+    def gradient(self, proto: pb.BlobProto) -> Array | None:
+        """The gradients that were saved with the values, if any."""
+        flat = self._flat(proto, GRADIENTS)
+        return None if flat is None else flat.reshape(shape_of(proto))
+
+    def _flat(self, proto: pb.BlobProto, kinds: Kinds) -> Array | None:
+        if proto.HasField("stored"):
+            flat = self[proto.stored].flat(kinds)
+            raw = proto.raw_data_type if kinds is VALUES else proto.raw_diff_type
+            return flat.view(RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
+        names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
+        given = next((name for name in names if getattr(proto, name)), None)  # a blob written out in a prototxt
+        return np.array(getattr(proto, given), kinds[proto.DESCRIPTOR.fields_by_name[given].number]) if given else None
+
+    def put(self, proto: pb.BlobProto, array: Array) -> None:
+        """Give a blob new values and their shape."""
+        proto.Clear()
+        proto.shape.dim.extend(array.shape)
+        proto.stored = self.add(Blob.of(array))
+
+    def check(self, proto: pb.BlobProto, what: str) -> None:
+        """A BlobError unless shape and values fit each other."""
+        shape = shape_of(proto)
+        if any(size < 0 for size in shape) or math.prod(shape) >= 2**63:
+            raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
+        self._check_raw(proto, what)
+        for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
+            flat = self._flat(proto, kinds)
+            if flat is not None and flat.size != math.prod(shape):
+                message = f"{what}: its shape {list(shape)} needs {math.prod(shape):,} {kind}, {flat.size:,} are there"
+                raise BlobError(f"{message}; the file is damaged")
+        if self._flat(proto, VALUES) is None and math.prod(shape) > 0 and shape:
+            raise BlobError(f"{what}: its shape {list(shape)} promises {math.prod(shape):,} values, and there are none")
+
+    def _check_raw(self, proto: pb.BlobProto, what: str) -> None:
+        if not proto.HasField("stored"):
+            return
+        for kind, number in ((proto.raw_data_type, 12), (proto.raw_diff_type, 13)):
+            for part in self[proto.stored].parts:
+                if part.number == number and (kind not in RAW_TYPES or part.values.size % RAW_TYPES[kind].itemsize):
+                    name = pb.Type.Name(kind)
+                    raise BlobError(f"{what}: {part.values.size:,} raw bytes can't be values of type {name}")
+
+
+def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
+    """A blob's shape, also where only the four old dimensions are given."""
+    if proto.HasField("shape"):
+        return tuple(proto.shape.dim)
+    if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):
+        return (proto.num, proto.channels, proto.height, proto.width)
+    return ()

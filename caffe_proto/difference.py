@@ -1,0 +1,154 @@
+"""What two files differ in: layers and their settings by name, weights by number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.blobs import Array, Blobs
+from caffe_proto.files import CaffeFile
+from caffe_proto.text.document import Body, Scalar
+from caffe_proto.text.unbind import unbind
+
+_WEIGHTS = {"blobs", "history", "data", "diff", "double_data", "double_diff"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field that differs; None where a file doesn't have it."""
+
+    where: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A blob that both files have."""
+
+    where: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    largest: float | None  # the largest absolute difference; None where the shapes differ
+    relative: float | None  # that, measured by the largest value of the first
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All that differs; falsy if nothing does."""
+
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    moved: bool = False
+    settings: tuple[Setting, ...] = ()
+    weights: tuple[Weights, ...] = ()
+
+    def __bool__(self) -> bool:
+        changed = any(line.largest != 0 for line in self.weights)
+        return bool(self.removed or self.added or self.moved or self.settings or changed)
+
+
+Key = tuple[str, int]
+
+
+def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
+    """What changed from the first to the second.
+
+    Where only one of two nets has weights at all, as a prototxt beside its caffemodel, weights aren't compared.
+    """
+    before, after = _parts(first), _parts(second)
+    common = [key for key in before if key in after]
+    weighed = len(first.blobs) > 0 and len(second.blobs) > 0
+    settings = [each for key in common for each in _settings(_name(key), before[key].message, after[key].message)]
+    return Difference(
+        removed=tuple(_name(key) for key in before if key not in after),
+        added=tuple(_name(key) for key in after if key not in before),
+        moved=common != [key for key in after if key in before],
+        settings=tuple(settings),
+        weights=tuple(each for key in common for each in _weights(_name(key), before[key], after[key], weighed)),
+    )
+
+
+def _parts(file: CaffeFile[Message]) -> dict[Key, CaffeFile[Message]]:
+    """A net's layers by name and rank among those of the name, and under "" what isn't a layer."""
+    found: dict[Key, CaffeFile[Message]] = {}
+    if not isinstance(file.message, pb.NetParameter):
+        return {("", 0): file}
+    ranks: Counter[str] = Counter()
+    layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*file.message.layers, *file.message.layer]
+    for layer in layers:
+        name = layer.name or (layer.layer.name if isinstance(layer, pb.V1LayerParameter) else "")
+        found[f"layer {name!r}", ranks[name]] = CaffeFile(layer, file.blobs)
+        ranks[name] += 1
+    rest = pb.NetParameter()
+    rest.CopyFrom(file.message)
+    rest.ClearField("layer")
+    rest.ClearField("layers")
+    return {("", 0): CaffeFile(rest, file.blobs), **found}
+
+
+def _name(key: Key) -> str:
+    return key[0] + (f" ({key[1] + 1})" if key[1] else "")
+
+
+def _settings(where: str, before: Message, after: Message) -> Iterator[Setting]:
+    above = f"{where}: " if where else ""
+    first, second = dict(_leaves(unbind(before), above)), dict(_leaves(unbind(after), above))
+    for path in dict.fromkeys([*first, *second]):
+        if first.get(path) != second.get(path):
+            yield Setting(path, first.get(path), second.get(path))
+
+
+def _leaves(body: Body, above: str) -> Iterator[tuple[str, str]]:
+    """Every value with the path to it; fields that repeat are numbered."""
+    many = Counter(entry.name for entry in body.entries)
+    ranks: Counter[str] = Counter()
+    for entry in body.entries:
+        if entry.name in _WEIGHTS:
+            continue
+        path = above + entry.name + (f"[{ranks[entry.name]}]" if many[entry.name] > 1 else "")
+        ranks[entry.name] += 1
+        for value in entry.values:
+            if isinstance(value, Scalar):
+                yield path, value.text
+            else:
+                yield from _leaves(value, path + ".")
+
+
+def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message], weighed: bool) -> Iterator[Weights]:
+    first, second = _arrays(before.message, before.blobs), _arrays(after.message, after.blobs)
+    if not weighed or not (first or second):
+        return
+    for index in range(max(len(first), len(second))):
+        a = first[index] if index < len(first) else None
+        b = second[index] if index < len(second) else None
+        name = f"{where}, blob {index}" if where else f"blob {index}"
+        if a is None or b is None or a.shape != b.shape:
+            yield Weights(name, () if a is None else a.shape, () if b is None else b.shape, None, None)
+        else:
+            yield Weights(name, a.shape, b.shape, *_distance(a, b))
+
+
+def _arrays(message: Message, blobs: Blobs) -> list[Array]:
+    if isinstance(message, pb.BlobProto):
+        return [blobs.array(message)]
+    inner = [message.layer] if isinstance(message, pb.V1LayerParameter) else []
+    protos = [proto for each in [message, *inner] for proto in getattr(each, "blobs", ())]
+    return [blobs.array(proto) for proto in [*protos, *getattr(message, "history", ())]]
+
+
+def _distance(a: Array, b: Array) -> tuple[float, float]:
+    """The largest difference, absolute and relative; NaN at the same places counts as equal."""
+    if not a.size:
+        return 0.0, 0.0
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    largest = float(np.where(same, 0.0, np.where(np.isnan(gaps), np.inf, gaps)).max())
+    scale = float(np.nanmax(np.abs(a.astype(np.float64)), initial=0.0))
+    return largest, largest / scale if scale else (np.inf if largest else 0.0)

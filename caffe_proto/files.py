@@ -1,0 +1,240 @@
+"""The door: every file of Caffe's is opened, recognised, checked and written here."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from google.protobuf.message import Message
+
+from caffe_proto import binary, hdf5
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.blobs import Blobs
+from caffe_proto.check import check
+from caffe_proto.descriptors import descriptor_of
+from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named
+from caffe_proto.errors import CaffeError, FileError, TextError
+from caffe_proto.guess import guess
+from caffe_proto.storage import replacing, write_pieces
+from caffe_proto.text.document import Body
+from caffe_proto.text.prototxt import body_of, kind_of, message_of, text_of
+from caffe_proto.wire import Buffer
+
+M = TypeVar("M", bound=Message)
+
+
+class Form(Enum):
+    """How a file is written."""
+
+    TEXT = "prototxt"
+    BINARY = "binary"
+    HDF5 = "HDF5"
+
+
+# What a name promises. A file that breaks the promise is refused by name rather than misread.
+_PROMISES: dict[str, tuple[Form, type[Message] | None]] = {
+    ".prototxt": (Form.TEXT, None),
+    ".pbtxt": (Form.TEXT, None),
+    ".caffemodel": (Form.BINARY, pb.NetParameter),
+    ".solverstate": (Form.BINARY, pb.SolverState),
+    ".binaryproto": (Form.BINARY, pb.BlobProto),
+    ".h5": (Form.HDF5, None),
+}
+_TEXT_START = re.compile(rb"\s*(#|[A-Za-z_]\w*\s*[:{<\[]|[<=>]{7}|$)")
+_NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+@dataclass
+class CaffeFile(Generic[M]):
+    """What a file holds: its message, the blobs that the message refers to, and how it was written."""
+
+    message: M
+    blobs: Blobs = field(default_factory=Blobs)
+    form: Form = Form.TEXT
+    dialect: Dialect | None = None
+    body: Body | None = None  # a prototxt as it was written, with comments
+    origin: Origin | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The bytes that a message was read from, to be written again as long as nobody changed it."""
+
+    data: memoryview
+    form: Form
+    dialect: Dialect | None
+    message: bytes
+
+
+def read(
+    path: str | Path, kind: type[Message] | None = None, *, dialect: str | None = None, lenient: bool = False
+) -> CaffeFile[Message]:
+    """Read any of Caffe's files.
+
+    What it holds is told by its name and its content, or by `kind`: the message type. A binary file's dialect is
+    guessed unless it is named. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
+    """
+    path = Path(path)
+    data = _mapped(path)
+    form, promised = _recognise(path, data)
+    try:
+        if form is Form.TEXT:
+            return _read_text(path, data, kind, lenient)
+        named = dialect_named(dialect) if dialect else None
+        return _read_hdf5(path, data) if form is Form.HDF5 else _read_binary(data, kind or promised, named)
+    except TextError:
+        raise
+    except CaffeError as problem:
+        raise type(problem)(f"{path}: {problem}") from None
+
+
+def read_net(path: str | Path, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[pb.NetParameter]:
+    """Read a net or its weights, in whatever form; a FileError if the file holds something else."""
+    return _expect(
+        read(path, _kind_for(path, pb.NetParameter), dialect=dialect, lenient=lenient), pb.NetParameter, path
+    )
+
+
+def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.SolverParameter]:
+    """Read a solver's prototxt."""
+    return _expect(read(path, pb.SolverParameter, lenient=lenient), pb.SolverParameter, path)
+
+
+def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
+    return kind if Path(path).suffix not in (".h5", ".solverstate", ".binaryproto") else None
+
+
+def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeFile[M]:
+    if not isinstance(file.message, kind):
+        raise FileError(f"{path}: holds a {file.message.DESCRIPTOR.name}, not a {kind.DESCRIPTOR.name}")
+    return file  # type: ignore[return-value]  # narrowed by the line above
+
+
+def _mapped(path: Path) -> memoryview:
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: is a directory; name a file in it")
+        with path.open("rb") as file:
+            if not path.stat().st_size:
+                raise FileError(f"{path}: is empty")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise FileError(f"{path}: can't be opened: {reason}") from None
+
+
+def _recognise(path: Path, data: memoryview) -> tuple[Form, type[Message] | None]:
+    form, kind = _PROMISES.get(path.suffix, (None, None))
+    start = bytes(data[:4096])
+    if start.startswith(b"version https://git-lfs"):
+        raise FileError(f"{path}: is a Git LFS pointer, not the file itself; fetch it with 'git lfs pull'")
+    text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and not _NOT_TEXT.search(start)
+    found = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
+    if form is Form.TEXT and not _NOT_TEXT.search(start):
+        found = Form.TEXT  # not a good one, but its own errors tell more
+    if form is not None and form is not found:
+        raise FileError(f"{path}: a {path.suffix} file is {form.value}, and this one is {found.value}{_advice(found)}")
+    return found, kind
+
+
+def _advice(found: Form) -> str:
+    return "; if it is a net in text, rename it to .prototxt" if found is Form.TEXT else ""
+
+
+def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient: bool) -> CaffeFile[Message]:
+    body = body_of(bytes(data), str(path))
+    message = message_of(body, kind or kind_of(body), str(path), lenient)
+    return CaffeFile(message, body=body)
+
+
+def _read_hdf5(path: Path, data: memoryview) -> CaffeFile[Message]:
+    blobs = Blobs()
+    message = hdf5.read(path, data, blobs)
+    check(message, blobs)
+    return CaffeFile(message, blobs, Form.HDF5, origin=Origin(data, Form.HDF5, None, _frozen(message)))
+
+
+def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect | None) -> CaffeFile[Message]:
+    kind = kind or _binary_kind(data)
+    blobs, descriptor = Blobs(), descriptor_of(kind)
+    skeleton = binary.cut(data, descriptor, blobs)
+    dialect = dialect or guess(skeleton, descriptor)
+    message = binary.parse(dialect.decode(skeleton, descriptor), kind)
+    check(message, blobs)
+    return CaffeFile(message, blobs, Form.BINARY, dialect, origin=Origin(data, Form.BINARY, dialect, _frozen(message)))
+
+
+def _binary_kind(data: memoryview) -> type[Message]:
+    """The kind of a binary file whose name doesn't tell: the first that it makes sense as."""
+    for kind in (pb.NetParameter, pb.SolverState, pb.BlobProto, pb.BlobProtoVector, pb.Datum):
+        try:
+            file = _read_binary(data, kind, None)
+        except CaffeError:
+            continue
+        if file.message.ListFields() and file.dialect is BVLC:
+            return kind
+    raise FileError("is neither text nor any of Caffe's binary files")
+
+
+def _frozen(message: Message) -> bytes:
+    return message.SerializePartialToString(deterministic=True)
+
+
+def prototxt(file: CaffeFile[M]) -> str:
+    """The prototxt of a file, in its author's order and with the comments if it has a body."""
+    return text_of(file.message, file.body)
+
+
+def _binary(file: CaffeFile[M], dialect: Dialect | None) -> Iterator[Buffer]:
+    """The bytes of a file in pieces; what nobody changed comes out as it was read."""
+    descriptor, frozen, dialect = descriptor_of(file.message), _frozen(file.message), dialect or file.dialect
+    if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
+        yield file.origin.data
+        return
+    encoded = (dialect or dialect_for(file.message)).encode(frozen, descriptor)
+    yield from binary.join(encoded, descriptor, file.blobs)
+
+
+def _unchanged(file: CaffeFile[M], form: Form) -> bool:
+    return file.origin is not None and file.origin.form is form and file.origin.message == _frozen(file.message)
+
+
+def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None) -> None:
+    """Write a file in the form that its name asks for, whole or not at all.
+
+    A binary net is written in the dialect that is named, else in its own, else in the first that has all its fields.
+    """
+    form = form_of(path)
+    if form is Form.HDF5:
+        _write_hdf5(file, path)
+        return
+    if form is Form.TEXT and len(file.blobs):
+        raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
+    named = dialect_named(dialect) if dialect else None
+    if form is Form.TEXT:
+        write_pieces(path, [prototxt(file).encode("utf-8", "surrogateescape")])
+    else:
+        write_pieces(path, list(_binary(file, named)))
+
+
+def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
+    if not isinstance(file.message, (pb.NetParameter, pb.SolverState)):
+        raise FileError(f"{path}: HDF5 is for weights and solver states, not for a {file.message.DESCRIPTOR.name}")
+    if _unchanged(file, Form.HDF5) and file.origin is not None:
+        write_pieces(path, [file.origin.data])
+        return
+    with replacing(path) as temporary:
+        hdf5.write(temporary, file.message, file.blobs)
+
+
+def form_of(path: str | Path) -> Form:
+    """The form that a file's name asks for."""
+    form, _ = _PROMISES.get(Path(path).suffix, (None, None))
+    if form is None:
+        raise FileError(f"{path}: can't tell the format by the name; use one of {', '.join(_PROMISES)}")
+    return form

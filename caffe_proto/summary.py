@@ -1,0 +1,158 @@
+"""What a file holds, in as few words as a table needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.blobs import Blobs, shape_of
+from caffe_proto.files import CaffeFile
+from caffe_proto.text.document import Body, Entry, Scalar
+from caffe_proto.text.unbind import unbind
+
+_RULES = {"include", "exclude", "phase"}
+_SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}
+
+
+@dataclass(frozen=True)
+class LayerLine:
+    """One layer: what it is, what it joins, and how big it is."""
+
+    name: str
+    type: str
+    bottoms: tuple[str, ...]
+    tops: tuple[str, ...]
+    when: str  # the rules of include, exclude and phase
+    settings: str
+    blobs: tuple[tuple[int, ...], ...]
+    parameters: int
+
+
+@dataclass(frozen=True)
+class BlobLine:
+    """One blob and the range of its values."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A file as a table: layers for a net, blobs for what has only those, settings for the rest."""
+
+    kind: str
+    name: str
+    form: str
+    dialect: str | None
+    inputs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    layers: tuple[LayerLine, ...] = ()
+    blobs: tuple[BlobLine, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    parameters: int = field(default=0)
+
+
+def summarise(file: CaffeFile[Message]) -> Summary:
+    """The summary of whatever was read."""
+    message, blobs = file.message, file.blobs
+    kind, dialect = message.DESCRIPTOR.name, file.dialect.name if file.dialect else None
+    if isinstance(message, pb.NetParameter):
+        all_layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*message.layers, *message.layer]
+        layers = tuple(_layer_line(layer) for layer in all_layers)
+        total = sum(line.parameters for line in layers)
+        settings = _settings(message, {"name", "layer", "layers", "input", "input_dim", "input_shape"})
+        return Summary(
+            kind, message.name, file.form.value, dialect, _inputs(message), layers, (), settings, parameters=total
+        )
+    lines = tuple(_blob_line(name, proto, blobs) for name, proto in _blobs_of(message))
+    settings = _settings(message, {"history", "blobs"}) if not isinstance(message, pb.BlobProto) else ()
+    return Summary(kind, "", file.form.value, dialect, blobs=lines, settings=settings)
+
+
+def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
+    inner = layer.layer if isinstance(layer, pb.V1LayerParameter) and layer.HasField("layer") else layer
+    kind = inner.type if isinstance(inner.type, str) else pb.V1LayerParameter.LayerType.Name(inner.type)
+    body = unbind(layer)
+    own = [
+        *body.entries,
+        *(entry for old in body.named("layer") for inside in old.bodies() for entry in inside.entries),
+    ]
+    rules = [entry for entry in body.entries if entry.name in _RULES]
+    shapes = tuple(shape_of(blob) for blob in [*layer.blobs, *(inner.blobs if inner is not layer else ())])
+    return LayerLine(
+        name=inner.name,
+        type=kind,
+        bottoms=tuple(layer.bottom),
+        tops=tuple(layer.top),
+        when=", ".join(_in_words(rule) for rule in rules),
+        settings=" ".join(filter(None, (_own_settings(entry) for entry in own))),
+        blobs=shapes,
+        parameters=sum(int(np.prod(shape)) for shape in shapes),
+    )
+
+
+def _own_settings(entry: Entry) -> str:
+    """The plain values of a layer and of its type's block; fillers and learning rates would hide what matters."""
+    if entry.name in _SHOWN_ELSEWHERE:
+        return ""
+    inner = [each for body in entry.bodies() if entry.name.endswith("_param") for each in body.entries]
+    plain = [each for each in [entry, *inner] if not any(each.bodies())]
+    return " ".join(_in_words(each) for each in plain)
+
+
+def _in_words(entry: Entry) -> str:
+    """A field on one line."""
+    words = (
+        f"{entry.name}: {value.text}" if isinstance(value, Scalar) else f"{entry.name} {{{_value_words(value)}}}"
+        for value in entry.values
+    )
+    return " ".join(words)
+
+
+def _inputs(net: pb.NetParameter) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The blobs that come from outside, with their shapes where the file says them."""
+    shapes = [tuple(shape.dim) for shape in net.input_shape]
+    dims = list(net.input_dim)
+    shapes = shapes or [tuple(dims[at : at + 4]) for at in range(0, len(dims), 4)]
+    found = [(name, shapes[index] if index < len(shapes) else ()) for index, name in enumerate(net.input)]
+    for layer in net.layer:
+        declared = [tuple(shape.dim) for shape in layer.input_param.shape]
+        if declared:
+            repeated = declared if len(declared) == len(layer.top) else declared[:1] * len(layer.top)
+            found += list(zip(layer.top, repeated, strict=True))
+    return tuple(found)
+
+
+def _settings(message: Message, left_out: set[str]) -> tuple[tuple[str, str], ...]:
+    body: Body = unbind(message)
+    return tuple(
+        (entry.name, _value_words(value))
+        for entry in body.entries
+        if entry.name not in left_out
+        for value in entry.values
+    )
+
+
+def _value_words(value: Scalar | Body) -> str:
+    return value.text if isinstance(value, Scalar) else " ".join(_in_words(entry) for entry in value.entries)
+
+
+def _blobs_of(message: Message) -> list[tuple[str, pb.BlobProto]]:
+    if isinstance(message, pb.BlobProto):
+        return [("", message)]
+    named = getattr(message, "history", None) or getattr(message, "blobs", None) or []
+    return [(str(index), proto) for index, proto in enumerate(named)]
+
+
+def _blob_line(name: str, proto: pb.BlobProto, blobs: Blobs) -> BlobLine:
+    values = blobs.array(proto)
+    if not values.size:
+        return BlobLine(name, shape_of(proto), str(values.dtype), None, None, None)
+    low, high, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
+    return BlobLine(name, shape_of(proto), str(values.dtype), low, high, mean)

@@ -1,0 +1,157 @@
+"""The value of a scalar field, from the words in a prototxt and back."""
+
+from __future__ import annotations
+
+import math
+import re
+from difflib import get_close_matches
+
+import numpy as np
+from google.protobuf.descriptor import FieldDescriptor
+
+from caffe_proto.descriptors import enum_of
+
+_INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)[fF]?", re.IGNORECASE)
+_TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
+_STRING = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_PLAIN = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_BITS = {
+    FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
+    FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
+    FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
+    FieldDescriptor.CPPTYPE_UINT64: (0, 2**64 - 1),
+}
+
+Value = int | float | bool | str | bytes
+
+
+def value_of(text: str, quoted: bool, field: FieldDescriptor) -> Value:
+    """What `text` means for this field; a ValueError says for people what is wrong with it."""
+    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+        return _enum(unquote(text).decode() if quoted else text, field)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
+        return data if field.type == FieldDescriptor.TYPE_BYTES else _text(data)
+    if quoted:
+        raise ValueError(f"expected {_article(field)}, found the text {text}")
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return _bool(text)
+    if field.cpp_type in _BITS:
+        return _integer(text, field)
+    if not _FLOAT.fullmatch(text):
+        raise ValueError(_not_a_number(text, field))
+    return float(text if text.lower().endswith("inf") else text.rstrip("fF"))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"the text {data!r} is not UTF-8; save the file as UTF-8") from None
+
+
+def _integer(text: str, field: FieldDescriptor) -> int:
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        raise ValueError(_not_a_number(text, field))
+    sign, digits = match.groups()
+    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" and len(digits) > 1 else 10
+    number = int(digits, base) * (-1 if sign == "-" else 1)
+    low, high = _BITS[field.cpp_type]
+    if not low <= number <= high:
+        raise ValueError(f"{text} is out of range: {field.name} takes {low} to {high}")
+    return number
+
+
+def _bool(text: str) -> bool:
+    if text.lower() not in _TRUE + _FALSE:
+        raise ValueError(f"expected true or false, found {text}")
+    return text.lower() in _TRUE
+
+
+def _enum(text: str, field: FieldDescriptor) -> int:
+    names = enum_of(field).values_by_name
+    if text in names:
+        return int(names[text].number)
+    if _INTEGER.fullmatch(text):
+        number = int(text, 0) if not text.lstrip("+-").startswith("0") else int(text, 8 if text != "0" else 10)
+        if number in enum_of(field).values_by_number:
+            return number
+    near = get_close_matches(text.upper(), names, 1, cutoff=0.5)
+    raise LookupError(
+        f"unknown value '{text}'" + (f"; did you mean {near[0]}?" if near else f"; it is one of {', '.join(names)}")
+    )
+
+
+def _not_a_number(text: str, field: FieldDescriptor) -> str:
+    hint = "; is this a template? Fill in its placeholders first" if re.search("[A-Za-z]", text) else ""
+    return f"expected {_article(field)}, found {text}{hint}"
+
+
+def _article(field: FieldDescriptor) -> str:
+    """The kind of value that a field takes, as one would say it."""
+    if field.cpp_type in _BITS:
+        return "a whole number" if _BITS[field.cpp_type][0] else "a whole number of 0 or more"
+    return "true or false" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "a number"
+
+
+def unquote(text: str) -> bytes:
+    """The bytes that one or several quoted strings stand for."""
+    out = bytearray()
+    for double, single in _STRING.findall(text):
+        raw, at = double or single, 0
+        for match in _ESCAPE.finditer(raw):
+            out += raw[at : match.start()].encode("utf-8", "surrogateescape") + _unescape(match.group(1))
+            at = match.end()
+        out += raw[at:].encode("utf-8", "surrogateescape")
+    return bytes(out)
+
+
+def _unescape(code: str) -> bytes:
+    if code[0] in "xX" and len(code) > 1:
+        return bytes([int(code[1:], 16)])
+    if code[0] in "01234567":
+        return bytes([int(code, 8) & 0xFF])
+    if code[0] in "uU" and len(code) > 1:
+        return chr(int(code[1:], 16)).encode("utf-8", "surrogatepass")
+    return bytes([_PLAIN[code]]) if code in _PLAIN else code.encode("utf-8", "surrogateescape")
+
+
+def quote(data: str | bytes) -> str:
+    """A quoted string; text that is not ASCII stays readable."""
+    if isinstance(data, bytes):
+        body = "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in data.replace(b"\\", b"\\\\"))
+    else:
+        body = "".join(c if c.isprintable() else _escape(c) for c in data.replace("\\", "\\\\"))
+    return '"' + body.replace('"', '\\"') + '"'
+
+
+def _escape(character: str) -> str:
+    names = {chr(code): f"\\{letter}" for letter, code in _PLAIN.items() if letter in "tnr"}
+    return names.get(character) or "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
+
+
+def text_of(value: Value, field: FieldDescriptor) -> str:
+    """How a prototxt has this value, floats in the fewest digits that read back the same."""
+    if isinstance(value, (str, bytes)):
+        return quote(value)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
+        known = enum_of(field).values_by_number.get(int(value))
+        return known.name if known else str(int(value))
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return "true" if value else "false"
+    if field.cpp_type == FieldDescriptor.CPPTYPE_FLOAT:
+        return _shortest(float(value), 6, 9, np.float32)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_DOUBLE:
+        return _shortest(float(value), 15, 17, np.float64)
+    return str(value)
+
+
+def _shortest(value: float, few: int, many: int, kind: type[np.floating]) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    return next(
+        text for digits in range(few, many + 1) if kind(text := f"{value:.{digits}g}") == value or digits == many
+    )

@@ -1,0 +1,8 @@
+"""Old nets and solvers brought to today's form, exactly as BVLC Caffe does it."""
+
+from __future__ import annotations
+
+from caffe_proto.upgrade.net import Upgraded, upgrade_net
+from caffe_proto.upgrade.solver import upgrade_solver
+
+__all__ = ["Upgraded", "upgrade_net", "upgrade_solver"]

@@ -1,0 +1,1 @@
+"""Nets in other forms: to deploy, and to and from other formats."""

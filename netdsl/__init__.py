@@ -1,0 +1,1 @@
+"""Nets: described in Python or imported from Caffe, compiled into torch modules."""

@@ -1,0 +1,111 @@
+"""V1 nets: `layers` become `layer`."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf import text_format
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import UpgradeError
+from caffe_proto.upgrade import upgrade_net
+from caffe_proto.upgrade.v1 import TYPE_NAMES
+from caffe_proto.wire import VARINT, tag, varint
+
+
+def parse(text: str) -> pb.NetParameter:
+    return text_format.Parse(text, pb.NetParameter())
+
+
+def layer_of(v1: str) -> pb.LayerParameter:
+    return upgrade_net(parse(f"layers {{ {v1} }}")).message.layer[0]
+
+
+def layer(v2: str) -> pb.LayerParameter:
+    return text_format.Parse(v2, pb.LayerParameter())
+
+
+def test_every_value_of_the_enum_has_its_own_name() -> None:
+    assert set(TYPE_NAMES) == set(pb.V1LayerParameter.LayerType.values())
+    assert len(set(TYPE_NAMES.values())) == len(TYPE_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("v1", "v2"),
+    [
+        ("CONVOLUTION", "Convolution"),
+        ("SOFTMAX_LOSS", "SoftmaxWithLoss"),
+        ("IM2COL", "Im2col"),
+        ("TANH", "TanH"),
+        ("BATCH_NORM", "BatchNorm"),
+        ("RELU6", "ReLU6"),
+        ("NONE", ""),
+    ],
+)
+def test_type(v1: str, v2: str) -> None:
+    assert layer_of(f"type: {v1}") == layer(f'type: "{v2}"')
+
+
+def test_a_layer_without_a_type_gets_none() -> None:
+    upgraded = upgrade_net(parse("layers { name: 'a' }"))
+    assert upgraded.message.layer[0] == layer("name: 'a'")
+    assert upgraded.changes == ("layer 'a': V1 type NONE became no type",)
+
+
+def test_a_layer_without_a_name_is_told_by_its_number() -> None:
+    changes = upgrade_net(parse("layers { name: 'a' type: RELU } layers { type: TANH }")).changes
+    assert changes[1] == "layer number 2, which has no name: V1 type TANH became TanH"
+
+
+def test_params_come_from_four_lists_of_any_length() -> None:
+    v1 = "param: 'w' blob_share_mode: PERMISSIVE blob_share_mode: STRICT blobs_lr: 0 weight_decay: [1, 0, 0.25]"
+    v2 = """param { name: 'w' share_mode: PERMISSIVE lr_mult: 0 decay_mult: 1 }
+            param { share_mode: STRICT decay_mult: 0 } param { decay_mult: 0.25 }"""
+    assert layer_of(v1) == layer(v2)
+
+
+def test_fields_of_the_same_name_are_copied() -> None:
+    same = """name: 'a' bottom: 'x' bottom: 'y' top: 'z' loss_weight: [0, 0.5]
+              include { phase: TEST stage: 's' } include { min_level: 2 } exclude { not_stage: 't' }
+              transform_param { mirror: true } loss_param { ignore_label: 3 } lrn_param { k: 2 }"""
+    assert layer_of(same) == layer(same)
+
+
+def test_settings_that_are_empty_stay_set() -> None:
+    assert layer_of("relu_param {}").HasField("relu_param")
+
+
+def test_blobs_survive() -> None:
+    blobs = "blobs { num: 1 channels: 2 data: [0.5, -0.25] } blobs { shape { dim: 7 } stored: 4 }"
+    assert layer_of(blobs) == layer(blobs)
+
+
+def test_a_forks_type_and_settings() -> None:
+    assert layer_of("type: TRIPLET_LOSS triplet_loss_param {}") == layer("type: 'TripletLoss' triplet_loss_param {}")
+
+
+def test_a_forks_settings_without_an_equal_are_refused() -> None:
+    with pytest.raises(UpgradeError, match="layer 'a': binary_accuracy_param has no equal in today's form; remove it"):
+        layer_of("name: 'a' binary_accuracy_param {}")
+
+
+def test_settings_of_another_message_than_todays_are_refused() -> None:
+    assert pb.LayerParameter.DESCRIPTOR.fields_by_name["unpooling_param"]
+    with pytest.raises(UpgradeError, match="unpooling_param has no equal"):
+        layer_of("unpooling_param {}")
+
+
+def with_unknown(number: int, value: int) -> pb.NetParameter:
+    """A net whose second V1 layer holds a number that the schema can't read."""
+    net = parse("layers { type: RELU } layers { name: 'a' }")
+    net.layers[1].MergeFromString(tag(number, VARINT) + varint(value))
+    return net
+
+
+def test_an_unknown_type_is_refused() -> None:
+    with pytest.raises(UpgradeError, match="layer 'a': the schema has no type: 7777; read the file in the dialect"):
+        upgrade_net(with_unknown(pb.V1LayerParameter.TYPE_FIELD_NUMBER, 7777))
+
+
+def test_an_unknown_field_is_refused() -> None:
+    with pytest.raises(UpgradeError, match="layer 'a': the schema has no field number 4321; read"):
+        upgrade_net(with_unknown(4321, 1))

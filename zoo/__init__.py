@@ -1,0 +1,1 @@
+"""The zoo: the command line, and the models that it knows."""

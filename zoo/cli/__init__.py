@@ -1,0 +1,80 @@
+"""The command `zoo`: parses, calls one function, prints. Commands are imported only when they are used."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+
+import click
+
+from caffe_proto.errors import CaffeError
+
+# Every command with the module that has it and its line in the help, so that the help imports none of them.
+_COMMANDS = {
+    "show": ("zoo.cli.show", "What a file holds: a net, weights, a solver, a mean."),
+    "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
+    "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
+    "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
+}
+
+
+class _Commands(click.Group):
+    """A group that loads a command when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            raise click.UsageError(f"{problem.message} The commands are {', '.join(_COMMANDS)}.", ctx) from None
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="netdsl", prog_name="zoo")
+def zoo() -> None:
+    """Caffe models today: read, check, upgrade, compare."""
+
+
+def main() -> None:
+    """The console script: errors as one line, never a traceback."""
+    warnings.showwarning = _show_warning
+    try:
+        zoo.main(prog_name="zoo", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except CaffeError as problem:
+        _fail(str(problem))
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away, which is its right
+        sys.exit(141)
+    except (OSError, MemoryError) as problem:
+        _fail(f"{getattr(problem, 'filename', None) or 'zoo'}: {getattr(problem, 'strerror', None) or repr(problem)}")
+
+
+def _fail(what: str) -> None:
+    click.echo(f"zoo: {what}", err=True)
+    sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"zoo: warning: {message}", err=True)

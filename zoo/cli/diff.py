@@ -1,0 +1,74 @@
+"""`zoo diff`: what two files differ in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from caffe_proto.difference import Difference, Setting, Weights, compare
+from caffe_proto.files import read
+from caffe_proto.upgrade.file import upgrade_file
+from zoo.cli import options
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from caffe_proto.files import CaffeFile
+
+
+@click.command("diff", short_help="What two files differ in.")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--as-written", is_flag=True, help="Compare old files as they are, not as they mean today.")
+@options.as_json
+@options.lenient
+@options.dialect
+def command(first: str, second: str, as_written: bool, as_json: bool, lenient: bool, dialect: str | None) -> None:
+    """What B has other than A: layers, settings, and for every blob the largest difference of its values. Old files are
+    brought to today's form first. Exits with 1 if anything differs.
+    """
+
+    def load(path: str) -> CaffeFile[Message]:
+        file = read(path, dialect=dialect, lenient=lenient)
+        return file if as_written else upgrade_file(file)[0]
+
+    difference = compare(load(first), load(second))
+    if as_json:
+        click.echo(json.dumps({"equal": not difference, **asdict(difference)}, indent=2))
+    else:
+        _show(Console(highlight=False, soft_wrap=True), difference)
+    if difference:
+        raise click.exceptions.Exit(1)
+
+
+def _show(console: Console, difference: Difference) -> None:
+    for name in difference.removed:
+        console.print(f"[red]- {escape(name)}[/]")
+    for name in difference.added:
+        console.print(f"[green]+ {escape(name)}[/]")
+    if difference.moved:
+        console.print("~ layers stand in another order")
+    for setting in difference.settings:
+        console.print(_setting(setting))
+    for line in difference.weights:
+        console.print(_weights(line))
+    if not difference:
+        console.print("no difference")
+
+
+def _setting(setting: Setting) -> str:
+    before, after = setting.before or "(not set)", setting.after or "(not set)"
+    return f"~ {escape(setting.where)}: {escape(before)} -> {escape(after)}"
+
+
+def _weights(line: Weights) -> str:
+    if line.largest is None:
+        return f"~ {escape(line.where)}: shape {list(line.before)} -> {list(line.after)}"
+    if not line.largest:
+        return f"  {escape(line.where)}: equal"
+    return f"~ {escape(line.where)}: largest difference {line.largest:.6g}, relative {line.relative:.3g}"

@@ -1,0 +1,98 @@
+"""`zoo show`: what a file holds, as a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+import click
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from caffe_proto.files import read
+from caffe_proto.summary import Summary, summarise
+from zoo.cli import options
+
+_WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
+
+
+@click.command("show", short_help="What a file holds.")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@options.as_json
+@options.lenient
+@options.dialect
+def command(files: tuple[str, ...], as_json: bool, lenient: bool, dialect: str | None) -> None:
+    """What a file holds: a net's layers with their settings, shapes and parameters; the blobs of weights, of a solver
+    state or of a mean; the settings of a solver.
+    """
+    summaries = {file: summarise(read(file, dialect=dialect, lenient=lenient)) for file in files}
+    if as_json:
+        found = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
+        click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2))
+        return
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    for file, summary in summaries.items():
+        _show(console, file, summary)
+
+
+def _show(console: Console, file: str, summary: Summary) -> None:
+    dialect = f", {summary.dialect}" if summary.dialect and summary.dialect != "bvlc" else ""
+    named = f" [bold]{escape(summary.name)}[/]" if summary.name else ""
+    console.print(f"{escape(file)}:{named} {summary.kind} ({summary.form}{dialect})")
+    for name, shape in summary.inputs:
+        console.print(f"  input {escape(name)}  {_shape(shape)}")
+    if summary.settings:
+        console.print(_settings(summary))
+    if summary.layers:
+        console.print(_layers(summary))
+        total = f", {summary.parameters:,} parameters" if summary.parameters else ""
+        console.print(f"{len(summary.layers)} layers{total}")
+    if summary.blobs:
+        console.print(_blobs(summary))
+
+
+def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        narrow = column in ("settings", "value", "when")
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold", no_wrap=not narrow)
+    return table
+
+
+def _layers(summary: Summary) -> Table:
+    weighed = summary.parameters > 0
+    conditional = any(line.when for line in summary.layers)
+    heads = ["layer", "type", "bottom", "top", "settings"]
+    heads += ["when"] if conditional else []
+    heads += ["blobs", "parameters"] if weighed else []
+    table = _table(*heads, right=("parameters",))
+    for line in summary.layers:
+        row = [line.name, line.type, "\n".join(line.bottoms), "\n".join(line.tops), line.settings]
+        row += [line.when] if conditional else []
+        row += (
+            ["\n".join(map(_shape, line.blobs)), f"{line.parameters:,}" if line.parameters else ""] if weighed else []
+        )
+        table.add_row(*map(escape, row))
+    return table
+
+
+def _blobs(summary: Summary) -> Table:
+    table = _table("blob", "shape", "type", "minimum", "maximum", "mean", right=("minimum", "maximum", "mean"))
+    for line in summary.blobs:
+        numbers = (f"{number:.6g}" if number is not None else "" for number in (line.minimum, line.maximum, line.mean))
+        table.add_row(line.name, _shape(line.shape), line.type, *numbers)
+    return table
+
+
+def _settings(summary: Summary) -> Table:
+    table = _table("setting", "value")
+    for name, value in summary.settings:
+        table.add_row(name, escape(value))
+    return table
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape)) if shape else ""
