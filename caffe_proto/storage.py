@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 
 from caffe_proto.errors import FileError
@@ -16,8 +15,10 @@ from caffe_proto.wire import Buffer
 def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
     """Write one piece after the other, so that no reader ever sees a part of the file."""
     with replacing(path) as temporary, temporary.open("wb", buffering=0) as file:
-        for piece in _gathered(pieces):
-            _write_all(file, memoryview(piece))
+        for block in _blocks(pieces):
+            rest = block
+            while rest:  # a single call may write less
+                rest = rest[file.write(rest) :]
 
 
 @contextmanager
@@ -50,23 +51,19 @@ def _umask() -> int:
     return mask
 
 
-def _gathered(pieces: Iterable[Buffer], size: int = 1 << 16) -> Iterator[Buffer]:
-    """Small pieces joined, so that a net of thousands of them costs few calls; big ones as they are."""
-    small: list[Buffer] = []
-    waiting = 0
+def _blocks(pieces: Iterable[Buffer], size: int = 1 << 19) -> Iterator[memoryview]:
+    """The pieces in blocks of one size: small ones cost few calls, and big ones land on page borders.
+
+    The kernel takes twice as long for bytes that don't. A block is only valid until the next is asked for.
+    """
+    block, filled = memoryview(bytearray(size)), 0
     for piece in pieces:
-        if len(piece) < size:
-            small.append(piece)
-            waiting += len(piece)
-        if small and (len(piece) >= size or waiting >= size):
-            yield b"".join(small)
-            small, waiting = [], 0
-        if len(piece) >= size:
-            yield piece
-    yield b"".join(small)
-
-
-def _write_all(file: FileIO, view: memoryview) -> None:
-    """A single call may write less: the kernel stops at 2 GB."""
-    while view:
-        view = view[file.write(view) :]
+        rest = memoryview(piece)
+        while rest:
+            taken = rest[: size - filled]
+            block[filled : filled + len(taken)] = taken
+            filled, rest = filled + len(taken), rest[len(taken) :]
+            if filled == size:
+                yield block
+                filled = 0
+    yield block[:filled]

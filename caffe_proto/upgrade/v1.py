@@ -115,7 +115,6 @@ def put(message: Message, name: str, value: Any) -> None:
     """Give a field a value and presence; one value for a repeated field is added to it."""
     place = getattr(message, name)
     if isinstance(place, Message):
-        place.SetInParent()
         place.MergeFrom(value)
     elif isinstance(place, MutableSequence):
         place.extend(value if isinstance(value, MutableSequence) else [value])

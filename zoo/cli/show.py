@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 
@@ -15,6 +14,7 @@ from rich.table import Table
 from caffe_proto.files import read
 from caffe_proto.summary import Summary, summarise
 from zoo.cli import options
+from zoo.cli.output import print_json
 
 _WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
 
@@ -31,14 +31,15 @@ def command(files: tuple[str, ...], as_json: bool, lenient: bool, dialect: str |
     summaries = {file: summarise(read(file, dialect=dialect, lenient=lenient)) for file in files}
     if as_json:
         found = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
-        click.echo(json.dumps(found if len(found) > 1 else found[0], indent=2))
+        print_json(found if len(found) > 1 else found[0])
         return
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
     for file, summary in summaries.items():
-        _show(console, file, summary)
+        show(console, file, summary)
 
 
-def _show(console: Console, file: str, summary: Summary) -> None:
+def show(console: Console, file: str, summary: Summary) -> None:
+    """Print one summary."""
     dialect = f", {summary.dialect}" if summary.dialect and summary.dialect != "bvlc" else ""
     named = f" [bold]{escape(summary.name)}[/]" if summary.name else ""
     console.print(f"{escape(file)}:{named} {summary.kind} ({summary.form}{dialect})")
@@ -49,7 +50,7 @@ def _show(console: Console, file: str, summary: Summary) -> None:
     if summary.layers:
         console.print(_layers(summary))
         total = f", {summary.parameters:,} parameters" if summary.parameters else ""
-        console.print(f"{len(summary.layers)} layers{total}")
+        console.print(f"{len(summary.layers)} layer{'s' if len(summary.layers) > 1 else ''}{total}")
     if summary.blobs:
         console.print(_blobs(summary))
 

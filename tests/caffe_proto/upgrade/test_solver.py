@@ -41,7 +41,7 @@ def test_each_type(old: str, new: str) -> None:
 
 
 def test_every_value_of_the_enum_is_known() -> None:
-    for name in pb.SolverParameter.SolverType.keys():  # noqa: SIM118 - the wrapper has no other iterator
+    for name, _ in pb.SolverParameter.SolverType.items():
         assert upgrade_solver(parse(f"solver_type: {name}")).message.type.upper() == name
 
 

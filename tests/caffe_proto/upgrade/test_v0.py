@@ -8,6 +8,7 @@ from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import UpgradeError
 from caffe_proto.upgrade import upgrade_net
+from caffe_proto.wire import VARINT, tag, varint
 
 
 def parse(text: str) -> pb.NetParameter:
@@ -147,10 +148,17 @@ def test_a_v1_field_beside_a_v0_layer_is_refused() -> None:
         upgrade_net(parse("layers { layer { name: 'a' type: 'tanh' } include { phase: TEST } }"))
 
 
-def test_an_unknown_field_is_refused() -> None:
+def test_an_unknown_value_is_refused() -> None:
     net = parse("layers { layer { name: 'a' type: 'pool' } }")
-    net.layers[0].layer.MergeFromString(bytes([pb.V0LayerParameter.POOL_FIELD_NUMBER << 3, 9]))
+    net.layers[0].layer.MergeFromString(tag(pb.V0LayerParameter.POOL_FIELD_NUMBER, VARINT) + varint(9))
     with pytest.raises(UpgradeError, match="layer 'a': the schema has no pool: 9"):
+        upgrade_net(net)
+
+
+def test_an_unknown_field_beside_a_v0_layer_is_refused() -> None:
+    net = parse("layers { layer { name: 'a' type: 'pool' } }")
+    net.layers[0].MergeFromString(tag(4321, VARINT) + varint(1))
+    with pytest.raises(UpgradeError, match="layer 'a': the schema has no field number 4321"):
         upgrade_net(net)
 
 
@@ -165,9 +173,12 @@ def test_padding_is_folded_into_each_reader() -> None:
         layer("name: 'c' type: 'Convolution' bottom: 'x' top: 'c' convolution_param { pad: 2 }"),
         layer("name: 'm' type: 'Pooling' bottom: 'x' top: 'm' pooling_param { pad: 2 }"),
     ]
-    assert upgraded.changes[:2] == (
+    assert upgraded.changes == (
         "padding layer 'p' became pad: 2 of 'c'",
         "padding layer 'p' became pad: 2 of 'm'",
+        "layer 'c': V0 type conv became Convolution",
+        "layer 'm': V0 type pool became Pooling",
+        "input without input_shape or input_dim was removed",
     )
 
 

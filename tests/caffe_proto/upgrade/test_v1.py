@@ -24,9 +24,35 @@ def layer(v2: str) -> pb.LayerParameter:
     return text_format.Parse(v2, pb.LayerParameter())
 
 
-def test_every_value_of_the_enum_has_its_own_name() -> None:
+BVLC = """
+    AbsVal Accuracy ArgMax BNLL Concat ContrastiveLoss Convolution Data Deconvolution Dropout DummyData Eltwise
+    EuclideanLoss Exp Flatten HDF5Data HDF5Output HingeLoss Im2col ImageData InfogainLoss InnerProduct LRN MVN
+    MemoryData MultinomialLogisticLoss Pooling Power ReLU Sigmoid SigmoidCrossEntropyLoss Silence Slice Softmax
+    SoftmaxWithLoss Split TanH Threshold WindowData
+"""
+FORKS = """
+    AccuracyRegression BN BatchNorm BinaryAccuracy Crop EltwiseAccuracy EltwiseAffine ImageSegData Import Insanity
+    LRNMap Local LocalWeightedConvolution MultiStageMeanfield Normalize ParseEvaluate ParseOutput ROIPooling ReLU6
+    RedAccuracy RedSoftmaxWithLoss SimpleFastMeanfield TripletLoss Unpooling WindowClsData WindowInstSegData
+    WindowSegData
+"""
+OTHER_WORDS = {
+    "NONE": "",
+    "SOFTMAX_LOSS": "SoftmaxWithLoss",
+    "RED_SOFTMAX_LOSS": "RedSoftmaxWithLoss",
+    "BIN_ACCURACY": "BinaryAccuracy",
+}
+
+
+def test_every_value_of_the_enum_has_a_name() -> None:
     assert set(TYPE_NAMES) == set(pb.V1LayerParameter.LayerType.values())
-    assert len(set(TYPE_NAMES.values())) == len(TYPE_NAMES)
+    assert sorted(TYPE_NAMES.values()) == sorted(["", *BVLC.split(), *FORKS.split()])
+
+
+@pytest.mark.parametrize("value", pb.V1LayerParameter.LayerType.values())
+def test_names_keep_the_words_of_the_enum(value: pb.V1LayerParameter.LayerType) -> None:
+    v1, v2 = pb.V1LayerParameter.LayerType.Name(value), TYPE_NAMES[value]
+    assert v2 == OTHER_WORDS[v1] if v1 in OTHER_WORDS else v2.upper() == v1.replace("_", "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+# The only commands to know. Each is complete: it makes the environment in .venv first if that isn't there.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+PROTO := caffe_proto/caffe.proto
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow test-corpus fuzz check lint types contracts quick bench proto docs clean
+
+help:  ## This list
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY)  ## Make the environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "netdsl needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (some minutes the first time)"
+	@$(PIP) install -c constraints.txt pip setuptools wheel
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,dev]'
+	@touch $@
+
+demo: $(READY)  ## Show the main job
+	@$(BIN)/python examples/demo.py
+
+test: $(READY)  ## All tests but the slow ones
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(READY)  ## The slow tests
+	@$(BIN)/python -m pytest -m slow
+
+test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
+	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
+
+fuzz: $(READY)  ## A long random run over the file formats
+	@$(BIN)/python -m pytest -m fuzz -n $(WORKERS)
+
+check: lint types contracts quick  ## Lint, types, import contracts, quick tests
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY)
+	@$(BIN)/mypy
+
+contracts: $(READY)
+	@$(BIN)/lint-imports
+
+quick: $(READY)
+	@$(BIN)/python -m pytest tests/test_house.py
+
+bench: $(READY)  ## Speed beside named peers
+	@$(BIN)/python benchmarks/weights_files.py
+
+proto: $(READY)  ## Generate code and stubs from the schema
+	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)
+	@sed -i.old '/^ *None: /d' caffe_proto/caffe_pb2.pyi && rm caffe_proto/caffe_pb2.pyi.old  # no Python name
+
+docs: $(READY)  ## Write what is generated in docs/
+	@$(BIN)/python docs/generate.py
+
+clean:  ## Remove the environment and whatever was built
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

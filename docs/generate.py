@@ -1,0 +1,65 @@
+"""Writes what is generated in docs/: the command line's help, and the picture in the README. Run by `make docs`."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+import zoo.cli
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+
+
+def command_line() -> str:
+    """The help of every command, as one page."""
+    pages = [("zoo", zoo.cli.zoo)]
+    root = click.Context(zoo.cli.zoo, info_name="zoo")
+    for name in zoo.cli.zoo.list_commands(root):
+        command = zoo.cli.zoo.get_command(root, name)
+        assert command is not None
+        pages.append((f"zoo {name}", command))
+    parts = ["# The command line\n\nWritten by `make docs`.\n"]
+    for name, command in pages:
+        context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+        parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
+    return "\n".join(parts)
+
+
+def picture() -> str:
+    """A terminal in which an old net is shown and a typo is found."""
+    console = Console(record=True, width=112, file=StringIO(), force_terminal=True, highlight=False)
+    show = import_module("zoo.cli.show")
+    summary = show.summarise(show.read(EXAMPLES / "digits_2013.prototxt"))
+    upgraded, changes = import_module("caffe_proto").upgrade_file(show.read(EXAMPLES / "digits_2013.prototxt"))
+    assert summary.layers
+    console.print("[bold green]$[/] zoo upgrade digits_2013.prototxt digits.prototxt")
+    for change in changes:
+        console.print(Text(change))
+    console.print("[bold green]$[/] zoo show digits.prototxt")
+    show.show(console, "digits.prototxt", show.summarise(upgraded))
+    console.print("[bold green]$[/] zoo show typo.prototxt")
+    console.print(
+        Text(
+            "zoo: typo.prototxt:13:45: layer 'conv1': unknown field 'kernal_size' in convolution_param; "
+            "did you mean kernel_size?"
+        )
+    )
+    svg = console.export_svg(title="zoo", unique_id="zoo")
+    return re.sub(r"\s*@font-face \{[^}]*\}", "", svg)  # no fonts from elsewhere
+
+
+def main() -> None:
+    """Write the pages."""
+    (HERE / "command_line.md").write_text(command_line())
+    (HERE / "picture.svg").write_text(picture())
+
+
+if __name__ == "__main__":
+    main()

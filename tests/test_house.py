@@ -1,0 +1,73 @@
+"""What must be true of the repository itself: generated files are fresh, and what the README says works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ZOO = Path(sys.executable).with_name("zoo")
+
+
+def load(path: Path) -> ModuleType:
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_generated_schema_code_is_fresh(tmp_path: Path) -> None:
+    (tmp_path / "caffe_proto").mkdir()
+    shutil.copy(ROOT / "caffe_proto/caffe.proto", tmp_path / "caffe_proto")
+    command = [sys.executable, "-m", "grpc_tools.protoc", "-I.", "--python_out=.", "--pyi_out=."]
+    subprocess.run([*command, "caffe_proto/caffe.proto"], cwd=tmp_path, check=True)
+    stubs = (tmp_path / "caffe_proto/caffe_pb2.pyi").read_text()
+    for name, fresh in {
+        "caffe_pb2.py": (tmp_path / "caffe_proto/caffe_pb2.py").read_text(),
+        "caffe_pb2.pyi": re.sub(r"(?m)^ *None: .*\n", "", stubs),
+    }.items():
+        assert (ROOT / "caffe_proto" / name).read_text() == fresh, f"{name} is stale: run `make proto`"
+
+
+def test_the_documented_help_is_the_help() -> None:
+    generate = load(ROOT / "docs/generate.py")
+    assert (ROOT / "docs/command_line.md").read_text() == generate.command_line(), "stale: run `make docs`"
+    assert (ROOT / "docs/picture.svg").read_text() == generate.picture(), "stale: run `make docs`"
+
+
+def readme_commands() -> list[str]:
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
+
+
+@pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
+def test_the_commands_of_the_readme_work_as_typed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    commands = [command for command in readme_commands() if command.startswith("zoo ")]
+    assert commands
+    for command in commands:
+        done = subprocess.run(f"{ZOO.parent}/{command}", shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_makefile_lists_every_command_that_contributors_are_told() -> None:
+    told = re.findall(r"`make ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text())
+    listed = re.findall(r"(?m)^([a-z-]+):.*##", (ROOT / "Makefile").read_text())
+    assert told and set(told) <= set(listed)

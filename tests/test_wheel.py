@@ -1,0 +1,82 @@
+"""A wheel built from the tree works in an environment that has only what the wheel asks for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TREE = ("caffe_proto", "converters", "netdsl", "zoo", "LICENSE", "README.md", "pyproject.toml")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in TREE:
+        source, target = ROOT / name, folder / "tree" / name
+        target.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    subprocess.run([*build, "-w", str(folder), str(folder / "tree")], check=True)
+    return next(folder.glob("*.whl"))
+
+
+def required(name: str, found: set[str]) -> set[str]:
+    """A distribution and everything that it can't be without, by what the packages themselves say."""
+    key = re.sub(r"[-_.]+", "-", name).lower()
+    if key not in found:
+        try:
+            needs = distribution(name).requires or []
+        except PackageNotFoundError:
+            return found  # for another system or Python
+        found.add(key)
+        for need in needs:
+            if "extra ==" not in need:
+                required(re.split(r"[\s;<>=!~\[(]", need)[0], found)
+    return found
+
+
+def install_only_what_is_asked_for(wheel: Path, folder: Path) -> Path:
+    """An environment with the wheel, and links to just its requirements: no index, no network."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    site = next((folder / "lib").glob("python*")) / "site-packages"
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin/python"), "install", "--no-deps", "--no-index"]
+    subprocess.run([*pip, "-q", str(wheel)], check=True)
+    needs = required("netdsl", set()) - {"netdsl"}
+    for name in needs:
+        for file in distribution(name).files or []:
+            top = file.parts[0]
+            if top != ".." and not (site / top).exists():
+                (site / top).symlink_to(distribution(name).locate_file(top))  # type: ignore[arg-type]
+    return folder / "bin"
+
+
+def test_the_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
+    commands = install_only_what_is_asked_for(wheel, tmp_path / "environment")
+    shutil.copy(ROOT / "examples/digits_2013.prototxt", tmp_path)
+    zoo = [str(commands / "zoo"), "upgrade", "digits_2013.prototxt", "new.prototxt"]
+    subprocess.run(zoo, check=True, cwd=tmp_path, env={})
+    shown = subprocess.run([zoo[0], "show", "new.prototxt"], check=True, cwd=tmp_path, env={}, capture_output=True)
+    assert b"conv1" in shown.stdout
+    code = "import caffe_proto; print(caffe_proto.__file__, len(caffe_proto.all_dialects()) > 20)"
+    imported = subprocess.run([str(commands / "python"), "-c", code], cwd=tmp_path, env={}, capture_output=True)
+    assert str(tmp_path) in imported.stdout.decode() and b"True" in imported.stdout
+
+
+def test_the_wheel_carries_schema_types_and_licence(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("caffe_proto/caffe.proto", "caffe_proto/caffe_pb2.pyi", "caffe_proto/dialects/ssd.toml"):
+        assert name in names
+    assert all(f"{package}/py.typed" in names for package in TREE[:4])
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert not any(name.startswith(("tests/", "benchmarks/", "examples/", "docs/")) for name in names)
