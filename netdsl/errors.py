@@ -1,0 +1,25 @@
+"""What can be wrong with a net, below the one tree of exceptions that Caffe's files have."""
+
+from __future__ import annotations
+
+from caffe_proto.errors import CaffeError
+
+
+class NetError(CaffeError):
+    """A net that can't be built; the message names the layer."""
+
+
+class GraphError(NetError):
+    """Blobs that don't connect: a bottom that nobody makes, a top that two make."""
+
+
+class ShapeError(NetError):
+    """Shapes that don't fit a layer."""
+
+
+class UnknownLayerError(NetError):
+    """A layer type that nobody knows."""
+
+
+class WeightsError(NetError):
+    """Weights that don't fit a net."""

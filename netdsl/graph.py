@@ -1,0 +1,129 @@
+"""A net for one phase: the layers that belong to it and which blob goes where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import IntEnum
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import GraphError
+
+
+class Phase(IntEnum):
+    """What a net is for."""
+
+    TRAIN = pb.TRAIN
+    TEST = pb.TEST
+
+
+_PHASES = {Phase.TRAIN: pb.TRAIN, Phase.TEST: pb.TEST}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A layer with its edges: indices into `Graph.blobs`. An in-place layer makes a new edge of the same name."""
+
+    layer: pb.LayerParameter
+    bottoms: tuple[int, ...]
+    tops: tuple[int, ...]
+
+
+@dataclass
+class Graph:
+    """Layers in order. `blobs` has the name of every edge, `outputs` are the edges that no layer reads."""
+
+    net: pb.NetParameter
+    phase: Phase
+    nodes: list[Node] = field(default_factory=list)
+    blobs: list[str] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+
+def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
+    """Keep the layers of this phase, level and stages, and connect them. The net is in today's form."""
+    return connect(filtered(net, phase, level=level, stages=stages))
+
+
+def filtered(net: pb.NetParameter, phase: Phase, *, level: int = 0, stages: Sequence[str] = ()) -> pb.NetParameter:
+    """The net with the layers of one state only, and with that state."""
+    kept = pb.NetParameter()
+    kept.CopyFrom(net)
+    kept.state.phase = _PHASES[phase]
+    kept.state.level = level or net.state.level
+    kept.state.stage.extend(stages)
+    kept.ClearField("layer")
+    kept.layer.extend(layer for layer in net.layer if included(layer, kept.state))
+    return kept
+
+
+def connect(net: pb.NetParameter) -> Graph:
+    """The graph of a net whose layers all belong to its state."""
+    graph = Graph(net, Phase(net.state.phase))
+    current: dict[str, int] = {}  # the edge that a name means at this point
+    unread: dict[int, None] = {}  # in the order of the file
+    for layer in net.layer:
+        _add(graph, layer, current, unread)
+    graph.outputs = list(unread)
+    return graph
+
+
+def included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
+    """Caffe's rule: any `include` lets a layer in, any `exclude` keeps it out."""
+    if layer.include and layer.exclude:
+        raise GraphError(f"layer '{layer.name}': has include and exclude rules; Caffe takes one kind or the other")
+    if layer.include:
+        return any(meets(state, rule) for rule in layer.include)
+    return not any(meets(state, rule) for rule in layer.exclude)
+
+
+def meets(state: pb.NetState, rule: pb.NetStateRule) -> bool:
+    """Whether a state is what a rule asks for."""
+    return (
+        (not rule.HasField("phase") or rule.phase == state.phase)
+        and (not rule.HasField("min_level") or state.level >= rule.min_level)
+        and (not rule.HasField("max_level") or state.level <= rule.max_level)
+        and set(rule.stage) <= set(state.stage)
+        and not set(rule.not_stage) & set(state.stage)
+    )
+
+
+def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unread: dict[int, None]) -> None:
+    layer = pb.LayerParameter()
+    layer.CopyFrom(original)
+    if not layer.HasField("phase"):
+        layer.phase = _PHASES[graph.phase]
+    if layer.propagate_down and len(layer.propagate_down) != len(layer.bottom):
+        what = f"{len(layer.propagate_down)} propagate_down for {len(layer.bottom)} bottoms"
+        raise GraphError(f"layer '{layer.name}': has {what}; give one for each or none")
+    bottoms = tuple(_bottom(layer, name, current) for name in layer.bottom)
+    for edge in bottoms:
+        unread.pop(edge, None)
+    tops = []
+    for index, name in enumerate(layer.top):
+        in_place = index < len(layer.bottom) and layer.bottom[index] == name
+        if name in current and not in_place:
+            raise GraphError(f"layer '{layer.name}': top '{name}' is also a top of {_maker(graph, current[name])}")
+        current[name] = len(graph.blobs)
+        graph.blobs.append(name)
+        tops.append(current[name])
+    unread.update(dict.fromkeys(tops))
+    graph.nodes.append(Node(layer, bottoms, tuple(tops)))
+
+
+def _bottom(layer: pb.LayerParameter, name: str, current: dict[str, int]) -> int:
+    if name not in current:
+        raise GraphError(
+            f"layer '{layer.name}': bottom '{name}' is no top of any layer before it{_near(name, current)}"
+        )
+    return current[name]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), 1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _maker(graph: Graph, edge: int) -> str:
+    return next((f"layer '{node.layer.name}'" for node in graph.nodes if edge in node.tops), "another layer")

@@ -1,0 +1,72 @@
+"""Split: one blob for several readers, whose gradients are added."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Layer
+
+Top = tuple[int, int]  # a layer's index, and which of its tops
+
+
+class Split(Layer):
+    """Every top is the bottom."""
+
+    tops = (1, None)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x.view_as(x) for _ in self.layer.top)
+
+
+def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
+    """Caffe's own way to let several layers read a blob; torch needs none, but their names are visible in pycaffe.
+
+    A top that also counts as a loss has one reader more.
+    """
+    sources, readers = _sources(net)
+    weights = {(index, place): weight for index, layer in enumerate(net.layer)
+               for place, weight in enumerate(layer.loss_weight[: len(layer.top)]) if weight}  # fmt: skip
+    given: Counter[Top] = Counter(dict.fromkeys(weights, 1))
+    split = pb.NetParameter()
+    split.CopyFrom(net)
+    split.ClearField("layer")
+    for index, original in enumerate(net.layer):
+        layer = split.layer.add()
+        layer.CopyFrom(original)
+        for place, name in enumerate(original.bottom):
+            top = sources[index, place]
+            if readers[top] + (top in weights) > 1:
+                layer.bottom[place] = f"{_prefix(net, top, name)}_{given[top]}"
+                given[top] += 1
+        for place, name in enumerate(original.top):
+            count = readers[index, place] + ((index, place) in weights)
+            if count > 1:
+                _add_split(split, layer, _prefix(net, (index, place), name), name, count, weights.get((index, place)))
+    return split
+
+
+def _sources(net: pb.NetParameter) -> tuple[dict[Top, Top], Counter[Top]]:
+    """For every bottom the top that it is, and for every top how many read it."""
+    latest: dict[str, Top] = {}
+    sources: dict[Top, Top] = {}
+    for index, layer in enumerate(net.layer):
+        for place, name in enumerate(layer.bottom):
+            sources[index, place] = latest[name]
+        latest.update({name: (index, place) for place, name in enumerate(layer.top)})
+    return sources, Counter(sources.values())
+
+
+def _prefix(net: pb.NetParameter, top: Top, blob: str) -> str:
+    return f"{blob}_{net.layer[top[0]].name}_{top[1]}_split"
+
+
+def _add_split(
+    net: pb.NetParameter, maker: pb.LayerParameter, prefix: str, blob: str, count: int, weight: float | None
+) -> None:
+    layer = net.layer.add(name=prefix, type="Split", bottom=[blob], top=[f"{prefix}_{k}" for k in range(count)])
+    if weight:
+        maker.ClearField("loss_weight")
+        layer.loss_weight.extend([weight, *[0.0] * (count - 1)])
