@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, Blobs, Part
-from caffe_proto.descriptors import descriptor_of
+from caffe_proto.descriptors import descriptor_of, in_layer
 from caffe_proto.errors import BinaryError
 from caffe_proto.wire import (
     FIXED32,
@@ -32,6 +32,8 @@ from caffe_proto.wire import (
 _BLOB = descriptor_of(pb.BlobProto)
 _STORED = _BLOB.fields_by_name["stored"].number
 _HOLDS = {**VALUES, **GRADIENTS}
+_FIXED = {4: FIXED32, 8: FIXED64}  # the kind of a single value, by its size
+_MOST_PARTS = 1000  # a writer leaves the values of a blob in one place or two; whoever scatters them wants our memory
 
 M = TypeVar("M", bound=Message)
 
@@ -82,18 +84,34 @@ def _cut(data: Buffer, at: int, end: int, descriptor: Descriptor, blobs: Blobs, 
     if depth > MAX_DEPTH:
         raise BinaryError(f"byte {at}: messages are nested more than {MAX_DEPTH} deep; the file is damaged")
     holders, unchanged = _holders(descriptor), at
-    for field in fields(data, at, end):
-        below = holders.get(field.number)
-        if below is None or field.kind != LENGTH:
-            continue
-        yield bytes(data[unchanged : field.start])
-        if below is _BLOB:
-            inner = _cut_blob(data, field.value, field.end, blobs)
-        else:
-            inner = b"".join(_cut(data, field.value, field.end, below, blobs, depth + 1))
-        yield tag(field.number, LENGTH) + varint(len(inner)) + inner
-        unchanged = field.end
+    try:
+        for field in fields(data, at, end):
+            at = field.end
+            below = holders.get(field.number)
+            if below is None or field.kind != LENGTH:
+                continue
+            yield bytes(data[unchanged : field.start])
+            at = field.start
+            if below is _BLOB:
+                inner = _cut_blob(data, field.value, field.end, blobs)
+            else:
+                inner = b"".join(_cut(data, field.value, field.end, below, blobs, depth + 1))
+            yield tag(field.number, LENGTH) + varint(len(inner)) + inner
+            at = unchanged = field.end
+    except BinaryError as problem:
+        raise BinaryError(_in_layer_at(data, at, end, holders) + str(problem)) from None
     yield bytes(data[unchanged:end])
+
+
+def _in_layer_at(data: Buffer, at: int, end: int, holders: dict[int, Descriptor]) -> str:
+    """How an error in the field that starts at `at` begins; the field may be cut short."""
+    try:
+        key, at = read_varint(data, at, end)
+        size, at = read_varint(data, at, end)
+    except BinaryError:
+        return ""
+    below = holders.get(key >> 3)
+    return in_layer(below, data, at, min(at + size, end)) if below is not None and key & 7 == LENGTH else ""
 
 
 def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
@@ -107,6 +125,8 @@ def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
             rest.append(bytes(data[at : field.start]))
             parts.append(part)
             at = field.end
+        if len(parts) > _MOST_PARTS:
+            raise BinaryError(f"byte {start}: a blob in more than {_MOST_PARTS} pieces; the file is damaged")
     skeleton = b"".join(rest) + bytes(data[at:end])
     if not parts:
         return skeleton
@@ -118,7 +138,7 @@ def _runs(data: Buffer, at: int, end: int) -> Iterator[Field]:
     while at < end:
         field = next(fields(data, at, end))
         kind = _HOLDS.get(field.number)
-        if kind is not None and field.kind == (FIXED32 if kind.itemsize == 4 else FIXED64):
+        if kind is not None and field.kind == _FIXED.get(kind.itemsize) and field.value == field.start + 1:
             step = field.end - field.start
             rows = np.frombuffer(data, np.uint8, (end - at) // step * step, at).reshape(-1, step)
             field = field._replace(end=at + step * _run_length(rows, data[at]))
@@ -148,7 +168,9 @@ def _part(data: Buffer, field: Field) -> Part | None:
             what = f"{size:,} bytes are no whole number of values of {kind.itemsize} bytes"
             raise BinaryError(f"byte {field.start}: {what}; the file is damaged")
         return Part(field.number, (encoded,), np.frombuffer(data, kind, size // kind.itemsize, field.value))
-    if field.kind == VARINT or kind.itemsize == 1:
+    if kind.itemsize == 1:  # not NVIDIA's raw values, but something of another fork's
+        return None
+    if field.kind != _FIXED[kind.itemsize]:
         raise BinaryError(f"byte {field.start}: values of a blob have the wrong kind; the file is damaged")
     step = kind.itemsize + field.value - field.start
     count = (field.end - field.start) // step

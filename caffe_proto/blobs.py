@@ -20,6 +20,7 @@ Kinds = dict[int, np.dtype[Any]]
 # Which fields of a BlobProto hold values, and as what. The raw ones are NVIDIA's; their type is in another field.
 VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
 GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
+MOST_AXES = 32  # Caffe's own limit, kMaxBlobAxes
 RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
 
 
@@ -46,8 +47,12 @@ class Blob:
         return cls((Part(number, encoded, values),))
 
     def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
-        """All values in a row, or None where there are none; a view unless they were scattered."""
-        found = [part.values for part in self.parts if part.number in numbers]
+        """All values in a row, or None where there are none; a view unless they were scattered.
+
+        Of a blob with values of several types Caffe takes the doubles, and so the highest number.
+        """
+        number = max((part.number for part in self.parts if part.number in numbers), default=None)
+        found = [part.values for part in self.parts if part.number == number]
         return None if not found else found[0] if len(found) == 1 else np.concatenate(found)
 
 
@@ -70,8 +75,10 @@ class Blobs:
 
     def array(self, proto: pb.BlobProto) -> Array:
         """The values of a blob in its shape. What lies in a mapped file can't be written to: copy it first."""
-        flat = self._flat(proto, VALUES)
-        return np.empty(0, np.float32).reshape(0) if flat is None else flat.reshape(shape_of(proto))
+        flat, shape = self._flat(proto, VALUES), shape_of(proto)
+        if flat is None:
+            return np.empty(0 if math.prod(shape) else shape, np.float32)
+        return flat.reshape(shape)
 
     def gradient(self, proto: pb.BlobProto) -> Array | None:
         """The gradients that were saved with the values, if any."""
@@ -96,8 +103,12 @@ class Blobs:
     def check(self, proto: pb.BlobProto, what: str) -> None:
         """A BlobError unless shape and values fit each other."""
         shape = shape_of(proto)
-        if any(size < 0 for size in shape) or math.prod(shape) >= 2**63:
+        if len(shape) > MOST_AXES:
+            raise BlobError(f"{what}: {len(shape):,} dimensions, Caffe has {MOST_AXES} at most; the file is damaged")
+        if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
             raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
+        if proto.HasField("stored") and proto.stored >= len(self):
+            raise BlobError(f"{what}: its values can't be found; the file is damaged")
         self._check_raw(proto, what)
         for kind, kinds in (("values", VALUES), ("gradients", GRADIENTS)):
             flat = self._flat(proto, kinds)

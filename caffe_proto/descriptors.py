@@ -7,6 +7,10 @@ from typing import cast
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from caffe_proto.wire import Buffer, value_in
+
+_LAYERS = ("LayerParameter", "V1LayerParameter", "V0LayerParameter")
+
 
 def descriptor_of(message: Message | type[Message]) -> Descriptor:
     """The descriptor of a message; protobuf's stubs know two classes of them, of which one is internal."""
@@ -16,6 +20,12 @@ def descriptor_of(message: Message | type[Message]) -> Descriptor:
 def fields_of(message: Message | type[Message]) -> dict[str, FieldDescriptor]:
     """The fields of a message by name."""
     return cast("dict[str, FieldDescriptor]", message.DESCRIPTOR.fields_by_name)
+
+
+def in_layer(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:
+    """How an error about an encoded message begins: "layer 'conv1': ", or "" if it isn't a layer or has no name."""
+    name = value_in(data, descriptor.fields_by_name["name"].number, start, end) if descriptor.name in _LAYERS else b""
+    return f"layer {name[:100].decode('utf-8', 'replace')!r}: " if name else ""
 
 
 def enum_of(field: FieldDescriptor) -> EnumDescriptor:

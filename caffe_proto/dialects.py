@@ -16,11 +16,12 @@ from types import MappingProxyType
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from caffe_proto.descriptors import descriptor_of, enum_of
+from caffe_proto.descriptors import descriptor_of, enum_of, in_layer
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
 PRIVATE = 500_000_000  # from here on our numbers mean nothing outside
+PRIVATE_VALUE = 1000  # the same of enums
 STORED = 536_870_911  # BlobProto.stored, which the pass that handles blobs takes care of
 
 _EMPTY: Mapping[str, int] = MappingProxyType({})
@@ -140,21 +141,34 @@ def _encode(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple
             continue
         number = dialect.number(descriptor, known.name)
         if number is None:
-            raise DialectError(f"dialect '{dialect.name}' has no field '{known.name}' in {descriptor.name}")
+            raise DialectError(
+                f"dialect '{dialect.name}' has no field '{known.name}' in {descriptor.name}; name another dialect"
+            )
         value = data[part.value : part.end]
         if known.message_type is not None and part.kind == LENGTH and dialect.touches(known.message_type):
-            value = b"".join(piece for _, piece in _encode(dialect, value, known.message_type))
+            value = _encode_below(dialect, value, known.message_type)
         elif known.enum_type is not None and part.kind == VARINT:
             value = _enum_number(dialect, value, known)
         out.append((number, _field(number, part, value)))
     return sorted(out, key=lambda pair: pair[0])
 
 
+def _encode_below(dialect: Dialect, data: bytes, descriptor: Descriptor) -> bytes:
+    try:
+        return b"".join(piece for _, piece in _encode(dialect, data, descriptor))
+    except DialectError as lacking:
+        raise DialectError(in_layer(descriptor, data, 0, len(data)) + str(lacking)) from None
+
+
 def _enum_number(dialect: Dialect, value: bytes, known: FieldDescriptor) -> bytes:
     number, _ = read_varint(value, 0, len(value))
     named = enum_of(known).values_by_number.get(number)
     renumbered = dialect.values(known.enum_type)
-    return varint(renumbered[named.name]) if named and named.name in renumbered else value
+    if named is None or named.name in renumbered:
+        return value if named is None else varint(renumbered[named.name])
+    if number >= PRIVATE_VALUE or number in renumbered.values():
+        raise DialectError(f"dialect '{dialect.name}' has no value '{named.name}' for '{known.name}'")
+    return value
 
 
 def _field(number: int, part: Field, value: bytes) -> bytes:

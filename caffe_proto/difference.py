@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import Array, Blobs
+from caffe_proto.blobs import Array
 from caffe_proto.files import CaffeFile
 from caffe_proto.text.document import Body, Scalar
 from caffe_proto.text.unbind import unbind
@@ -63,14 +63,14 @@ def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference
     """
     before, after = _parts(first), _parts(second)
     common = [key for key in before if key in after]
-    weighed = len(first.blobs) > 0 and len(second.blobs) > 0
+    weighed = all(any(_arrays(part) for part in parts.values()) for parts in (before, after))
     settings = [each for key in common for each in _settings(_name(key), before[key].message, after[key].message)]
     return Difference(
         removed=tuple(_name(key) for key in before if key not in after),
         added=tuple(_name(key) for key in after if key not in before),
         moved=common != [key for key in after if key in before],
         settings=tuple(settings),
-        weights=tuple(each for key in common for each in _weights(_name(key), before[key], after[key], weighed)),
+        weights=tuple(each for key in common if weighed for each in _weights(_name(key), before[key], after[key])),
     )
 
 
@@ -99,31 +99,30 @@ def _name(key: Key) -> str:
 def _settings(where: str, before: Message, after: Message) -> Iterator[Setting]:
     above = f"{where}: " if where else ""
     first, second = dict(_leaves(unbind(before), above)), dict(_leaves(unbind(after), above))
-    for path in dict.fromkeys([*first, *second]):
-        if first.get(path) != second.get(path):
+    changed = [path for path in dict.fromkeys([*first, *second]) if first.get(path) != second.get(path)]
+    for path, following in zip(changed, [*changed, ""][1:], strict=True):
+        if not following.startswith(f"{path}."):  # a whole block came or went; its fields say so
             yield Setting(path, first.get(path), second.get(path))
 
 
 def _leaves(body: Body, above: str) -> Iterator[tuple[str, str]]:
-    """Every value with the path to it; fields that repeat are numbered."""
-    many = Counter(entry.name for entry in body.entries)
+    """Every value with the path to it, and every block; of fields that repeat, all but the first are numbered."""
     ranks: Counter[str] = Counter()
     for entry in body.entries:
         if entry.name in _WEIGHTS:
             continue
-        path = above + entry.name + (f"[{ranks[entry.name]}]" if many[entry.name] > 1 else "")
+        path = above + entry.name + (f"[{ranks[entry.name]}]" if ranks[entry.name] else "")
         ranks[entry.name] += 1
         for value in entry.values:
             if isinstance(value, Scalar):
                 yield path, value.text
             else:
+                yield path, "{ }"
                 yield from _leaves(value, path + ".")
 
 
-def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message], weighed: bool) -> Iterator[Weights]:
-    first, second = _arrays(before.message, before.blobs), _arrays(after.message, after.blobs)
-    if not weighed or not (first or second):
-        return
+def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message]) -> Iterator[Weights]:
+    first, second = _arrays(before), _arrays(after)
     for index in range(max(len(first), len(second))):
         a = first[index] if index < len(first) else None
         b = second[index] if index < len(second) else None
@@ -134,9 +133,12 @@ def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message], 
             yield Weights(name, a.shape, b.shape, *_distance(a, b))
 
 
-def _arrays(message: Message, blobs: Blobs) -> list[Array]:
+def _arrays(file: CaffeFile[Message]) -> list[Array]:
+    message, blobs = file.message, file.blobs
     if isinstance(message, pb.BlobProto):
         return [blobs.array(message)]
+    if isinstance(message, pb.Datum):
+        return [np.frombuffer(message.data, np.uint8)]
     inner = [message.layer] if isinstance(message, pb.V1LayerParameter) else []
     protos = [proto for each in [message, *inner] for proto in getattr(each, "blobs", ())]
     return [blobs.array(proto) for proto in [*protos, *getattr(message, "history", ())]]
@@ -146,9 +148,11 @@ def _distance(a: Array, b: Array) -> tuple[float, float]:
     """The largest difference, absolute and relative; NaN at the same places counts as equal."""
     if not a.size:
         return 0.0, 0.0
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         gaps = np.abs(a.astype(np.float64) - b.astype(np.float64))
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     largest = float(np.where(same, 0.0, np.where(np.isnan(gaps), np.inf, gaps)).max())
     scale = float(np.nanmax(np.abs(a.astype(np.float64)), initial=0.0))
-    return largest, largest / scale if scale else (np.inf if largest else 0.0)
+    if not largest or not scale or largest == np.inf:
+        return largest, np.inf if largest else 0.0
+    return largest, largest / scale

@@ -5,19 +5,21 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs
 from caffe_proto.check import check
 from caffe_proto.descriptors import descriptor_of
-from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named
+from caffe_proto.dialects import Dialect, dialect_for, dialect_named
 from caffe_proto.errors import CaffeError, FileError, TextError
 from caffe_proto.guess import guess
 from caffe_proto.storage import replacing, write_pieces
@@ -44,6 +46,14 @@ _PROMISES: dict[str, tuple[Form, type[Message] | None]] = {
     ".solverstate": (Form.BINARY, pb.SolverState),
     ".binaryproto": (Form.BINARY, pb.BlobProto),
     ".h5": (Form.HDF5, None),
+}
+# What a binary file must have to be taken for what its name doesn't say. The first that fits is it.
+_TELLING: dict[type[Message], set[str]] = {
+    pb.NetParameter: {"layer", "layers"},
+    pb.SolverState: {"history", "learned_net"},
+    pb.BlobProto: {"stored"},
+    pb.BlobProtoVector: {"blobs"},
+    pb.Datum: {"data", "float_data"},
 }
 _TEXT_START = re.compile(rb"\s*(#|[A-Za-z_]\w*\s*[:{<\[]|[<=>]{7}|$)")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -82,11 +92,18 @@ def read(
     path = Path(path)
     data = _mapped(path)
     form, promised = _recognise(path, data)
-    try:
+    with _named(path):
         if form is Form.TEXT:
             return _read_text(path, data, kind, lenient)
         named = dialect_named(dialect) if dialect else None
         return _read_hdf5(path, data) if form is Form.HDF5 else _read_binary(data, kind or promised, named)
+
+
+@contextmanager
+def _named(path: str | Path) -> Iterator[None]:
+    """Errors in here don't know the file, except those of a prototxt; outside all do."""
+    try:
+        yield
     except TextError:
         raise
     except CaffeError as problem:
@@ -102,11 +119,13 @@ def read_net(path: str | Path, *, dialect: str | None = None, lenient: bool = Fa
 
 def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.SolverParameter]:
     """Read a solver's prototxt."""
-    return _expect(read(path, pb.SolverParameter, lenient=lenient), pb.SolverParameter, path)
+    return _expect(read(path, _kind_for(path, pb.SolverParameter), lenient=lenient), pb.SolverParameter, path)
 
 
 def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
-    return kind if Path(path).suffix not in (".h5", ".solverstate", ".binaryproto") else None
+    """The kind that is expected, unless the name promises one or the file itself says it."""
+    form, promised = _PROMISES.get(Path(path).suffix, (None, None))
+    return None if promised or form is Form.HDF5 else kind
 
 
 def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeFile[M]:
@@ -119,6 +138,8 @@ def _mapped(path: Path) -> memoryview:
     try:
         if path.is_dir():
             raise FileError(f"{path}: is a directory; name a file in it")
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is not a file on a disk; save what comes from there in one")
         with path.open("rb") as file:
             if not path.stat().st_size:
                 raise FileError(f"{path}: is empty")
@@ -170,13 +191,13 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
-    """The kind of a binary file whose name doesn't tell: the first that it makes sense as."""
-    for kind in (pb.NetParameter, pb.SolverState, pb.BlobProto, pb.BlobProtoVector, pb.Datum):
+    """The kind of a binary file whose name doesn't tell: the first that has all its fields."""
+    for kind, telling in _TELLING.items():
         try:
-            file = _read_binary(data, kind, None)
+            message = _read_binary(data, kind, None).message
         except CaffeError:
             continue
-        if file.message.ListFields() and file.dialect is BVLC:
+        if telling & {field.name for field, _ in message.ListFields()} and not len(UnknownFieldSet(message)):
             return kind
     raise FileError("is neither text nor any of Caffe's binary files")
 
@@ -190,9 +211,14 @@ def prototxt(file: CaffeFile[M]) -> str:
     return text_of(file.message, file.body)
 
 
-def _binary(file: CaffeFile[M], dialect: Dialect | None) -> Iterator[Buffer]:
+def _text(file: CaffeFile[M]) -> Iterator[Buffer]:
+    yield prototxt(file).encode("utf-8", "surrogateescape")
+
+
+def _binary(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
     """The bytes of a file in pieces; what nobody changed comes out as it was read."""
-    descriptor, frozen, dialect = descriptor_of(file.message), _frozen(file.message), dialect or file.dialect
+    descriptor, frozen = descriptor_of(file.message), _frozen(file.message)
+    dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
         yield file.origin.data
         return
@@ -215,11 +241,19 @@ def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None) -
         return
     if form is Form.TEXT and len(file.blobs):
         raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
-    named = dialect_named(dialect) if dialect else None
-    if form is Form.TEXT:
-        write_pieces(path, [prototxt(file).encode("utf-8", "surrogateescape")])
-    else:
-        write_pieces(path, list(_binary(file, named)))
+    _keep_promise(file, path)
+    with _named(path):
+        pieces = list(_text(file) if form is Form.TEXT else _binary(file, dialect))
+    write_pieces(path, pieces)
+
+
+def _keep_promise(file: CaffeFile[M], path: str | Path) -> None:
+    """A FileError for a file that couldn't be read again under its name."""
+    suffix = Path(path).suffix
+    promised = _PROMISES[suffix][1]
+    if promised in (pb.NetParameter, pb.SolverState) and not isinstance(file.message, promised):
+        held = file.message.DESCRIPTOR.name
+        raise FileError(f"{path}: a {suffix} file holds a {promised.DESCRIPTOR.name}, and this is a {held}")
 
 
 def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
@@ -228,7 +262,7 @@ def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
     if _unchanged(file, Form.HDF5) and file.origin is not None:
         write_pieces(path, [file.origin.data])
         return
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, _named(path):
         hdf5.write(temporary, file.message, file.blobs)
 
 

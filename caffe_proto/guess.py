@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -10,10 +11,14 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from caffe_proto.descriptors import enum_of
 from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects
 from caffe_proto.errors import BinaryError
-from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint
+from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
 # How absurd a reading is. An explicit default is the faintest of hints: writers rarely spell one out.
 _IMPOSSIBLE, _OUT_OF_RANGE, _UNKNOWN, _NOT_ITS_LAYER, _DEFAULT, _ITS_LAYER = 30, 20, 10, 3, 1, -5
+
+_MOST_DOUBTS, _MOST_BYTES = 2000, 1 << 16  # to judge by; no net needs more, and every dialect reads them
+
+_TYPED = ("LayerParameter", "V1LayerParameter")
 
 _WIRE_KINDS = {
     FieldDescriptor.CPPTYPE_FLOAT: FIXED32,
@@ -26,57 +31,64 @@ _WIRE_KINDS = {
 class Doubt(NamedTuple):
     """A field that not all dialects understand alike."""
 
-    message: str
-    number: int
+    message: Descriptor
     encoded: bytes
-    layer: str  # the type of the layer that it is in
+    layer: bytes  # the type of the layer that it is in
 
 
 def guess(skeleton: bytes, descriptor: Descriptor) -> Dialect:
     """The dialect of a message; BVLC's where nothing speaks against it."""
-    doubts: dict[Doubt, Descriptor] = {}
-    _collect(skeleton, descriptor, "", doubts, 0)
+    doubts: set[Doubt] = set()
+    size = 0
+    for doubt in _doubts(skeleton, 0, len(skeleton), descriptor, b"", 0):
+        if len(doubts) < _MOST_DOUBTS and doubt not in doubts and size + len(doubt.encoded) <= _MOST_BYTES:
+            doubts.add(doubt)
+            size += len(doubt.encoded)
     if not doubts:
         return BVLC
-    return min(all_dialects().values(), key=lambda each: (_absurdity(each, doubts), each.rank))
+    return min(all_dialects().values(), key=lambda each: (sum(_of_doubt(each, one) for one in doubts), each.rank))
 
 
-def _collect(data: bytes, descriptor: Descriptor, layer: str, doubts: dict[Doubt, Descriptor], depth: int) -> None:
+def _doubts(data: bytes, at: int, end: int, descriptor: Descriptor, layer: bytes, depth: int) -> Iterator[Doubt]:
     if depth > MAX_DEPTH:
         raise BinaryError(f"messages are nested more than {MAX_DEPTH} deep; the file is damaged")
-    plain, contested = BVLC.table(descriptor), _contested(descriptor.full_name.partition(".")[2])
-    found = list(fields(data))
-    if descriptor.name == "LayerParameter":
-        layer = next((_text(data, part) for part in found if part.number == 2 and part.kind == LENGTH), "")
-    for part in found:
-        known = plain.get(part.number)
-        if (known is None or part.number in contested) and part.number != STORED:
-            doubt = Doubt(descriptor.full_name, part.number, data[part.start : part.end], layer)
-            doubts.setdefault(doubt, descriptor)
-        elif known is not None and known.message_type is not None and part.kind == LENGTH:
-            _collect(data[part.value : part.end], known.message_type, layer, doubts, depth + 1)
+    agreed = _agreed(descriptor)
+    if descriptor.name in _TYPED:
+        layer = value_in(data, descriptor.fields_by_name["type"].number, at, end)
+    for part in fields(data, at, end):
+        if part.number not in agreed:
+            yield Doubt(descriptor, data[part.start : part.end], layer)
+            continue
+        below = agreed[part.number]
+        if below is not None and part.kind == LENGTH:
+            yield from _doubts(data, part.value, part.end, below, layer, depth + 1)
 
 
 @cache
-def _contested(message: str) -> frozenset[int]:
-    return frozenset(number for each in all_dialects().values() for number in each.numbers.get(message, {}).values())
+def _agreed(descriptor: Descriptor) -> Mapping[int, Descriptor | None]:
+    """The fields that all dialects understand alike, with the messages below them."""
+    name = descriptor.full_name.partition(".")[2]
+    contested = {number for each in all_dialects().values() for number in each.numbers.get(name, {}).values()}
+    plain = {number: each.message_type for number, each in BVLC.table(descriptor).items() if number not in contested}
+    return {**plain, STORED: None}
 
 
-def _text(data: bytes, part: Field) -> str:
-    return data[part.value : part.end].decode("utf-8", "replace")
-
-
-def _absurdity(dialect: Dialect, doubts: dict[Doubt, Descriptor]) -> int:
-    return sum(_of_doubt(dialect, doubt, descriptor) for doubt, descriptor in doubts.items())
-
-
-def _of_doubt(dialect: Dialect, doubt: Doubt, descriptor: Descriptor) -> int:
-    part = next(fields(doubt.encoded))
+def _of_doubt(dialect: Dialect, doubt: Doubt) -> int:
+    part, descriptor = next(fields(doubt.encoded)), doubt.message
     cost = _of_field(dialect, doubt.encoded, part, descriptor, 0)
     known = dialect.table(descriptor).get(part.number)
-    if known is None or descriptor.name != "LayerParameter" or known.message_type is None:
+    if known is None or descriptor.name not in _TYPED or known.message_type is None:
         return cost
-    return cost + (_ITS_LAYER if _belongs(known.name, doubt.layer) else _NOT_ITS_LAYER)
+    return cost + (_ITS_LAYER if _belongs(known.name, _type_name(dialect, doubt)) else _NOT_ITS_LAYER)
+
+
+def _type_name(dialect: Dialect, doubt: Doubt) -> str:
+    kind = doubt.message.fields_by_name["type"].enum_type
+    if kind is None or not doubt.layer:
+        return doubt.layer.decode("utf-8", "replace")
+    number, _ = read_varint(doubt.layer, 0, len(doubt.layer))
+    names = {each.number: each.name for each in kind.values}
+    return (names | {number: name for name, number in dialect.values(kind).items()}).get(number, "")
 
 
 def _belongs(field: str, layer: str) -> bool:
@@ -111,7 +123,8 @@ def _of_message(dialect: Dialect, data: bytes, descriptor: Descriptor, depth: in
 
 def _of_scalar(dialect: Dialect, data: bytes, part: Field, known: FieldDescriptor) -> int:
     if part.kind == LENGTH:
-        return _OUT_OF_RANGE if "\ufffd" in _text(data, part) and known.type == FieldDescriptor.TYPE_STRING else 0
+        text = data[part.value : part.end].decode("utf-8", "replace") if known.type == known.TYPE_STRING else ""
+        return _OUT_OF_RANGE if "\ufffd" in text else 0
     if part.kind != VARINT:
         return 0
     value, _ = read_varint(data, part.value, part.end)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
@@ -14,7 +14,7 @@ from caffe_proto.wire import Buffer
 
 def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
     """Write one piece after the other, so that no reader ever sees a part of the file."""
-    with replacing(path) as temporary, temporary.open("wb", buffering=0) as file:
+    with replacing(path, nameless=True) as temporary, temporary.open("wb", buffering=0) as file:
         for block in _blocks(pieces):
             rest = block
             while rest:  # a single call may write less
@@ -22,33 +22,53 @@ def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when all went well and vanishes when not."""
+def replacing(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
+    """A path to write to, which takes the place of `path` when all went well and vanishes when not.
+
+    A nameless one vanishes even when the process is killed, but not every library can write to it.
+    """
     path = Path(path)
-    target = path.resolve() if path.is_symlink() else path
     try:
+        target = _target(path)
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
-            if target.is_dir():
-                raise FileError(f"{path}: is a directory; name a file in it")
             yield target
             return
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+        handle = _nameless(target.parent) if nameless else None
+        hidden = target.with_name(f".{target.name[:40]}.{token_hex(8)}")
         try:
-            yield temporary
-            temporary.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
-            temporary.replace(target)
+            yield hidden if handle is None else Path(f"/proc/self/fd/{handle}")
+            if handle is not None:
+                os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)  # without src_dir_fd it'd link the link
+            if target.exists():
+                hidden.chmod(target.stat().st_mode)
+            hidden.replace(target)
         finally:
-            temporary.unlink(missing_ok=True)
+            hidden.unlink(missing_ok=True)
+            if handle is not None:
+                os.close(handle)
     except OSError as problem:
         raise FileError(f"{path}: can't be written: {problem.strerror or problem}") from None
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _target(path: Path) -> Path:
+    """Where the links lead, if a path is one."""
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError:
+        raise FileError(f"{path}: no file can have this name") from None
+    if target.is_dir():
+        raise FileError(f"{path}: is a directory; name a file in it")
+    if target.is_symlink():
+        raise FileError(f"{path}: is a link that leads to itself; remove it")
+    return target
+
+
+def _nameless(folder: Path) -> int | None:
+    """A file that no folder has yet; None where the system knows no such thing."""
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except (AttributeError, OSError):
+        return None
 
 
 def _blocks(pieces: Iterable[Buffer], size: int = 1 << 19) -> Iterator[memoryview]:

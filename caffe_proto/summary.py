@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,7 +72,7 @@ def summarise(file: CaffeFile[Message]) -> Summary:
             kind, message.name, file.form.value, dialect, _inputs(message), layers, (), settings, parameters=total
         )
     lines = tuple(_blob_line(name, proto, blobs) for name, proto in _blobs_of(message))
-    settings = _settings(message, {"history", "blobs"}) if not isinstance(message, pb.BlobProto) else ()
+    settings = _settings(message, {"history", "blobs", "data"}) if not isinstance(message, pb.BlobProto) else ()
     return Summary(kind, "", file.form.value, dialect, blobs=lines, settings=settings)
 
 
@@ -93,7 +94,7 @@ def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
         when=", ".join(_in_words(rule) for rule in rules),
         settings=" ".join(filter(None, (_own_settings(entry) for entry in own))),
         blobs=shapes,
-        parameters=sum(int(np.prod(shape)) for shape in shapes),
+        parameters=sum(map(math.prod, shapes)),
     )
 
 
@@ -154,5 +155,6 @@ def _blob_line(name: str, proto: pb.BlobProto, blobs: Blobs) -> BlobLine:
     values = blobs.array(proto)
     if not values.size:
         return BlobLine(name, shape_of(proto), str(values.dtype), None, None, None)
-    low, high, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
+    with np.errstate(invalid="ignore", over="ignore"):
+        low, high, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
     return BlobLine(name, shape_of(proto), str(values.dtype), low, high, mean)

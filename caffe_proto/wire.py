@@ -65,15 +65,17 @@ def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Fie
 
 def field_at(data: Buffer, start: int, end: int) -> Field:
     """The field whose tag starts at `start`."""
-    key, at = read_varint(data, start, end)
+    key, at = data[start], start + 1
+    if key > 0x7F:  # asked here because nearly all fit one byte, and a call for each would double the time
+        key, at = read_varint(data, start, end)
     number, kind = key >> 3, key & 7
     if number == 0 or number > 0x1FFF_FFFF:
         raise BinaryError(f"byte {start}: {number} is not a field number; the file is damaged or not a Caffe file")
     value = at
     if kind == VARINT:
-        _, at = read_varint(data, at, end)
+        at = at + 1 if at < end and data[at] <= 0x7F else read_varint(data, at, end)[1]
     elif kind == LENGTH:
-        length, value = read_varint(data, at, end)
+        length, value = (data[at], at + 1) if at < end and data[at] <= 0x7F else read_varint(data, at, end)
         at = value + length
     elif kind in (FIXED64, FIXED32):
         at += 8 if kind == FIXED64 else 4
@@ -85,6 +87,17 @@ def field_at(data: Buffer, start: int, end: int) -> Field:
         message = f"byte {start}: field {number} needs {at - value:,} bytes, {end - value:,} are left"
         raise BinaryError(f"{message}; the file is cut short or damaged")
     return Field(number, kind, start, value, at)
+
+
+def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
+    """The first value that a message has under a number, or b"" if it has none or is damaged before that."""
+    try:
+        for field in fields(data, start, end):
+            if field.number == number:
+                return bytes(data[field.value : field.end])
+    except BinaryError:
+        pass
+    return b""
 
 
 def _group_end(data: Buffer, at: int, end: int, number: int) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from caffe_proto.text.document import Body, Entry, Scalar
 
+_INPUTS = ("input", "inputdim", "inputshape")  # together they become one layer
 _RENAMED = {"blobslr": "lrmult", "weightdecay": "decaymult", "solvertype": "type", "layers": "layer"}
 
 
@@ -15,35 +17,54 @@ def carry_comments(old: Body, new: Body) -> None:
 
     The one thing known of both is what layers are called, and which fields became which.
     """
+    header, old = _beheaded(old)
     homes = dict(_places(new))
     pending: list[str] = []  # of layers that are gone; they go to the next one that is left
     for key, entry in _places(old):
         home = homes.get(key)
         if home is None:
             pending += _all_comments(entry)
+            if key[0] in _INPUTS and ("layer", "input", 0) in homes:
+                _attach(homes["layer", "input", 0], pending, "")
+                pending = []
             continue
-        home.leading += pending + entry.leading
-        home.trailing = home.trailing or entry.trailing
+        _attach(home, pending + entry.leading, entry.trailing)
         pending = []
-        for body in entry.bodies():
-            _carry_inside(body, home)
+        _carry_inside(entry, home)
     new.closing += pending + old.closing
+    top = new.entries[0].leading if new.entries else new.closing
+    top[:0] = header
 
 
-def _carry_inside(old: Body, home: Entry) -> None:
+def _beheaded(body: Body) -> tuple[list[str], Body]:
+    """The comments at the top that a blank line parts from the first field, and the file without them."""
+    if not body.entries:
+        return [], body
+    first = body.entries[0]
+    end = max((number for number, line in enumerate(first.leading, 1) if not line), default=0)
+    return first.leading[:end], Body([replace(first, leading=first.leading[end:]), *body.entries[1:]], body.closing)
+
+
+def _carry_inside(old: Entry, home: Entry) -> None:
     """Comments of a layer's fields: to the same-named field of the same rank, else above the layer."""
-    inside = [entry for body in home.bodies() for entry in _walk(body)]
-    ranks: Counter[str] = Counter()
+    waiting: defaultdict[str, deque[Entry]] = defaultdict(deque)
+    for target in _walk(home):
+        waiting[_plain(target.name)].append(target)
     for entry in _walk(old):
-        name, comments = _plain(entry.name), [line for line in entry.leading if line]
-        targets = [target for target in inside if _plain(target.name) == name][ranks[name] :]
-        ranks[name] += 1
-        if targets:
-            targets[0].leading += comments
-            targets[0].trailing = entry.trailing
+        comments, same_named = [line for line in entry.leading if line], waiting[_plain(entry.name)]
+        if same_named:
+            _attach(same_named.popleft(), comments, entry.trailing)
         else:
             home.leading += comments + ([entry.trailing] if entry.trailing else [])
     home.leading += _closings(old)
+
+
+def _attach(home: Entry, leading: list[str], trailing: str) -> None:
+    """Comments above and behind a field; behind it there is room for only one."""
+    home.leading += leading
+    if home.trailing and trailing:
+        home.leading.append(trailing)
+    home.trailing = home.trailing or trailing
 
 
 def _places(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:
@@ -68,16 +89,19 @@ def _plain(name: str) -> str:
     return _RENAMED.get(plain, plain)
 
 
-def _walk(body: Body) -> Iterator[Entry]:
-    for entry in body.entries:
-        yield entry
-        for inner in entry.bodies():
-            yield from _walk(inner)
+def _walk(above: Entry) -> Iterator[Entry]:
+    """All fields below a field."""
+    for body in above.bodies():
+        for entry in body.entries:
+            yield entry
+            yield from _walk(entry)
 
 
-def _closings(body: Body) -> list[str]:
-    inner = [line for entry in body.entries for below in entry.bodies() for line in _closings(below)]
-    return inner + [line for line in body.closing if line]
+def _closings(entry: Entry) -> list[str]:
+    """Comments that stand below the last field of a block."""
+    bodies = list(entry.bodies())
+    inner = [line for body in bodies for below in body.entries for line in _closings(below)]
+    return inner + [line for body in bodies for line in body.closing if line]
 
 
 def _all_comments(entry: Entry) -> list[str]:

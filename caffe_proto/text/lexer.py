@@ -34,11 +34,12 @@ _TOKEN = re.compile(
     r"""(?P<space>[^\S\n]+)
       | (?P<newline>\n)
       | (?P<COMMENT>\#[^\n]*)
-      | (?P<STRING>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<STRING>"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*')
       | (?P<MARK>[{}\[\]<>:;,])
       | (?P<BARE>[^\s{}\[\]<>:;,#"']+)""",
     re.VERBOSE | re.DOTALL,
 )
+_SHOWN = 60
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(\s|$)", re.MULTILINE)
 
 
@@ -61,6 +62,12 @@ def tokens(text: str, where: str) -> Iterator[Token]:
             if kind == "STRING" and "\n" in found:  # Python's parameters are sometimes written over several lines
                 line, line_start = line + found.count("\n"), match.start() + found.rindex("\n") + 1
     yield Token(Kind.END, "", line, at - line_start + 1, newlines > 1)
+
+
+def shown(text: str) -> str:
+    """A piece of the file as an error quotes it: short, on one line, with nothing that a terminal would obey."""
+    piece = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in piece)
 
 
 def _refuse_conflicts(text: str, where: str) -> None:

@@ -6,7 +6,7 @@ import re
 
 from caffe_proto.errors import TextError
 from caffe_proto.text.document import Body, Entry, Scalar
-from caffe_proto.text.lexer import Kind, Token, tokens
+from caffe_proto.text.lexer import Kind, Token, shown, tokens
 from caffe_proto.wire import MAX_DEPTH
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -16,7 +16,8 @@ _CLOSING = {"{": "}", "<": ">"}
 
 def parse(text: str, where: str = "prototxt") -> Body:
     """The fields of a text, whatever message it stands for."""
-    return _Parser(text.removeprefix("\ufeff"), where).file()
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return _Parser(text, where).file()
 
 
 class _Parser:
@@ -71,16 +72,17 @@ class _Parser:
         while self.token.kind is not Kind.END and not self._at("}", ">", "]"):
             body.entries.append(self._entry(depth))
         body.closing = self._take_comments()
+        while body.closing and not body.closing[-1]:
+            body.closing.pop()
         if closing and not self._at(closing):
-            found = f"'{self.token.text}'" if self.token.text else "the end of the file"
-            raise self._error(f"expected '{closing}', found {found}")
+            raise self._error(f"expected '{closing}', found {self._found()}")
         return body
 
     def _entry(self, depth: int) -> Entry:
         token = self.token
         if token.kind is not Kind.BARE or not _NAME.fullmatch(token.text):
             template = f"; {_TEMPLATE}" if token.text[:1] in ("{", "$", "%") else ""
-            raise self._error(f"expected the name of a field, found {token.text}{template}")
+            raise self._error(f"expected the name of a field, found {self._found()}{template}")
         entry = Entry(token.text, leading=self._take_comments(), line=token.line, column=token.column)
         self.last = None
         self._advance()
@@ -94,7 +96,7 @@ class _Parser:
 
     def _values(self, entry: Entry, colon: bool, depth: int) -> None:
         if not colon and not self._at("{", "<", "["):
-            raise self._error(f"expected ':' or '{{' after '{entry.name}', found {self.token.text or 'the end'}")
+            raise self._error(f"expected ':' or '{{' after '{shown(entry.name)}', found {self._found()}")
         if not self._at("["):
             entry.values.append(self._value(entry, depth))
             return
@@ -116,22 +118,27 @@ class _Parser:
             self._close(None if inside else entry)
             return body
         if token.kind not in (Kind.BARE, Kind.STRING):
-            raise self._error(f"expected a value for '{entry.name}', found {token.text or 'the end of the file'}")
+            raise self._error(f"expected a value for '{shown(entry.name)}', found {self._found()}")
         if token.kind is Kind.BARE and token.text[0] in "$%@":
-            raise self._error(f"'{entry.name}' has {token.text} for a value; {_TEMPLATE}")
-        self.last, self.last_line = (None if inside else entry), token.line
-        self._advance()
-        scalar = Scalar(token.text, token.kind is Kind.STRING, token.line, token.column)
+            raise self._error(f"'{shown(entry.name)}' has {shown(token.text)} for a value; {_TEMPLATE}")
+        self.last = None if inside else entry
+        pieces = [self._piece()]
         while token.kind is Kind.STRING and self.token.kind is Kind.STRING:  # "a" "b" is one string
-            scalar.text += " " + self.token.text
-            self.last_line = self.token.line
-            self._advance()
-        return scalar
+            pieces.append(self._piece())
+        return Scalar(" ".join(pieces), token.kind is Kind.STRING, token.line, token.column)
+
+    def _piece(self) -> str:
+        self.last_line = self.token.line + self.token.text.count("\n")
+        return self._advance().text
 
     def _close(self, entry: Entry | None) -> None:
         """Step over a closing brace, behind which a comment may stand."""
         self.last, self.last_line = entry, self.token.line
         self._advance()
+
+    def _found(self) -> str:
+        quote = "" if self.token.kind is Kind.STRING else "'"
+        return f"{quote}{shown(self.token.text)}{quote}" if self.token.text else "the end of the file"
 
     def _error(self, what: str) -> TextError:
         return TextError(what, where=self.where, line=self.token.line, column=self.token.column)

@@ -27,7 +27,7 @@ _KINDS: tuple[type[Message], ...] = (
 
 def body_of(data: bytes, where: str) -> Body:
     """The fields of a file; bytes that aren't UTF-8 survive in comments, where they usually are."""
-    return parse(data.decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n"), where)
+    return parse(data.decode("utf-8", "surrogateescape"), where)
 
 
 def kind_of(body: Body) -> type[Message]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from difflib import get_close_matches
 
 import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
+from caffe_proto.text.lexer import shown
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
-_FLOAT = re.compile(r"[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan)[fF]?", re.IGNORECASE)
+_FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)
+_MANY_DIGITS = 40  # more than any range has, fewer than Python refuses to read
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
-_STRING = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'""", re.DOTALL)
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_PLAIN = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
+_STRING = re.compile(r""""([^"\\]*(?:\\.[^"\\]*)*)"|'([^'\\]*(?:\\.[^'\\]*)*)'""", re.DOTALL)
+_ESCAPE = re.compile(r"\\([xX][0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+_PLAIN = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "'": 39, "?": 63, "\\": 92}
 _BITS = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
     FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
@@ -29,45 +32,53 @@ Value = int | float | bool | str | bytes
 
 def value_of(text: str, quoted: bool, field: FieldDescriptor) -> Value:
     """What `text` means for this field; a ValueError says for people what is wrong with it."""
-    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        return _enum(unquote(text).decode() if quoted else text, field)
-    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_STRING):
         data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
-        return data if field.type == FieldDescriptor.TYPE_BYTES else _text(data)
+        if field.type == FieldDescriptor.TYPE_BYTES:
+            return data
+        return _enum(_text(data), field) if field.type == FieldDescriptor.TYPE_ENUM else _text(data)
     if quoted:
-        raise ValueError(f"expected {_article(field)}, found the text {text}")
+        raise ValueError(f"expected {_article(field)}, found the text {shown(text)}")
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return _bool(text)
     if field.cpp_type in _BITS:
         return _integer(text, field)
     if not _FLOAT.fullmatch(text):
         raise ValueError(_not_a_number(text, field))
-    return float(text if text.lower().endswith("inf") else text.rstrip("fF"))
+    plain = text.lower()
+    return float(plain if plain.endswith("inf") else plain.removesuffix("f"))
 
 
 def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"the text {data!r} is not UTF-8; save the file as UTF-8") from None
+        raise ValueError(f"the text {shown(repr(data))} is not UTF-8; save the file as UTF-8") from None
 
 
 def _integer(text: str, field: FieldDescriptor) -> int:
-    match = _INTEGER.fullmatch(text)
-    if match is None:
+    number = _whole(text)
+    if number is None:
         raise ValueError(_not_a_number(text, field))
-    sign, digits = match.groups()
-    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" and len(digits) > 1 else 10
-    number = int(digits, base) * (-1 if sign == "-" else 1)
     low, high = _BITS[field.cpp_type]
     if not low <= number <= high:
-        raise ValueError(f"{text} is out of range: {field.name} takes {low} to {high}")
+        raise ValueError(f"{shown(text)} is out of range: {field.name} takes {low} to {high}")
     return number
+
+
+def _whole(text: str) -> int | None:
+    """The whole number that the text is, in one of the three bases that prototxt has."""
+    match = _INTEGER.fullmatch(text)
+    if match is None:
+        return None
+    sign, digits = match.groups()
+    base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" and len(digits) > 1 else 10
+    return int(digits if base != 10 else digits[:_MANY_DIGITS], base) * (-1 if sign == "-" else 1)
 
 
 def _bool(text: str) -> bool:
     if text.lower() not in _TRUE + _FALSE:
-        raise ValueError(f"expected true or false, found {text}")
+        raise ValueError(f"expected true or false, found {shown(text)}")
     return text.lower() in _TRUE
 
 
@@ -75,19 +86,18 @@ def _enum(text: str, field: FieldDescriptor) -> int:
     names = enum_of(field).values_by_name
     if text in names:
         return int(names[text].number)
-    if _INTEGER.fullmatch(text):
-        number = int(text, 0) if not text.lstrip("+-").startswith("0") else int(text, 8 if text != "0" else 10)
-        if number in enum_of(field).values_by_number:
-            return number
+    number = _whole(text)
+    if number is not None and number in enum_of(field).values_by_number:
+        return number
     near = get_close_matches(text.upper(), names, 1, cutoff=0.5)
-    raise LookupError(
-        f"unknown value '{text}'" + (f"; did you mean {near[0]}?" if near else f"; it is one of {', '.join(names)}")
-    )
+    hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(names)}"
+    raise LookupError(f"unknown value '{shown(text)}'; {hint}")
 
 
 def _not_a_number(text: str, field: FieldDescriptor) -> str:
-    hint = "; is this a template? Fill in its placeholders first" if re.search("[A-Za-z]", text) else ""
-    return f"expected {_article(field)}, found {text}{hint}"
+    worded = re.search("[A-Za-z]", text) and not _FLOAT.fullmatch(text)
+    hint = "; is this a template? Fill in its placeholders first" if worded else ""
+    return f"expected {_article(field)}, found {shown(text)}{hint}"
 
 
 def _article(field: FieldDescriptor) -> str:
@@ -114,9 +124,11 @@ def _unescape(code: str) -> bytes:
         return bytes([int(code[1:], 16)])
     if code[0] in "01234567":
         return bytes([int(code, 8) & 0xFF])
-    if code[0] in "uU" and len(code) > 1:
+    if code[0] in "uU" and len(code) > 1 and int(code[1:], 16) <= sys.maxunicode:
         return chr(int(code[1:], 16)).encode("utf-8", "surrogatepass")
-    return bytes([_PLAIN[code]]) if code in _PLAIN else code.encode("utf-8", "surrogateescape")
+    if code not in _PLAIN:
+        raise ValueError(f"\\{shown(code)} stands for no character; a backslash itself is written \\\\")
+    return bytes([_PLAIN[code]])
 
 
 def quote(data: str | bytes) -> str:

@@ -49,7 +49,7 @@ def _value(name: str, value: Scalar | Body, indent: str) -> list[str]:
     inner = _block(value, indent + "  ")
     if not inner:
         return [f"{indent}{name} {{ }}"]
-    line = f"{indent}{name} {{ {' '.join(part.strip() for part in inner)} }}"
+    line = f"{indent}{name} {{ {' '.join(part.strip() for part in inner if part)} }}"
     if value.one_line and len(line) <= _WIDTH and not any("#" in part for part in inner):
         return [line]
     return [f"{indent}{name} {{", *inner, indent + "}"]
@@ -61,5 +61,5 @@ def _scalar(value: Scalar) -> str:
         return value.text
     try:
         return quote(unquote(value.text).decode())
-    except UnicodeDecodeError:
+    except ValueError:  # not UTF-8, or in a field that was skipped and never understood
         return value.text

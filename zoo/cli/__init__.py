@@ -5,16 +5,19 @@ from __future__ import annotations
 import sys
 import warnings
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
 from caffe_proto.errors import CaffeError
+from zoo.cli.output import complain
 
 # Every command with the module that has it and its line in the help, so that the help imports none of them.
 _COMMANDS = {
     "show": ("zoo.cli.show", "What a file holds: a net, weights, a solver, a mean."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
+    "check": ("zoo.cli.check", "Whether nets would work: types, connections, shapes."),
     "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
 }
 
@@ -53,10 +56,10 @@ def zoo() -> None:
 def main() -> None:
     """The console script: errors as one line, never a traceback."""
     warnings.showwarning = _show_warning
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal's encoding lacks is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        zoo.main(prog_name="zoo", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a code only where a command exits with one
     except click.Abort:
         sys.exit(130)
     except click.ClickException as problem:
@@ -64,17 +67,15 @@ def main() -> None:
         sys.exit(problem.exit_code)
     except CaffeError as problem:
         _fail(str(problem))
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away, which is its right
-        sys.exit(141)
     except (OSError, MemoryError) as problem:
-        _fail(f"{getattr(problem, 'filename', None) or 'zoo'}: {getattr(problem, 'strerror', None) or repr(problem)}")
+        reason = getattr(problem, "strerror", None) or repr(problem)
+        _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
 
 
 def _fail(what: str) -> None:
-    click.echo(f"zoo: {what}", err=True)
+    complain(what)
     sys.exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"zoo: warning: {message}", err=True)
+    complain(f"warning: {message}")

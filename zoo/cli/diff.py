@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,9 @@ from rich.markup import escape
 
 from caffe_proto.difference import Difference, Setting, Weights, compare
 from caffe_proto.files import read
-from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
+from zoo.cli.output import print_json
+from zoo.cli.upgrade import upgrade
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -34,14 +34,13 @@ def command(first: str, second: str, as_written: bool, as_json: bool, lenient: b
     """
 
     def load(path: str) -> CaffeFile[Message]:
-        file = read(path, dialect=dialect, lenient=lenient)
-        return file if as_written else upgrade_file(file)[0]
+        return read(path, dialect=dialect, lenient=lenient) if as_written else upgrade(path, dialect, lenient)[0]
 
     difference = compare(load(first), load(second))
     if as_json:
-        click.echo(json.dumps({"equal": not difference, **asdict(difference)}, indent=2))
+        print_json({"equal": not difference, **asdict(difference)})
     else:
-        _show(Console(highlight=False, soft_wrap=True), difference)
+        _show(Console(emoji=False, highlight=False, soft_wrap=True), difference)
     if difference:
         raise click.exceptions.Exit(1)
 

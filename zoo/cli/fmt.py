@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
@@ -10,6 +9,7 @@ import click
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.reformat import reformat, reformat_file
 from zoo.cli import options
+from zoo.cli.output import complain, print_json
 
 
 @click.command("fmt", short_help="Put prototxt into one layout.")
@@ -23,7 +23,10 @@ def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -
     """
     if files == ("-",):
         data = sys.stdin.buffer.read()
-        sys.stdout.buffer.write(reformat(data, "<stdin>", lenient=lenient))
+        formatted = reformat(data, "<stdin>", lenient=lenient)
+        if check:
+            raise click.exceptions.Exit(formatted != data)
+        click.echo(formatted, nl=False)
         return
     changed, failed = [], []
     for file in files:
@@ -32,9 +35,9 @@ def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -
                 changed.append(file)
         except CaffeError as problem:  # the other files are formatted all the same
             failed.append(file)
-            click.echo(f"zoo: {problem}", err=True)
+            complain(problem)
     if as_json:
-        click.echo(json.dumps({"changed": changed, "failed": failed}, indent=2))
+        print_json({"changed": changed, "failed": failed})
     else:
         for file in changed:
             click.echo(f"{'would change' if check else 'changed'} {file}")

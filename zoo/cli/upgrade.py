@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from typing import TYPE_CHECKING
 
 import click
 
+from caffe_proto.errors import UpgradeError
 from caffe_proto.files import Form, form_of, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
+from zoo.cli.output import print_json
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from caffe_proto.files import CaffeFile
 
 
 @click.command("upgrade", short_help="Bring an old file to today's form.")
@@ -27,16 +34,25 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
     if in_place and output:
         raise click.UsageError("give OUTPUT or --in-place, not both")
     target = file if in_place else output
-    upgraded, changes = upgrade_file(read(file, dialect=dialect, lenient=lenient))
+    upgraded, changes = upgrade(file, dialect, lenient)
     if target is None and upgraded.form is not Form.TEXT and not as_json:
         raise click.UsageError("a binary file can't be printed: name OUTPUT, or use --in-place")
     if target is not None:
         form_of(target)
         write(upgraded, target)
     if as_json:
-        click.echo(json.dumps({"file": file, "output": target, "changes": changes}, indent=2))
+        print_json({"file": file, "output": target, "changes": changes})
         return
     for change in changes or ("already in today's form",):
         click.echo(change, err=True)
     if target is None:
-        click.echo(prototxt(upgraded), nl=False)
+        click.echo(prototxt(upgraded).encode("utf-8", "surrogateescape"), nl=False)
+
+
+def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Message], tuple[str, ...]]:
+    """A file in today's form, and what was changed; an error says which file it is about."""
+    file = read(path, dialect=dialect, lenient=lenient)
+    try:
+        return upgrade_file(file)
+    except UpgradeError as problem:
+        raise UpgradeError(f"{path}: {problem}") from None

@@ -1,0 +1,254 @@
+"""Dialects: every fork's numbers in and out, and what a fork can't say."""
+
+import struct
+
+import pytest
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import descriptor_of
+from caffe_proto.dialects import BVLC, PRIVATE, PRIVATE_VALUE, Dialect, all_dialects, dialect_for, dialect_named
+from caffe_proto.errors import BinaryError, DialectError
+from caffe_proto.text.prototxt import from_text
+
+NET = descriptor_of(pb.NetParameter)
+KINDS = (pb.NetParameter, pb.SolverParameter, pb.SolverState, pb.Datum, pb.BlobProto)
+UNKNOWN = (3131, 70_000, 400_000_000)  # no fork has fields of these numbers
+
+
+def length(number: int, content: bytes) -> bytes:
+    return _number(number << 3 | 2) + _number(len(content)) + content
+
+
+def varint(number: int, value: int) -> bytes:
+    return _number(number << 3) + _number(value)
+
+
+def _number(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + _number(value >> 7)
+
+
+def layer(name: bytes, kind: bytes, *fields: bytes) -> bytes:
+    return length(100, length(1, name) + length(2, kind) + b"".join(fields))
+
+
+def test_bvlc_comes_first_and_the_rest_by_rank() -> None:
+    dialects = list(all_dialects().values())
+    assert dialects[0] is BVLC
+    assert [each.rank for each in dialects] == list(range(len(dialects)))
+    assert all(each.title for each in dialects)
+    assert dialect_named("ssd") is dialect_named("ssd")
+
+
+def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(DialectError, match="there is no dialect 'sdd'; there are bvlc, ssd, "):
+        dialect_named("sdd")
+
+
+@pytest.mark.parametrize("dialect", all_dialects().values(), ids=all_dialects())
+def test_a_table_names_fields_of_the_schema_and_no_number_twice(dialect: Dialect) -> None:
+    pool = pb.DESCRIPTOR.pool
+    for message, table in dialect.numbers.items():
+        fields = pool.FindMessageTypeByName(f"caffe_proto.{message}").fields_by_name
+        assert set(table) <= set(fields), message
+        assert len(set(table.values())) == len(table), message
+        assert all(0 < number < PRIVATE for number in table.values()), message
+    for kind, values in dialect.enums.items():
+        assert set(values) <= set(pool.FindEnumTypeByName(f"caffe_proto.{kind}").values_by_name), kind
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "field", "number"),
+    [
+        ("ssd", "LayerParameter", "prior_box_param", 203),
+        ("ssd", "LayerParameter", "permute_param", 202),
+        ("ssd", "LayerParameter", "norm_param", 206),
+        ("pspnet", "LayerParameter", "interp_param", 143),
+        ("pspnet", "LayerParameter", "bn_param", 152),
+        ("segnet", "LayerParameter", "upsample_param", 137),
+        ("segnet", "LayerParameter", "bn_param", 45),
+        ("faster-rcnn", "LayerParameter", "roi_pooling_param", 8266711),
+        ("ceil-mode", "PoolingParameter", "ceil_mode", 13),
+        ("nvcaffe-0.17", "BlobProto", "raw_data_type", 10),
+        ("nvcaffe-0.17", "BlobProto", "raw_data", 12),
+        ("bvlc", "LayerParameter", "input_param", 143),
+        ("bvlc", "PoolingParameter", "round_mode", 13),
+    ],
+)
+def test_forks_have_the_numbers_that_their_files_have(name: str, message: str, field: str, number: int) -> None:
+    descriptor = pb.DESCRIPTOR.message_types_by_name[message]
+    assert dialect_named(name).number(descriptor, field) == number
+
+
+def test_a_number_that_a_fork_gave_away_means_the_fork_s_field() -> None:
+    pspnet = dialect_named("pspnet")
+    assert pspnet.number(pb.DESCRIPTOR.message_types_by_name["LayerParameter"], "input_param") is None
+    data = layer(b"up", b"Interp", length(143, varint(1, 33)))
+    message = pb.NetParameter.FromString(pspnet.decode(data, NET))
+    assert message.layer[0].interp_param.height == 33
+    assert not message.layer[0].HasField("input_param")
+
+
+# Random messages in the numbers of a fork, put together by hand and in the order that protobuf writes
+
+
+@st.composite
+def encoded(draw: st.DrawFn, dialect: Dialect, descriptor: Descriptor, depth: int = 0) -> bytes:
+    table = dialect.table(descriptor)
+    if depth == 4:
+        table = {number: field for number, field in table.items() if field.message_type is None}
+    chosen = draw(st.lists(st.sampled_from([*table, *UNKNOWN]), max_size=5, unique=True)) if table else []
+    out = []
+    for number in sorted(chosen):
+        field = table.get(number)
+        if field is None:
+            out.append(draw(st.sampled_from([varint(number, 300), length(number, b"\xff\x00"), varint(number, 0)])))
+            continue
+        if field.is_packed:
+            size = draw(st.integers(1, 3))
+            kinds = {FieldDescriptor.TYPE_FLOAT: bytes(4), FieldDescriptor.TYPE_DOUBLE: bytes(8)}
+            out.append(length(number, kinds.get(field.type, b"\x05") * size))
+            continue
+        for _ in range(draw(st.integers(1, 2)) if field.is_repeated else 1):
+            out.append(draw(value(dialect, number, field, depth)))
+    return b"".join(out)
+
+
+@st.composite
+def value(draw: st.DrawFn, dialect: Dialect, number: int, field: FieldDescriptor, depth: int) -> bytes:
+    if field.message_type is not None:
+        return length(number, draw(encoded(dialect, field.message_type, depth + 1)))
+    if field.enum_type is not None:
+        return varint(number, draw(st.sampled_from(sorted(enum_numbers(dialect, field)))))
+    if field.type == field.TYPE_FLOAT:
+        return _number(number << 3 | 5) + struct.pack("<f", draw(st.floats(width=32)))
+    if field.type == field.TYPE_DOUBLE:
+        return _number(number << 3 | 1) + struct.pack("<d", draw(st.floats()))
+    if field.type == field.TYPE_STRING:
+        return length(number, draw(st.text(max_size=3)).encode())
+    if field.type == field.TYPE_BYTES:
+        return length(number, draw(st.binary(max_size=3)))
+    if field.type == field.TYPE_BOOL:
+        return varint(number, draw(st.integers(0, 1)))
+    if field.type in (field.TYPE_UINT32, field.TYPE_UINT64):
+        return varint(number, draw(st.integers(0, 2**32 - 1)))
+    return varint(number, draw(st.integers(-(2**31), 2**31 - 1)) % 2**64)
+
+
+def enum_numbers(dialect: Dialect, field: FieldDescriptor) -> set[int]:
+    own = dialect.values(field.enum_type)
+    plain = {each.number for each in field.enum_type.values if each.name not in own and each.number < PRIVATE_VALUE}
+    return (plain - set(own.values())) | set(own.values())
+
+
+@settings(derandomize=True, max_examples=250, deadline=None)
+@given(st.data())
+def test_what_a_fork_wrote_is_written_again_byte_for_byte(data: st.DataObject) -> None:
+    dialect = data.draw(st.sampled_from(list(all_dialects().values())), "dialect")
+    kind = data.draw(st.sampled_from(KINDS), "kind")
+    original = data.draw(encoded(dialect, descriptor_of(kind)), "bytes")
+    decoded = dialect.decode(original, descriptor_of(kind))
+    assert dialect.encode(decoded, descriptor_of(kind)) == original
+    read = kind.FromString(decoded).SerializePartialToString()
+    assert dialect.encode(read, descriptor_of(kind)) == original
+
+
+@pytest.mark.parametrize("dialect", all_dialects().values(), ids=all_dialects())
+def test_every_field_of_a_fork_goes_in_and_out(dialect: Dialect) -> None:
+    for message, table in dialect.numbers.items():
+        descriptor = pb.DESCRIPTOR.pool.FindMessageTypeByName(f"caffe_proto.{message}")
+        kinds = {FieldDescriptor.CPPTYPE_FLOAT: 5, FieldDescriptor.CPPTYPE_DOUBLE: 1}
+        for name, number in table.items():
+            field = descriptor.fields_by_name[name]
+            is_text = field.cpp_type in (FieldDescriptor.CPPTYPE_STRING, FieldDescriptor.CPPTYPE_MESSAGE)
+            kind = 2 if is_text else kinds.get(field.cpp_type, 0)
+            original = _number(number << 3 | kind) + bytes({0: 1, 1: 8, 2: 1, 5: 4}[kind])
+            decoded = dialect.decode(original, descriptor)
+            assert decoded.startswith(_number(field.number << 3 | kind)), (message, name)
+            assert dialect.encode(decoded, descriptor) == original, (message, name)
+
+
+def test_bvlc_s_own_messages_are_left_as_they_are() -> None:
+    data = layer(b"c", b"Convolution", varint(10, 1), length(106, varint(1, 20) + varint(4, 5)))
+    assert BVLC.decode(data, NET) == data
+    assert BVLC.encode(data, NET) == data
+
+
+@pytest.mark.parametrize("unknown", [varint(3131, 7), length(3131, b"\x00\xff"), b"\xdb\xc3\x01\x08\x05\xdc\xc3\x01"])
+@pytest.mark.parametrize("dialect", ["bvlc", "ssd", "nvcaffe-0.17"])
+def test_fields_that_nobody_knows_stay_byte_for_byte_at_every_depth(dialect: str, unknown: bytes) -> None:
+    inner = length(106, varint(1, 20) + unknown)
+    data = layer(b"c", b"Convolution", inner, unknown) + unknown
+    chosen = dialect_named(dialect)
+    message = pb.NetParameter.FromString(chosen.decode(data, NET))
+    assert chosen.encode(message.SerializeToString(), NET) == data
+
+
+@pytest.mark.parametrize("number", [PRIVATE + 1, PRIVATE + 121])
+def test_our_own_numbers_mean_nothing_in_a_file(number: int) -> None:
+    for dialect in all_dialects().values():
+        with pytest.raises(BinaryError, match=f"field {number} of LayerParameter can't be in a file"):
+            dialect.decode(layer(b"a", b"B", varint(number, 1)), NET)
+
+
+def test_damage_inside_a_layer_is_an_error_of_ours() -> None:
+    with pytest.raises(BinaryError, match="cut short"):
+        BVLC.decode(layer(b"a", b"B", length(106, b"\x0a\x7f")), NET)
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "what"),
+    [
+        (
+            "layer { name: 'box' prior_box_param { min_size: 3 } }",
+            "bvlc",
+            "no field 'prior_box_param' in LayerParameter",
+        ),
+        (
+            "layer { name: 'box' pooling_param { ceil_mode: false } }",
+            "bvlc",
+            "no field 'ceil_mode' in PoolingParameter",
+        ),
+        ("layer { name: 'box' interp_param { height: 3 } }", "ssd", "no field 'interp_param' in LayerParameter"),
+        ("layer { name: 'box' input_param { } }", "pspnet", "no field 'input_param' in LayerParameter"),
+        ("layers { name: 'box' type: LRN_MAP }", "bvlc", "no value 'LRN_MAP' for 'type'"),
+        ("layers { name: 'box' type: EXP }", "bvlc-history", "no value 'EXP' for 'type'"),
+        ("layers { layer { name: 'box' context_pad: 3 } }", "bvlc", "no field 'context_pad' in V0LayerParameter"),
+    ],
+)
+def test_what_a_fork_cannot_say_is_an_error_that_names_field_and_layer(text: str, dialect: str, what: str) -> None:
+    message = from_text(text, pb.NetParameter)
+    with pytest.raises(DialectError, match=f"^layer 'box': dialect '{dialect}' has {what}"):
+        dialect_named(dialect).encode(message.SerializeToString(), NET)
+
+
+def test_a_value_of_another_number_in_a_fork_is_renumbered() -> None:
+    message = from_text("layer { loss_param { normalization: NONE } }", pb.NetParameter)
+    rfcn = dialect_named("rfcn")
+    data = rfcn.encode(message.SerializeToString(), NET)
+    assert data == length(100, length(101, varint(3, 4)))  # and 3 for BVLC
+    assert pb.NetParameter.FromString(rfcn.decode(data, NET)) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect"),
+    [
+        ("layer { convolution_param { num_output: 3 } }", "bvlc"),
+        ("layer { prior_box_param { min_size: 3 } }", "ssd"),
+        ("layer { pooling_param { ceil_mode: false } }", "ceil-mode"),
+        ("layer { roi_pooling_param { pooled_w: 7 } }", "faster-rcnn"),
+        ("layer { loss_param { normalization: PRE_FIXED } }", "rfcn"),
+        ("layer { loss_param { normalization: NONE } }", "bvlc"),
+        ("layers { type: UNPOOLING }", "deconvnet"),
+    ],
+)
+def test_a_net_without_a_dialect_gets_the_most_common_that_can_say_it(text: str, dialect: str) -> None:
+    assert dialect_for(from_text(text, pb.NetParameter)).name == dialect
+
+
+def test_a_net_of_two_forks_at_once_has_no_dialect() -> None:
+    text = "layer { prior_box_param { min_size: 3 } } layer { moe_param { } }"
+    with pytest.raises(DialectError, match=r"no fork of Caffe has all the fields .*write it as prototxt"):
+        dialect_for(from_text(text, pb.NetParameter))

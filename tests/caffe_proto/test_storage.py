@@ -1,0 +1,233 @@
+"""Files that are there whole or not at all, whatever happens while they are written."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto.errors import FileError
+from caffe_proto.storage import replacing, write_pieces
+
+
+def names_in(folder: Path) -> set[str]:
+    return {each.name for each in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[], [0], [1, 0, 2], [5] * 100_000, [1 << 19], [(1 << 19) - 1, 2, (1 << 20) + 3], [3_000_000], [1, 1 << 19, 1]],
+    ids=["none", "empty", "small", "many", "a block", "across blocks", "big", "mixed"],
+)
+def test_pieces_of_all_sizes_are_written_one_after_the_other(sizes: list[int], tmp_path: Path) -> None:
+    whole = np.random.default_rng(5).bytes(sum(sizes))
+    ends = np.cumsum([0, *sizes])
+    pieces = [memoryview(whole)[start:end] for start, end in pairwise(ends)]
+    write_pieces(tmp_path / "file", (each if index % 2 else bytes(each) for index, each in enumerate(pieces)))
+    assert (tmp_path / "file").read_bytes() == whole
+    assert names_in(tmp_path) == {"file"}
+
+
+@pytest.mark.parametrize("problem", [RuntimeError("ours"), KeyboardInterrupt(), OSError(5, "Input/output error")])
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_failure_in_the_middle_leaves_what_was_there(problem: BaseException, exists: bool, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    if exists:
+        path.write_bytes(b"old")
+
+    def pieces() -> Iterator[bytes]:
+        yield bytes(1 << 20)
+        raise problem
+
+    expected = FileError if isinstance(problem, OSError) else type(problem)
+    with pytest.raises(expected):
+        write_pieces(path, pieces())
+    assert names_in(tmp_path) == ({"file"} if exists else set())
+    assert not exists or path.read_bytes() == b"old"
+
+
+def test_nobody_sees_the_new_file_before_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    seen = []
+
+    def pieces() -> Iterator[bytes]:
+        for _ in range(4):
+            yield bytes(1 << 19)
+            seen.append(path.read_bytes())
+
+    write_pieces(path, pieces())
+    assert seen == [b"old"] * 4
+    assert path.stat().st_size == 4 << 19
+
+
+KILLED = """
+import os, signal, sys
+from caffe_proto.storage import write_pieces
+
+def pieces():
+    yield bytes(1 << 21)
+    os.kill(os.getpid(), int(sys.argv[2]))
+    yield b"never"
+
+write_pieces(sys.argv[1], pieces())
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_writer_leaves_the_old_file_and_nothing_else(how: signal.Signals, tmp_path: Path) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except (AttributeError, OSError):
+        pytest.skip("this system has no files without a name")
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(int(how))], check=False)
+    assert done.returncode == -how
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == {"file"}
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    code = f"""
+import resource
+from caffe_proto.errors import FileError
+from caffe_proto.storage import write_pieces
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+try:
+    write_pieces({str(path)!r}, [bytes(3 << 20)])
+except FileError as problem:
+    print(problem)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{path}: can't be written: File too large\n"
+    assert path.read_bytes() == b"old"
+    assert names_in(tmp_path) == {"file"}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
+def test_a_device_without_space_is_a_file_error(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/dev/full")
+    with pytest.raises(FileError, match=r"link: can't be written: No space left on device"):
+        write_pieces(tmp_path / "link", [b"x"])
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("there/file")
+    write_pieces(tmp_path / "link", [b"new"])
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there" / "file").read_bytes() == b"new"
+    assert names_in(tmp_path / "there") == {"file"}
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    write_pieces(tmp_path / "link", [b"new"])
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_pieces(tmp_path / "pipe", [b"a", b"b"])
+    assert os.read(reader, 10) == b"ab"
+    os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_the_rights_of_a_file_stay_and_a_new_one_gets_the_usual(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    before = os.umask(0o027)
+    try:
+        write_pieces(path, [b"1"])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    write_pieces(path, [b"2"])
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    with replacing(path) as temporary:
+        temporary.write_bytes(b"3")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+@pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "with space", ".hidden", "\udcff"])
+def test_every_name_that_a_file_can_have_can_be_written(name: str, tmp_path: Path) -> None:
+    write_pieces(tmp_path / name, [b"x"])
+    assert names_in(tmp_path) == {name}
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("missing/file", "can't be written: No such file or directory"),
+        ("file/below", "can't be written: Not a directory"),
+        ("folder", "is a directory; name a file in it"),
+        ("loop", "is a link that leads to itself"),
+        ("n" * 256, "can't be written: File name too long"),
+        ("a\0b", "no file can have this name"),
+        ("\ud800", "no file can have this name"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"old")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(FileError, match=what):
+        write_pieces(tmp_path / name, [b"x"])
+    assert names_in(tmp_path) == {"folder", "file", "loop"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_to_is_a_file_error(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(FileError, match="can't be written: Permission denied"):
+            write_pieces(tmp_path / "file", [b"x"])
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_where_files_need_names_the_temporary_one_has_one_and_goes(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.delattr(os, "O_TMPFILE")
+    (tmp_path / "file").write_bytes(b"old")
+    seen = []
+
+    def pieces() -> Iterator[bytes]:
+        yield bytes(1 << 20)
+        seen.append(names_in(tmp_path))
+        yield b"end"
+
+    write_pieces(tmp_path / "file", pieces())
+    assert len(seen[0]) == 2
+    assert names_in(tmp_path) == {"file"}
+    assert (tmp_path / "file").read_bytes() == bytes(1 << 20) + b"end"
+
+
+def test_a_library_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), replacing(tmp_path / "file") as temporary:
+        temporary.write_bytes(b"half")
+        raise RuntimeError
+    assert not names_in(tmp_path)
+
+
+def test_two_writers_at_once_leave_one_whole_file(tmp_path: Path) -> None:
+    def inner() -> Iterator[bytes]:
+        yield b"first " * 200_000
+        write_pieces(tmp_path / "file", [b"second"])
+        assert (tmp_path / "file").read_bytes() == b"second"
+
+    write_pieces(tmp_path / "file", inner())
+    assert (tmp_path / "file").read_bytes() == b"first " * 200_000
+    assert names_in(tmp_path) == {"file"}

@@ -1,0 +1,199 @@
+"""The command as a whole: its help, its exit codes and how it fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from caffe_proto.errors import CaffeError
+from zoo import cli as command_line
+
+ZOO = Path(sys.executable).with_name("zoo")
+COMMANDS = ["show", "upgrade", "fmt", "diff"]
+needs_script = pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
+
+
+def script(*words: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict", **environment}
+    return subprocess.run([ZOO, *words], cwd=folder, capture_output=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",)])
+def test_the_help_has_every_command_with_a_line(zoo, words: tuple[str, ...]) -> None:
+    code, out, err = zoo(*words)
+    assert (code, err) == (0, "")
+    commands = command_line.zoo.list_commands(click.Context(command_line.zoo))
+    assert set(COMMANDS) <= set(commands)
+    for command in commands:
+        assert any(line.startswith(f"  {command} ") and line.endswith(".") for line in out.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(zoo, command: str) -> None:
+    code, out, err = zoo(command, "-h")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: zoo {command} [OPTIONS] ")
+    assert "--json" in out and "--lenient" in out
+
+
+def test_without_a_command_the_help_is_shown_and_nothing_done(zoo) -> None:
+    _, out, err = zoo()
+    assert "Commands:" in out + err
+
+
+def test_the_version_is_told(zoo) -> None:
+    assert zoo("--version").out.startswith("zoo, version ")
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["sho"], "Error: No such command 'sho'. The commands are show, upgrade, "),
+        (["show"], "Error: Missing argument 'FILE...'."),
+        (["diff", "a"], "Error: Missing argument 'B'."),
+        (["show", "--jsn", "a"], "--jsn"),
+    ],
+)
+def test_a_wrong_call_is_told(zoo, words: list[str], what: str) -> None:
+    code, out, err = zoo(*words)
+    assert (code, out) == (2, "")
+    assert what in err
+
+
+def test_the_help_loads_nothing_that_is_slow() -> None:
+    code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    loaded = set(eval(done.stdout.splitlines()[-1]))
+    assert "Commands:" in done.stdout
+    assert {"click", "caffe_proto.errors"} <= loaded
+    assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "zoo.cli.show", "caffe_proto.files"}
+
+
+ERRORS = {
+    "typo.prototxt": (
+        "layer {\n  name: 'c'\n  convolution_param { kernal_size: 3 }\n}",
+        "3:23: layer 'c': unknown field 'kernal_size' in convolution_param; did you mean kernel_size?",
+    ),
+    "open.prototxt": ("layer {", "1:8: expected '}', found the end of the file"),
+    "merge.prototxt": ("<<<<<<< HEAD\n", "1:1: '<<<<<<<' is the mark of an unfinished merge; choose one of the two"),
+    "lines.prototxt": ("layer { name: 'a\nb' x: 1 }", "2:4: layer 'a\\nb': unknown field 'x'"),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_bad_file_is_one_line_with_its_place(zoo, command: str, name: str) -> None:
+    text, what = ERRORS[name]
+    Path(name).write_text(text)
+    code, out, err = zoo(command, *[name] * (2 if command == "diff" else 1))
+    assert (code, out) == (2, "")
+    assert err.startswith(f"zoo: {name}:{what}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_is_not_there_is_one_line(zoo, command: str) -> None:
+    code, out, err = zoo(command, *["gone.prototxt"] * (2 if command == "diff" else 1))
+    assert (code, out) == (2, "")
+    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["upgrade", "diff"])
+def test_an_old_net_without_an_equal_is_told_with_its_file(zoo, command: str) -> None:
+    Path("old.prototxt").write_text("name: 'n' layers { name: 'a\nb' } layer { name: 'b' }")
+    code, out, err = zoo(command, *["old.prototxt"] * (2 if command == "diff" else 1))
+    assert (code, out) == (2, "")
+    assert err.startswith("zoo: old.prototxt: net 'n': it has both")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lenient_goes_on_with_a_warning_of_one_line(zoo, command: str) -> None:
+    Path("odd.prototxt").write_text('layer {\n  name: "a"\n  zyx: 1\n}\n')
+    words = [command, "--lenient", *["odd.prototxt"] * (2 if command == "diff" else 1)]
+    with warnings.catch_warnings(action="always"):
+        code, _, err = zoo(*words)
+    assert code == 0
+    line = "zoo: warning: odd.prototxt:3:3: layer 'a': unknown field 'zyx' (skipped)\n"
+    assert line in err
+    assert err.replace(line, "") in ("", "already in today's form\n")
+
+
+@pytest.mark.parametrize(
+    ("problem", "code", "line"),
+    [
+        (CaffeError("net: two\nlines"), 2, "zoo: net: two lines\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 2, "zoo: No space left on device\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "out"), 2, "zoo: out: Permission denied\n"),
+        (MemoryError(), 2, "zoo: MemoryError()\n"),
+        (KeyboardInterrupt(), 130, "\n"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_whatever_goes_wrong_is_one_line(
+    zoo, monkeypatch: pytest.MonkeyPatch, problem: BaseException, code: int, line: str
+) -> None:
+    @click.command("fail")
+    def fail() -> None:
+        raise problem
+
+    monkeypatch.setattr("zoo.cli.show.command", fail)
+    assert zoo("show") == (code, "", line)
+
+
+@needs_script
+def test_the_console_script_shows_fails_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "good.prototxt").write_text("name: 'n' layer { name: 'a' }")
+    (tmp_path / "bad.prototxt").write_text("nam: 'n'")
+    good, bad = (script("show", "--json", f"{name}.prototxt", folder=tmp_path) for name in ("good", "bad"))
+    assert (good.returncode, good.stderr) == (0, b"")
+    assert json.loads(good.stdout)["name"] == "n"
+    assert (bad.returncode, bad.stdout) == (2, b"")
+    assert bad.stderr == b"zoo: bad.prototxt:1:1: unknown field 'nam' in NetParameter; did you mean name?\n"
+
+
+@needs_script
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_names_that_the_terminal_cannot_write_are_no_reason_to_fail(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "net.prototxt").write_text('name: "日" layer { name: "層" }', encoding="utf-8")
+    for command in ("show", "upgrade"):
+        done = script(command, "net.prototxt", folder=tmp_path, PYTHONIOENCODING=encoding)
+        assert done.returncode == 0
+        assert b"Traceback" not in done.stderr
+    assert '"日"' in done.stdout.decode()  # a net is printed as it would be written
+
+
+@needs_script
+def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").write_text("layer { name: 'a' }\n" * 20_000)
+    with subprocess.Popen(
+        [ZOO, "upgrade", "net.prototxt"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b"already in today's form\n"
+
+
+@needs_script
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full device")
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "net.prototxt").write_text("layer { name: 'a' }\n")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([ZOO, "show", "net.prototxt"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"zoo: No space left on device\n")
+
+
+def test_commands_can_be_run_from_python() -> None:
+    done = CliRunner().invoke(command_line.zoo, ["--help"])
+    assert done.exit_code == 0
+    assert "Commands:" in done.output

@@ -1,0 +1,96 @@
+"""`zoo show`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import CaffeFile, write
+
+NET = """name: "tiny"
+input: "x" input_shape { dim: [2, 3, 7, 5] }
+layer { name: "conv" type: "Convolution" bottom: "x" top: "conv" include { phase: TEST }
+  convolution_param { num_output: 4 kernel_size: 3 } }
+layer { name: "[red]:cat:[/]" type: "ReLU" bottom: "conv" bottom: "x" top: "conv" }
+"""
+
+
+@pytest.fixture
+def files(zoo) -> None:
+    Path("net.prototxt").write_text(NET)
+    Path("solver.prototxt").write_text("net: 'net.prototxt' base_lr: 0.01")
+    weights = CaffeFile(pb.NetParameter(name="w"))
+    weights.blobs.put(weights.message.layer.add(name="conv").blobs.add(), np.ones((4, 3, 3, 3), np.float32))
+    write(weights, "w.caffemodel")
+    mean = CaffeFile(pb.BlobProto())
+    mean.blobs.put(mean.message, np.array([[np.nan, -np.inf, 1]], np.float32))
+    write(mean, "mean.binaryproto")
+
+
+def test_a_net_is_a_table_of_its_layers(zoo, files) -> None:
+    code, out, err = zoo("show", "net.prototxt")
+    assert (code, err) == (0, "")
+    lines = [" ".join(line.split()) for line in out.splitlines() if line.strip()]
+    assert lines[0] == "net.prototxt: tiny NetParameter (prototxt)"
+    assert lines[1] == "input x 2 x 3 x 7 x 5"
+    assert lines[2] == "layer type bottom top settings when"
+    assert lines[4] == "conv Convolution x conv num_output: 4 kernel_size: 3 include {phase: TEST}"
+    assert lines[5] == "[red]:cat:[/] ReLU conv conv"
+    assert lines[6] == "x"
+    assert lines[7] == "2 layers"
+
+
+def test_weights_are_shown_with_shapes_and_their_number(zoo, files) -> None:
+    _, out, _ = zoo("show", "w.caffemodel")
+    assert out.startswith("w.caffemodel: w NetParameter (binary)")
+    assert "4 x 3 x 3 x 3          108" in out
+    assert out.endswith("1 layer, 108 parameters\n")
+
+
+def test_a_solver_is_a_table_of_its_settings(zoo, files) -> None:
+    lines = [line.split() for line in zoo("show", "solver.prototxt").out.splitlines()]
+    assert ["base_lr", "0.01"] in lines
+    assert ["net", '"net.prototxt"'] in lines
+
+
+def test_a_mean_is_a_table_of_its_values(zoo, files) -> None:
+    _, out, err = zoo("show", "mean.binaryproto")
+    assert err == ""
+    assert "1 x 3   float32       nan       nan    nan" in out
+
+
+def test_json_is_what_the_table_says(zoo, files) -> None:
+    code, out, err = zoo("show", "--json", "net.prototxt")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["file"], found["name"], found["inputs"]) == ("net.prototxt", "tiny", [["x", [2, 3, 7, 5]]])
+    assert [line["name"] for line in found["layers"]] == ["conv", "[red]:cat:[/]"]
+    assert found["layers"][1]["bottoms"] == ["conv", "x"]
+
+
+def test_json_of_several_files_is_a_list(zoo, files) -> None:
+    found = json.loads(zoo("show", "--json", "net.prototxt", "w.caffemodel").out)
+    assert [each["file"] for each in found] == ["net.prototxt", "w.caffemodel"]
+
+
+def test_json_has_no_numbers_that_json_lacks(zoo, files) -> None:
+    (blob,) = json.loads(zoo("show", "--json", "mean.binaryproto").out, parse_constant=pytest.fail)["blobs"]
+    assert (blob["minimum"], blob["maximum"], blob["mean"]) == ("NaN", "NaN", "NaN")
+
+
+def test_one_bad_file_among_good_ones_fails(zoo, files) -> None:
+    code, _, err = zoo("show", "net.prototxt", "gone.prototxt")
+    assert code == 2
+    assert err == "zoo: gone.prototxt: can't be opened: No such file or directory\n"
+
+
+def test_a_named_dialect_must_exist(zoo, files) -> None:
+    code, _, err = zoo("show", "--dialect", "klingon", "w.caffemodel")
+    assert code == 2
+    assert err.startswith("zoo: w.caffemodel: ")
+    assert "klingon" in err
+    assert err.count("\n") == 1
