@@ -60,12 +60,16 @@ def type_of(node: Node, types: Types) -> type[Layer] | None:
     return native or types.get(node.layer.type)
 
 
+def unknown_types(graph: Graph, types: Types) -> list[Node]:
+    """The nodes whose type nobody knows."""
+    return [node for node in graph.nodes if type_of(node, types) is None]
+
+
 def _check_types(graph: Graph, types: Types) -> None:
     """All unknown types at once, since whoever adds one wants to know of the others."""
     unknown: dict[str, list[str]] = {}
-    for node in graph.nodes:
-        if type_of(node, types) is None:
-            unknown.setdefault(node.layer.type, []).append(node.layer.name)
+    for node in unknown_types(graph, types):
+        unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not unknown:
         return
     parts = []

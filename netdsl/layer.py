@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import torch
 from google.protobuf.message import Message
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
@@ -50,7 +51,8 @@ class Layer(nn.Module):
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """The shapes of the tops, by running on tensors without memory."""
-        tops = self.forward(*(torch.empty(shape, device="meta") for shape in bottoms))
+        own = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
+        tops = functional_call(self, own, tuple(torch.empty(shape, device="meta") for shape in bottoms))
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
     def loss_weights(self) -> list[float]:
@@ -59,6 +61,14 @@ class Layer(nn.Module):
         if given and len(given) != len(self.layer.top):
             raise NetError(f"{len(given)} loss_weight for {len(self.layer.top)} tops; give one for each or none")
         return given or [1.0 if self.is_loss and index == 0 else 0.0 for index in range(len(self.layer.top))]
+
+    def merges(self, following: Layer) -> bool:
+        """Whether `forward_merged` can do this layer's work and the next one's in one pass over memory."""
+        return False
+
+    def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
+        """What the following layer makes of what this one makes, if `merges` says so."""
+        raise NotImplementedError
 
     def share_reshaped(self, name: str, owner: Layer, owned: str) -> None:
         """Use another layer's parameter in a shape of our own."""
@@ -90,6 +100,9 @@ class Layer(nn.Module):
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
         """Give the blobs memory and their first values. `done` has those that other layers share, by their identity."""
+        for name, buffer in list(self.named_buffers()):
+            if not buffer.is_meta:  # a table that the layer made ready by itself
+                setattr(self, name, buffer.to(device))
         for name in self.blob_names():
             empty = getattr(self, name)
             if empty.is_meta and id(empty) not in done:

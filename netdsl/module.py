@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ class Step:
     """One layer's turn: which edges it reads and makes, and which nobody needs after it."""
 
     key: str
+    following: str | None  # the layer whose work is done along with this one's
     bottoms: tuple[int, ...]
     tops: tuple[int, ...]
     unneeded: tuple[int, ...]
@@ -70,7 +72,12 @@ class NetModule(nn.Module):
             bottoms = [edges[edge] for edge in step.bottoms]
             for position in step.cut:
                 bottoms[position] = bottoms[position].detach()
-            tops = self.layers[step.key](*bottoms)
+            if step.following is None:
+                tops = self.layers[step.key](*bottoms)
+            else:
+                layer, following = self.layers[step.key], self.layers[step.following]
+                assert isinstance(layer, Layer) and isinstance(following, Layer)
+                tops = layer.forward_merged(following, *bottoms)
             if not isinstance(tops, tuple):
                 tops = (tops,)
             for edge, top in zip(step.tops, tops, strict=False):
@@ -121,14 +128,34 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
     """The turns of the layers that run; an edge is let go after its last reader, so that memory is free early."""
     nodes = built.graph.nodes
     last = {edge: index for index, node in enumerate(nodes) for edge in (*node.bottoms, *node.tops)}
+    merged = _merged(built, kept)
     steps = []
     for index, (node, layer, key) in enumerate(zip(nodes, built.layers, keys, strict=True)):
-        if not layer.external:
-            ends_here = [edge for edge in (*node.bottoms, *node.tops) if last[edge] == index and edge not in kept]
-            steps.append(
-                Step(key, node.bottoms, node.tops, tuple(dict.fromkeys(ends_here)), cut_of(built, node, layer))
-            )
+        if layer.external or index in merged.values():
+            continue
+        end = merged.get(index, index)  # what the following layer would let go is let go here
+        ends_here = [
+            edge for edge in (*node.bottoms, *nodes[end].tops) if last[edge] in (index, end) and edge not in kept
+        ]
+        following = keys[end] if end != index else None
+        unneeded = tuple(dict.fromkeys(ends_here))
+        steps.append(Step(key, following, node.bottoms, nodes[end].tops, unneeded, cut_of(built, node, layer)))
     return steps
+
+
+def _merged(built: Built, kept: set[int]) -> dict[int, int]:
+    """The layers that work along with one before them: they alone read its only top, and it can do their work."""
+    nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
+    makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
+    found: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        maker = makers.get(node.bottoms[0]) if len(node.bottoms) == 1 and len(node.tops) == 1 else None
+        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in found.values():
+            continue
+        first, second = built.layers[maker], built.layers[index]
+        if not first.external and not cut_of(built, node, second) and first.merges(second):
+            found[maker] = index
+    return found
 
 
 def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:

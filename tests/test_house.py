@@ -71,3 +71,18 @@ def test_the_makefile_lists_every_command_that_contributors_are_told() -> None:
     told = re.findall(r"`make ([a-z-]+)", (ROOT / "CONTRIBUTING.md").read_text())
     listed = re.findall(r"(?m)^([a-z-]+):.*##", (ROOT / "Makefile").read_text())
     assert told and set(told) <= set(listed)
+
+
+def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## How to add a layer type")[1]
+    shown = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "soft_sign.py").write_text(shown[0])
+    (tmp_path / "net.prototxt").write_text(
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }'
+        'layer { name: "y" type: "SoftSign" bottom: "x" top: "y" }'
+    )
+    monkeypatch.chdir(tmp_path)
+    names = {"SoftSign": load(tmp_path / "soft_sign.py").SoftSign}
+    exec(shown[1], names)
+    outputs = names["net"].forward(x=[[1.0, -1.0, 3.0], [0.0, 4.0, -9.0]])
+    assert outputs["y"].tolist() == [[0.5, -0.5, 0.75], [0.0, pytest.approx(0.8), pytest.approx(-0.9)]]

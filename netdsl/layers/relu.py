@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
 
 
-class ReLU(Layer):
-    """max(x, 0) + slope * min(x, 0)."""
+class ReLU(Elementwise):
+    """max(x, 0) + slope * min(x, 0), between the bounds that the Synopsys fork can set."""
 
     config = pb.ReLUParameter
-    in_place = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        self.slope = layer.relu_param.negative_slope
+        p = layer.relu_param
+        self.slope = p.negative_slope
+        self.lower = p.minimum or -math.inf
+        self.upper = min(p.maximum if p.maximum > 0 else math.inf, 6 if p.relu6 else math.inf)
+        self.bounded = bool(p.minimum) or self.upper < math.inf
+        if self.lower >= self.upper:
+            raise NetError(f"minimum {self.lower:g} must be smaller than the maximum, {self.upper:g}")
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.leaky_relu(x, self.slope) if self.slope else F.relu(x)
+        top = F.leaky_relu(x, self.slope) if self.slope else F.relu(x)
+        return F.hardtanh(top, self.lower, self.upper) if self.bounded else top

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer
+from netdsl.layer import Layer, Shape
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 
@@ -17,8 +18,12 @@ class Split(Layer):
 
     tops = (1, None)
 
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.count = len(layer.top)
+
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        return tuple(x.view_as(x) for _ in self.layer.top)
+        return tuple(x.view_as(x) for _ in range(self.count))
 
 
 def insert_splits(net: pb.NetParameter) -> pb.NetParameter:

@@ -3,9 +3,63 @@
 from __future__ import annotations
 
 from netdsl.graph import Phase
-from netdsl.pycaffe.modes import set_device, set_mode_cpu, set_mode_gpu, set_random_seed
+from netdsl.layers import LAYERS
+from netdsl.pycaffe import io, proto
+from netdsl.pycaffe.classifier import Classifier
+from netdsl.pycaffe.detector import Detector
+from netdsl.pycaffe.log import init_log, log
+from netdsl.pycaffe.modes import (
+    has_nccl,
+    set_device,
+    set_mode_cpu,
+    set_mode_gpu,
+    set_multiprocess,
+    set_random_seed,
+    set_solver_count,
+    set_solver_rank,
+    solver_count,
+    solver_rank,
+)
 from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.net_spec import NetSpec, layers, params, to_proto
+from netdsl.pycaffe.python_layer import Layer
+from netdsl.pycaffe.timer import Timer
+
+__version__ = "1.0.0"  # the Caffe whose interface this is
 
 TRAIN, TEST = int(Phase.TRAIN), int(Phase.TEST)
 
-__all__ = ["TEST", "TRAIN", "Net", "set_device", "set_mode_cpu", "set_mode_gpu", "set_random_seed"]
+
+def layer_type_list() -> list[str]:
+    """The types of layers that there are."""
+    return sorted(LAYERS)
+
+
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "Classifier",
+    "Detector",
+    "Layer",
+    "Net",
+    "NetSpec",
+    "Timer",
+    "has_nccl",
+    "init_log",
+    "io",
+    "layer_type_list",
+    "layers",
+    "log",
+    "params",
+    "proto",
+    "set_device",
+    "set_mode_cpu",
+    "set_mode_gpu",
+    "set_multiprocess",
+    "set_random_seed",
+    "set_solver_count",
+    "set_solver_rank",
+    "solver_count",
+    "solver_rank",
+    "to_proto",
+]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
 
+from netdsl.errors import NetError
 from netdsl.pycaffe.blob import Array, Blob
 
 Calls = Callable[..., dict[str, Array]]
+Collected = dict[str, list[Array]]
 
 
 class BatchCalls:
@@ -35,12 +37,11 @@ class BatchCalls:
     def forward_all(self, blobs: Sequence[str] | None = None, **inputs: Array) -> dict[str, Array]:
         """Run any number of items in batches; the outputs of all of them."""
         run: Calls = self.forward
-        found: dict[str, list[Array]] = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        found: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        count = _count(inputs)
         for batch in self._batch(inputs):
-            for name, array in run(blobs=blobs, **batch).items():
-                found[name].extend(array.copy())
-        count = len(next(iter(inputs.values())))
-        return {name: np.asarray(arrays[:count]) for name, arrays in found.items()}
+            _collect(found, run(blobs=blobs, **batch))
+        return _without_padding(found, count)
 
     def forward_backward_all(
         self, blobs: Sequence[str] | None = None, diffs: Sequence[str] | None = None, **arrays: Array
@@ -48,31 +49,44 @@ class BatchCalls:
         """Run any number of items forward and backward in batches."""
         run: Calls = self.forward
         run_back: Calls = self.backward
-        outs: dict[str, list[Array]] = {name: [] for name in {*self.outputs, *(blobs or ())}}
-        gradients: dict[str, list[Array]] = {name: [] for name in {*self.inputs, *(diffs or ())}}
+        outs: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        gradients: Collected = {name: [] for name in {*self.inputs, *(diffs or ())}}
+        count = _count(arrays)
         forward = self._batch({name: arrays[name] for name in self.inputs if name in arrays})
         backward = self._batch({name: arrays[name] for name in self.outputs if name in arrays})
         empty: dict[str, Array] = {}
         for inputs, tops in zip_longest(forward, backward, fillvalue=empty):
-            for name, array in run(blobs=blobs, **inputs).items():
-                outs[name].extend(array.copy())
-            for name, array in run_back(diffs=diffs, **tops).items():
-                gradients[name].extend(array.copy())
-        count = len(next(iter(arrays.values())))
-        return (
-            {name: np.asarray(found[:count]) for name, found in outs.items()},
-            {name: np.asarray(found[:count]) for name, found in gradients.items()},
-        )
+            _collect(outs, run(blobs=blobs, **inputs))
+            _collect(gradients, run_back(diffs=diffs, **tops))
+        return _without_padding(outs, count), _without_padding(gradients, count)
 
-    def _batch(self, arrays: dict[str, Array]) -> Iterator[dict[str, Array]]:
+    def _batch(self, arrays: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
         """Batches of the net's size, the last one filled up with zeros."""
         if not arrays:
             return
-        size, count = next(iter(self.blobs.values())).shape[0], len(next(iter(arrays.values())))
-        for at in range(0, count, size):
+        size = next(iter(self.blobs.values())).shape[0]
+        for at in range(0, _count(arrays), size):
             batch = {name: np.asarray(array[at : at + size]) for name, array in arrays.items()}
-            missing = size - len(next(iter(batch.values())))
+            missing = size - _count(batch)
             yield {
                 name: np.concatenate([array, np.zeros((missing, *array.shape[1:]), array.dtype)]) if missing else array
                 for name, array in batch.items()
             }
+
+
+def _count(arrays: Mapping[str, Array]) -> int:
+    if not arrays:
+        raise NetError("give the inputs of the net by name, so that there is something to run")
+    return len(next(iter(arrays.values())))
+
+
+def _collect(found: Collected, batch: Mapping[str, Array]) -> None:
+    for name, array in batch.items():
+        found[name].extend(np.atleast_1d(array).copy())
+
+
+def _without_padding(found: Collected, count: int) -> dict[str, Array]:
+    """How many items are too many is told by the first blob, and holds for all; pycaffe does so."""
+    arrays = {name: np.asarray(items) for name, items in found.items()}
+    surplus = len(next(iter(arrays.values()))) - count if arrays else 0
+    return {name: array[:-surplus] if surplus > 0 else array for name, array in arrays.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,11 +10,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from netdsl.errors import ShapeError
+
 Array = NDArray[Any]
 
 
 class Memory(Protocol):
     """Where a blob's values are; either tensor may be asked for before it was ever made."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of all axes."""
 
     def values(self) -> Tensor:
         """The values."""
@@ -25,55 +32,71 @@ class Memory(Protocol):
         """Take another shape."""
 
 
-class Blob:
-    """Values and gradients of one blob.
+class Mirror:
+    """An array that shows a tensor: its very memory on a CPU.
 
-    `data` and `diff` share memory with the tensors on a CPU. On a GPU they are copies, which `flush` carries back
-    before the net runs again, so that writing to them works there too.
+    On a GPU it is a copy, brought up to date when it is asked for, and carried back before the net runs again so
+    that writing to it works there too. Caffe does the same.
     """
+
+    def __init__(self) -> None:
+        self._array: Array | None = None
+        self._tensor: Tensor | None = None  # where the array has to be carried back to
+
+    def show(self, tensor: Tensor) -> Array:
+        """The array."""
+        tensor = tensor.detach()
+        if tensor.device.type == "cpu":
+            return tensor.numpy()
+        if self._array is None or self._array.shape != tuple(tensor.shape):
+            self._array, self._tensor = np.empty(tuple(tensor.shape), np.float32), None
+        if self._tensor is None:
+            self._array[...] = tensor.cpu().numpy()
+            self._tensor = tensor
+        return self._array
+
+    def flush(self) -> None:
+        """Carry back what may have been written."""
+        if self._tensor is not None and self._array is not None:
+            self._tensor.data.copy_(torch.from_numpy(self._array))
+            self._tensor = None
+
+
+class Blob:
+    """Values and gradients of one blob."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self._copies: list[tuple[Tensor, Array]] = []
+        self._data, self._diff = Mirror(), Mirror()
 
     @property
     def data(self) -> Array:
         """The values."""
-        return self._array(self._memory.values())
+        return self._data.show(self._memory.values())
 
     @property
     def diff(self) -> Array:
         """The gradients."""
-        return self._array(self._memory.gradient())
-
-    def _array(self, tensor: Tensor) -> Array:
-        tensor = tensor.detach()
-        if tensor.device.type == "cpu":
-            return tensor.numpy()
-        for known, copy in self._copies:
-            if known.data_ptr() == tensor.data_ptr():
-                return copy
-        copy = tensor.cpu().numpy()
-        self._copies.append((tensor, copy))
-        return copy
+        return self._diff.show(self._memory.gradient())
 
     def flush(self) -> None:
         """Carry what was written to copies back to the device."""
-        for tensor, copy in self._copies:
-            tensor.copy_(torch.from_numpy(copy))
-        self._copies.clear()
+        self._data.flush()
+        self._diff.flush()
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of all axes."""
-        return tuple(self._memory.values().shape)
+        return self._memory.shape
 
     @property
     def count(self) -> int:
         """The number of values."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     def _legacy(self, axis: int) -> int:
+        if len(self.shape) > 4:
+            raise ShapeError(f"num, channels, height and width are for 4 axes at most, this blob has {len(self.shape)}")
         return self.shape[axis] if axis < len(self.shape) else 1
 
     num = property(lambda self: self._legacy(0))
@@ -82,6 +105,9 @@ class Blob:
     width = property(lambda self: self._legacy(3))
 
     def reshape(self, *shape: int) -> None:
-        """Take another shape; values are undefined until they are written."""
-        self._copies.clear()
-        self._memory.resize(tuple(int(size) for size in shape))
+        """Take another shape. As long as they fit the values stay, else they are undefined until they are written."""
+        sizes = tuple(int(size) for size in shape)
+        if any(size < 0 for size in sizes):
+            raise ShapeError(f"{list(sizes)} is not a shape: an axis can't be shorter than 0")
+        self.flush()
+        self._memory.resize(sizes)

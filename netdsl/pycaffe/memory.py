@@ -1,6 +1,8 @@
-"""Where pycaffe's blobs live: in a net while it runs, or in its layers."""
+"""Where pycaffe's blobs live: between the layers of a net, or in a layer."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
@@ -8,54 +10,85 @@ from torch import Tensor
 from netdsl.layer import Layer, Shape
 
 
-class Activation:
-    """A blob between layers, by name: in-place layers write to the same one, as in Caffe.
+class Store:
+    """Memory for one array. As in Caffe, another shape moves it only if it has to grow.
 
-    The gradient that Caffe leaves in such a blob is the one of its first version.
+    Until somebody looks, it is simply the tensor that was computed last. Once shown it stays in its place and new
+    values are copied there, because a script may hold on to an array and expect to see them.
     """
 
-    def __init__(self, shape: Shape, device: torch.device) -> None:
-        self.shape, self.device = shape, device
-        self.versions: list[Tensor] = []
-        self._gradient: Tensor | None = None
+    def __init__(self, shape: Shape, device: torch.device, value: float = 0.0) -> None:
+        self.shape, self.stays = shape, False
+        self._device, self._value = device, value
+        self._flat: Tensor | None = None
+
+    def read(self) -> Tensor:
+        """The values, for layers to compute with."""
+        count = math.prod(self.shape)
+        if self._flat is None:
+            self._flat = torch.full((count,), self._value, device=self._device)
+        return self._flat[:count].view(self.shape)
+
+    def show(self) -> Tensor:
+        """The values, for people to read and write."""
+        if not self.stays:
+            self._flat, self.stays = self.read().flatten().clone(), True
+        return self.read()
+
+    def put(self, tensor: Tensor) -> None:
+        """New values."""
+        self.resize(tuple(tensor.shape))
+        if self.stays:
+            self.read().data.copy_(tensor)  # .data, since autograd needn't know what pycaffe's arrays share
+        else:
+            self._flat = tensor.detach().flatten()
+
+    def adopt(self, tensor: Tensor) -> None:
+        """Be the memory of a tensor that stays."""
+        self.shape, self._flat, self.stays = tuple(tensor.shape), tensor.detach().flatten(), True
+
+    def resize(self, shape: Shape) -> None:
+        """Take another shape; what was there remains if it has the room."""
+        self.shape = shape
+        if self._flat is not None and math.prod(shape) > self._flat.numel():
+            self._flat = None
+
+
+class Activation:
+    """A blob between layers, which in-place layers share. A top that counts as a loss has its weight as gradient."""
+
+    def __init__(self, shape: Shape, device: torch.device, weight: float = 0.0) -> None:
+        self.data, self.diff = Store(shape, device), Store(shape, device, weight)
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of all axes."""
+        return self.data.shape
 
     def values(self) -> Tensor:
-        """What was computed last."""
-        if not self.versions:
-            self.versions = [torch.zeros(self.shape, device=self.device)]
-        return self.versions[-1]
+        """What was computed last, or written since."""
+        return self.data.show()
 
     def gradient(self) -> Tensor:
-        """What the last backward pass left, or what was written to it since."""
-        if self._gradient is None or self._gradient.shape != self.values().shape:
-            self._gradient = torch.zeros_like(self.values(), requires_grad=False)
-        return self._gradient
-
-    def put(self, tensor: Tensor, in_place: bool) -> None:
-        """A layer made this blob."""
-        if tensor.requires_grad:
-            tensor.retain_grad()
-        self.versions = [*self.versions, tensor] if in_place else [tensor]
-
-    def take_gradient(self) -> None:
-        """Keep what autograd found."""
-        first = self.versions[0] if self.versions else None
-        if first is not None and first.requires_grad and first.grad is not None:
-            self.gradient().copy_(first.grad)
+        """What the last backward pass left, or what was written since."""
+        return self.diff.show()
 
     def resize(self, shape: Shape) -> None:
         """Become a blob of another shape."""
-        if shape != tuple(self.values().shape):
-            needs_gradient = self.values().requires_grad and self.values().is_leaf
-            self.shape, self._gradient = shape, None
-            self.versions = [torch.zeros(shape, device=self.device, requires_grad=needs_gradient)]
+        self.data.resize(shape)
+        self.diff.resize(shape)
 
 
 class Learned:
-    """A layer's own blob. Its gradient is kept where autograd adds to it."""
+    """A layer's own blob. Its gradient is the sum of all since they were last cleared."""
 
     def __init__(self, layer: Layer, name: str) -> None:
         self.layer, self.name = layer, name
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of all axes."""
+        return tuple(self.values().shape)
 
     def values(self) -> Tensor:
         """The parameter or the statistics."""
@@ -63,13 +96,20 @@ class Learned:
         return tensor
 
     def gradient(self) -> Tensor:
-        """The sum of all gradients since they were last cleared."""
+        """The sum of the gradients, in the place that optimisers know."""
         owner = self.layer.owner_of(self.name)
         if owner.grad is None:
             owner.grad = torch.zeros_like(owner, requires_grad=False)
         return owner.grad.view(self.values().shape)
 
     def resize(self, shape: Shape) -> None:
-        """Caffe allows this, with undefined values."""
-        with torch.no_grad():
-            self.layer.owner_of(self.name).set_(torch.zeros(shape))  # type: ignore[call-overload]
+        """Take another shape; values remain if there is room for them."""
+        owner = self.layer.owner_of(self.name)
+        gradient, owner.grad = owner.grad, None
+        owner.data = _refit(owner.data, shape)
+        owner.grad = None if gradient is None else _refit(gradient, shape)
+
+
+def _refit(tensor: Tensor, shape: Shape) -> Tensor:
+    count, flat = math.prod(shape), tensor.flatten()
+    return flat[:count].view(shape) if count <= flat.numel() else tensor.new_zeros(shape)

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import torch
+import numpy as np
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
+from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.build import AUTOMATIC, Built, build, reshape
+from netdsl.build import AUTOMATIC, Built, build
 from netdsl.errors import NetError
 from netdsl.graph import Phase, connect, filtered
-from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from netdsl.layers.dummy_data import DummyData
+from netdsl.layers.input import Input
+from netdsl.layers.memory_data import MemoryData
 from netdsl.layers.split import insert_splits
-from netdsl.module import cut_of
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
-from netdsl.pycaffe.memory import Activation, Learned
-from netdsl.pycaffe.weights import copy_weights, save_weights
-
-Callback = Callable[[int], None]
-
-
-class NetLayer:
-    """What pycaffe shows of a layer."""
-
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-        self.type = layer.layer.type
-        self.blobs = [Blob(Learned(layer, name)) for name in layer.blob_names()]
+from netdsl.pycaffe.callbacks import Callbacks
+from netdsl.pycaffe.feed import Feed
+from netdsl.pycaffe.memory import Activation
+from netdsl.pycaffe.needs import needs
+from netdsl.pycaffe.net_layer import NetLayer
+from netdsl.pycaffe.shapes import reshape
+from netdsl.pycaffe.turn import Turn
+from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as, share
+from netdsl.pycaffe.wiring import wire
+from netdsl.snapshot import copy_weights
 
 
-class Net(BatchCalls):
+class Net(BatchCalls, Callbacks):
     """A net that runs layer by layer on blobs that stay.
 
     `Net(file, phase, level=0, stages=None, weights=None)`, or as old scripts have it `Net(file, weights, phase)`.
@@ -46,84 +45,103 @@ class Net(BatchCalls):
     def __init__(
         self,
         network_file: str | Path,
-        phase_or_weights: int | str = Phase.TEST,
-        phase: int | None = None,
-        *,
+        phase: int | str | Path = Phase.TEST,
         level: int = 0,
         stages: Sequence[str] | None = None,
-        weights: str | None = None,
+        weights: str | Path | None = None,
     ) -> None:
-        if isinstance(phase_or_weights, str):
-            weights, phase_or_weights = phase_or_weights, Phase.TEST if phase is None else phase
+        if isinstance(phase, (str, Path)):
+            new = f"Net('{network_file}', {level}, weights='{phase}')"
+            warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
+            weights, phase, level = phase, level, 0
         file = read_net(network_file, lenient=True)
-        self._init(upgrade_net(file.message).message, Phase(phase_or_weights), level, stages or ())
+        self._init(upgrade_net(file.message).message, phase_of(phase), level, stages or ())
         if weights:
             self.copy_from(weights)
 
     def _init(self, net: pb.NetParameter, phase: Phase, level: int, stages: Sequence[str]) -> None:
+        Callbacks.__init__(self)
+        net.state.level = level
         self.param = insert_splits(connect(filtered(net, phase, level=level, stages=stages)).net)
-        self._built = build(connect(self.param), LAYERS)
         self._device = modes.device()
-        self._prepare(self._built)
-        self._callbacks: dict[str, list[Callback]] = {}
+        self._feed: Feed | None = None
+        self._built = build(connect(self.param), LAYERS)
+        self._allocate()
+        self._wire(self._built)
+        self._name(self._built)
+        for turn in self._turns:
+            if isinstance(turn.layer, DummyData):  # Caffe's rule: it runs once while the net is set up
+                turn.forward()
 
-    def _prepare(self, built: Built) -> None:
+    def _allocate(self) -> None:
         done: dict[int, Tensor] = {}
-        for layer in built.layers:
-            layer.train(built.graph.phase is Phase.TRAIN)
+        for layer in self._built.layers:
+            layer.train(self._built.graph.phase is Phase.TRAIN)
             layer.allocate(self._device, done)
+
+    def _wire(self, built: Built) -> None:
+        """Make the blobs and give them to the layers."""
+        self._wiring = wire(built)
+        self._blob_names, self._blob_loss_weights = self._wiring.names, [0.0] * len(self._wiring.names)
+        for link, layer in zip(self._wiring.wires, built.layers, strict=True):
+            for blob, weight in zip(link.tops, layer.loss_weights(), strict=True):
+                self._blob_loss_weights[blob] = weight
+        self._memory = [
+            Activation(built.shapes[edge], self._device, weight)
+            for edge, weight in zip(self._wiring.edges(), self._blob_loss_weights, strict=True)
+        ]
+        self._blobs = [Blob(memory) for memory in self._memory]
+        found = needs(self._wiring.wires, built.layers, force=built.graph.net.force_backward)
+        self._turns = [
+            Turn(layer, [self._memory[blob] for blob in link.bottoms], [self._memory[blob] for blob in link.tops], need)
+            for layer, link, need in zip(built.layers, self._wiring.wires, found, strict=True)
+        ]
+
+    def _name(self, built: Built) -> None:
+        """Find everything by the names that scripts use."""
         self.layers = [NetLayer(layer) for layer in built.layers]
         self._layer_names = [node.layer.name for node in built.graph.nodes]
-        self._memory = OrderedDict(
-            (name, Activation(built.shapes[edge], self._device)) for edge, name in enumerate(built.graph.blobs)
-        )
-        self.blobs = OrderedDict((name, Blob(memory)) for name, memory in self._memory.items())
-        self.params = OrderedDict(
-            (name, layer.blobs) for name, layer in zip(self._layer_names, self.layers, strict=True) if layer.blobs
-        )
-        self._prepare_ends(built)
+        self.layer_dict = OrderedDict(zip(self._layer_names, self.layers, strict=True))
+        self.blobs = OrderedDict(zip(self._blob_names, self._blobs, strict=True))
+        self.blob_loss_weights = OrderedDict(zip(self._blob_names, self._blob_loss_weights, strict=True))
+        self.params = OrderedDict((name, layer.blobs) for name, layer in self.layer_dict.items() if layer.blobs)
+        pairs = zip(self._wiring.wires, built.layers, strict=True)
+        self._inputs = [blob for link, layer in pairs if isinstance(layer, Input) for blob in link.tops]
+        ends = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
+        self._outputs = [self._blob_names.index(name) for name in sorted(ends, key=str.encode)]
+        self.inputs = [self._blob_names[blob] for blob in self._inputs]
+        self.outputs = [self._blob_names[blob] for blob in self._outputs]
 
-    def _prepare_ends(self, built: Built) -> None:
-        """Inputs, outputs, and the gradients that the backward pass begins with."""
-        pairs = list(zip(built.graph.nodes, built.layers, strict=True))
-        self.inputs = [name for node, layer in pairs if layer.external for name in node.layer.top]
-        self.outputs = sorted({built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC})
-        self.blob_loss_weights = OrderedDict.fromkeys(self.blobs, 0.0)
-        for node, layer in pairs:
-            for name, weight in zip(node.layer.top, layer.loss_weights(), strict=True):
-                self.blob_loss_weights[name] = weight
-                if weight:
-                    self._memory[name].gradient().fill_(weight)
-        if built.graph.net.force_backward:
-            for name in self.inputs:
-                self._memory[name].values().requires_grad_(True)
+    def _top_ids(self, index: int) -> list[int]:
+        return list(self._wiring.wires[index].tops)
 
-    @property
-    def name(self) -> str:
-        """The net's name."""
-        return self.param.name
-
-    @property
-    def layer_dict(self) -> OrderedDict[str, NetLayer]:
-        """Layers by name."""
-        return OrderedDict(zip(self._layer_names, self.layers, strict=True))
+    def _bottom_ids(self, index: int) -> list[int]:
+        return list(self._wiring.wires[index].bottoms)
 
     @property
     def top_names(self) -> OrderedDict[str, list[str]]:
         """The tops of every layer."""
-        return OrderedDict((node.layer.name, list(node.layer.top)) for node in self._built.graph.nodes)
+        pairs = zip(self._layer_names, self._wiring.wires, strict=True)
+        return OrderedDict((name, [self._blob_names[blob] for blob in link.tops]) for name, link in pairs)
 
     @property
     def bottom_names(self) -> OrderedDict[str, list[str]]:
         """The bottoms of every layer."""
-        return OrderedDict((node.layer.name, list(node.layer.bottom)) for node in self._built.graph.nodes)
+        pairs = zip(self._layer_names, self._wiring.wires, strict=True)
+        return OrderedDict((name, [self._blob_names[blob] for blob in link.bottoms]) for name, link in pairs)
 
     def _index(self, layer: str | None, default: int) -> int:
         if layer is None:
             return default
         if layer not in self._layer_names:
-            raise NetError(f"there is no layer '{layer}' in net '{self.name}'")
+            raise NetError(f"there is no layer '{layer}' in net '{self.param.name}'")
         return self._layer_names.index(layer)
+
+    def _arrays(self, names: set[str], what: str) -> dict[str, Array]:
+        unknown = sorted(names - self.blobs.keys())
+        if unknown:
+            raise NetError(f"there is no blob '{unknown[0]}' in net '{self.param.name}'")
+        return {name: getattr(self.blobs[name], what) for name in names}
 
     def forward(
         self, blobs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **inputs: Array
@@ -134,7 +152,7 @@ class Net(BatchCalls):
         if inputs:
             self._fill(inputs, self.inputs, "data")
         self._forward(first, last)
-        return {name: self.blobs[name].data for name in wanted}
+        return self._arrays(wanted, "data")
 
     def backward(
         self, diffs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **tops: Array
@@ -145,99 +163,50 @@ class Net(BatchCalls):
         if tops:
             self._fill(tops, self.outputs, "diff")
         self._backward(first, last)
-        return {name: self.blobs[name].diff for name in wanted}
+        return self._arrays(wanted, "diff")
 
     def _fill(self, arrays: dict[str, Array], expected: list[str], what: str) -> None:
         if set(arrays) != set(expected):
-            raise NetError(f"given are {', '.join(arrays)}, the net's are {', '.join(expected)}")
-        for name, array in arrays.items():
-            target: Array = getattr(self.blobs[name], what)
-            if target.ndim and array.shape[0] != target.shape[0]:
-                raise NetError(f"'{name}' has a batch of {target.shape[0]}, given are {array.shape[0]}")
+            raise NetError(f"given are {', '.join(arrays)}, the net's are {', '.join(expected) or 'none'}")
+        for name, given in arrays.items():
+            array, target = np.asarray(given), self._arrays({name}, what)[name]
+            if target.ndim and array.shape[:1] != target.shape[:1]:
+                raise NetError(f"'{name}' has shape {list(target.shape)}, given are {list(array.shape)}")
             target[...] = array
 
     def _forward(self, start: int, end: int) -> float:
+        """The loss of the layers that run."""
+        self._check_range(start, end)
+        if self._feed is not None and start == 0:
+            self._feed.fill([self._blobs[blob] for blob in self._top_ids(0)])
         self._flush()
+        loss = 0.0
         for index in range(start, end + 1):
             self._call("before_forward", index)
-            self._run(index)
+            loss += self._turns[index].forward()
             self._call("after_forward", index)
-        return self._loss()
-
-    def _run(self, index: int) -> None:
-        node, layer = self._built.graph.nodes[index], self._built.layers[index]
-        if layer.external:
-            return
-        bottoms = [self._memory[name].values() for name in node.layer.bottom]
-        for position in cut_of(self._built, node, layer):
-            bottoms[position] = bottoms[position].detach()
-        tops = layer(*bottoms)
-        for name, top in zip(node.layer.top, tops if isinstance(tops, tuple) else (tops,), strict=False):
-            self._memory[name].put(top, in_place=name in node.layer.bottom)
-
-    def _loss(self) -> float:
-        weighed = ((weight, self._memory[name]) for name, weight in self.blob_loss_weights.items() if weight)
-        return sum(weight * float(memory.values().sum()) for weight, memory in weighed)
+        return loss
 
     def _backward(self, start: int, end: int) -> None:
+        self._check_range(end, start)
         self._flush()
-        nodes = self._built.graph.nodes[end : start + 1]
-        touched = dict.fromkeys(name for node in nodes for name in (*node.layer.bottom, *node.layer.top))
-        tensors = [tensor for name in touched for tensor in self._memory[name].versions if tensor.requires_grad]
-        for tensor in tensors:
-            tensor.grad = None
-        seeds = [(memory.values(), memory.gradient()) for memory in self._ends(end, start)]
-        seeds = [(values, gradient.clone()) for values, gradient in seeds if values.requires_grad]
-        wanted = [*tensors, *self._learned(end, start)]
-        if seeds and wanted:
-            values, gradients = zip(*seeds, strict=True)
-            torch.autograd.backward(values, gradients, retain_graph=True, inputs=wanted)
-        for name in touched:
-            self._memory[name].take_gradient()
         for index in range(start, end - 1, -1):
+            self._call("before_backward", index)
+            self._turns[index].backward()
             self._call("after_backward", index)
 
-    def _ends(self, first: int, last: int) -> Iterable[Activation]:
-        """The blobs made in a range of layers that no later layer of it reads."""
-        nodes = self._built.graph.nodes[first : last + 1]
-        for index, node in enumerate(nodes):
-            later = {name for each in nodes[index + 1 :] for name in each.layer.bottom}
-            for name in node.layer.top:
-                if name not in later:
-                    yield self._memory[name]
+    def _check_range(self, first: int, last: int) -> None:
+        if first < 0 or last >= len(self.layers):
+            raise NetError(f"layers {first} to {last} are asked for; the net has 0 to {len(self.layers) - 1}")
 
-    def _learned(self, first: int, last: int) -> list[Tensor]:
-        found: dict[int, Tensor] = {}
-        for layer in self._built.layers[first : last + 1]:
-            for name in layer.blob_names():
-                tensor = layer.owner_of(name)
-                if tensor.requires_grad:
-                    Learned(layer, name).gradient()  # so that autograd adds to the array that was handed out
-                    found[id(tensor)] = tensor
-        return list(found.values())
+    def _all_blobs(self) -> Iterator[Blob]:
+        yield from self._blobs
+        for layer in self.layers:
+            yield from layer.blobs
 
     def _flush(self) -> None:
-        for blob in self.blobs.values():
+        for blob in self._all_blobs():
             blob.flush()
-        for blobs in self.params.values():
-            for blob in blobs:
-                blob.flush()
-
-    def _call(self, when: str, index: int) -> None:
-        for callback in self._callbacks.get(when, ()):
-            callback(index)
-
-    def before_forward(self, callback: Callback) -> None:
-        """Call back with the index of each layer before it runs."""
-        self._callbacks.setdefault("before_forward", []).append(callback)
-
-    def after_forward(self, callback: Callback) -> None:
-        """Call back with the index of each layer after it ran."""
-        self._callbacks.setdefault("after_forward", []).append(callback)
-
-    def after_backward(self, callback: Callback) -> None:
-        """Call back with the index of each layer after its backward pass."""
-        self._callbacks.setdefault("after_backward", []).append(callback)
 
     def clear_param_diffs(self) -> None:
         """Set the gradients of all parameters to zero."""
@@ -247,28 +216,55 @@ class Net(BatchCalls):
 
     def reshape(self) -> None:
         """Give every blob the shape that follows from the inputs'."""
-        edges = {edge: self._memory[name].values() for edge, name in enumerate(self._built.graph.blobs)}
-        reshape(self._built, {edge: tuple(values.shape) for edge, values in edges.items()})
-        for edge, name in enumerate(self._built.graph.blobs):
-            if name not in self.inputs:
-                self._memory[name].resize(self._built.shapes[edge])
+        self._flush()
+        reshape(self._built, {edge: self._memory[blob].shape for edge, blob in self._wiring.blobs.items()})
+        for edge, blob in self._wiring.blobs.items():
+            self._memory[blob].resize(self._built.shapes[edge])
+
+    def set_input_arrays(self, data: Array, labels: Array) -> None:
+        """Give the arrays that the net's MemoryData layer takes its batches from."""
+        self._set_input_arrays(data, labels[:, None, None, None].copy() if labels.ndim == 1 else labels)
+
+    def _set_input_arrays(self, data: Array, labels: Array) -> None:
+        layer = self._built.layers[0]
+        if not isinstance(layer, MemoryData):
+            raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
+        self._feed = Feed(layer.layer.memory_data_param, data, labels)
 
     def copy_from(self, weights: str | Path) -> None:
-        """Take the weights of a caffemodel, layer by layer of the same name."""
-        copy_weights(self._built, read_net(weights))
+        """Take the weights of a caffemodel or an HDF5 file, layer by layer of the same name."""
+        self._take(read_weights(weights))
+
+    def load_hdf5(self, weights: str | Path) -> None:
+        """Take the weights of an HDF5 file."""
+        self._take(read_hdf5(weights))
+
+    def _take(self, file: CaffeFile[pb.NetParameter]) -> None:
+        self._flush()
+        copy_weights(self._built, file)
 
     def save(self, path: str | Path) -> None:
-        """Write a caffemodel."""
+        """Write a caffemodel, whatever it is called."""
         self._flush()
-        save_weights(self._built, path)
+        save_as(self._built, path, Form.BINARY)
 
-    save_hdf5 = save
-    load_hdf5 = copy_from
+    def save_hdf5(self, path: str | Path) -> None:
+        """Write an HDF5 file, whatever it is called."""
+        self._flush()
+        save_as(self._built, path, Form.HDF5)
 
     def share_with(self, other: Net) -> None:
-        """Use the very parameters of another net, layer by layer of the same name."""
-        theirs = dict(zip(other._layer_names, other._built.layers, strict=True))
-        for name, layer in zip(self._layer_names, self._built.layers, strict=True):
-            if name in theirs:
-                for blob in layer.blob_names():
-                    setattr(layer, blob, getattr(theirs[name], blob))
+        """Use the values of another net's parameters, layer by layer of the same name."""
+        self._flush()
+        mine = dict(zip(self._layer_names, self._built.layers, strict=True))
+        for name, source in zip(other._layer_names, other._built.layers, strict=True):
+            if name in mine:
+                share(name, mine[name], source)
+
+
+def phase_of(phase: int | str | Path) -> Phase:
+    """TRAIN or TEST."""
+    try:
+        return Phase(phase)  # type: ignore[arg-type]
+    except ValueError:
+        raise NetError(f"phase {phase!r} is neither TRAIN nor TEST") from None

@@ -1,59 +1,68 @@
-"""Weights between caffemodels and the layers of a net."""
+"""Weight files by what they hold, whatever they are called."""
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 
-import numpy as np
-import torch
-
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import Array
-from caffe_proto.files import CaffeFile, Form, write
+from caffe_proto import hdf5
+from caffe_proto.blobs import Blobs
+from caffe_proto.check import check
+from caffe_proto.errors import FileError
+from caffe_proto.files import CaffeFile, Form, read_net
+from caffe_proto.storage import replacing
 from netdsl.build import Built
 from netdsl.errors import WeightsError
 from netdsl.layer import Layer
+from netdsl.snapshot import save_net
+
+_SUFFIXES = {Form.BINARY: ".caffemodel", Form.HDF5: ".h5"}
 
 
-def copy_weights(built: Built, file: CaffeFile[pb.NetParameter]) -> list[str]:
-    """Copy the blobs of layers that have the same name on both sides; the names of those that have.
-
-    Caffe's rule: a layer that is missing on either side is passed over, one with other shapes is an error.
-    """
-    by_name = {node.layer.name: layer for node, layer in zip(built.graph.nodes, built.layers, strict=True)}
-    copied = []
-    sources = [(layer.name, layer.blobs) for layer in file.message.layer]
-    sources += [(layer.name or layer.layer.name, layer.blobs or layer.layer.blobs) for layer in file.message.layers]
-    for name, blobs in sources:
-        if name in by_name and blobs:
-            _copy(name, by_name[name], [file.blobs.array(blob) for blob in blobs])
-            copied.append(name)
-    return copied
+def save_as(built: Built, path: str | Path, form: Form) -> None:
+    """Write weights in a form that the file's name needn't promise."""
+    with replacing(path) as temporary:
+        named = temporary.with_name(temporary.name + _SUFFIXES[form])
+        save_net(built, named)
+        named.replace(temporary)
 
 
-def _copy(name: str, layer: Layer, arrays: list[Array]) -> None:
-    targets = list(layer.blob_tensors())
-    if len(targets) != len(arrays):
-        raise WeightsError(f"layer '{name}' has {len(targets)} blobs, the file has {len(arrays)}")
-    for index, (target, array) in enumerate(zip(targets, arrays, strict=True)):
-        if not _fits(tuple(target.shape), array.shape):
-            shapes = f"{list(target.shape)}, the file has {list(array.shape)}"
+def read_weights(path: str | Path) -> CaffeFile[pb.NetParameter]:
+    """The weights in a file of either form."""
+    return read_hdf5(path) if _is_hdf5(path) else read_net(path)
+
+
+def read_hdf5(path: str | Path) -> CaffeFile[pb.NetParameter]:
+    """The weights in an HDF5 file."""
+    if not _is_hdf5(path):
+        raise FileError(f"{path}: is not an HDF5 file; copy_from reads the other kind")
+    with Path(path).open("rb") as file:
+        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    blobs = Blobs()
+    message = hdf5.read(Path(path), data, blobs)
+    if not isinstance(message, pb.NetParameter):
+        raise FileError(f"{path}: holds the state of a solver, not weights")
+    check(message, blobs)
+    return CaffeFile(message, blobs, Form.HDF5)
+
+
+def _is_hdf5(path: str | Path) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(hdf5.SIGNATURE)) == hdf5.SIGNATURE
+    except OSError as problem:
+        raise FileError(f"{path}: can't be opened: {problem.strerror}") from None
+
+
+def share(name: str, target: Layer, source: Layer) -> None:
+    """Let a layer use the values of another one's blobs; gradients stay its own."""
+    mine, theirs = target.blob_names(), source.blob_names()
+    if len(mine) != len(theirs):
+        raise WeightsError(f"layer '{name}' has {len(mine)} blobs, the other net's has {len(theirs)}")
+    for index, (blob, other) in enumerate(zip(mine, theirs, strict=True)):
+        to, values = target.owner_of(blob), source.owner_of(other)
+        if to.shape != values.shape:
+            shapes = f"{list(to.shape)}, the other net's has {list(values.shape)}"
             raise WeightsError(f"layer '{name}': blob {index} has shape {shapes}")
-        with torch.no_grad():
-            target.copy_(torch.from_numpy(np.array(array)).view(target.shape))
-
-
-def _fits(own: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Caffe's rule: old files have four dimensions for everything, with ones in front."""
-    return own == other or (len(other) == 4 and len(own) <= 4 and (1,) * (4 - len(own)) + own == other)
-
-
-def save_weights(built: Built, path: str | Path) -> None:
-    """Write a net with its weights as Caffe's `Net::ToProto` does."""
-    file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        message = file.message.layer.add()
-        message.CopyFrom(node.layer)
-        for tensor in layer.blob_tensors():
-            file.blobs.put(message.blobs.add(), tensor.detach().cpu().numpy())
-    write(file, path)
+        to.data = values.data

@@ -1,0 +1,73 @@
+"""What Convolution and Deconvolution have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.fillers import filled
+from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layers._window import convolution_window
+
+
+class Convolving(Layer):
+    """Filters that move over all axes after the channels. Every bottom has a top; all use the same filters."""
+
+    config = pb.ConvolutionParameter
+    blobs = ("weight", "bias")
+    bottoms = (1, None)
+    tops = (1, None)
+    depthwise: ClassVar[bool] = False  # whether every channel is a group
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.convolution_param
+        self.axis = axis_of(p.axis, len(bottoms[0]))
+        self.spatial = len(bottoms[0]) - self.axis - 1
+        channels = bottoms[0][self.axis]
+        self.group = channels if self.depthwise else p.group
+        outputs = p.num_output or (channels if self.depthwise else 0)
+        self._check(layer, bottoms, channels, outputs)
+        self.window = convolution_window(p, self.spatial)
+        kernel = self.window.kernel[: self.spatial]
+        self.weight = filled(p.weight_filler, (*self.filters(channels, outputs), *kernel))
+        self.bias = filled(p.bias_filler, (outputs,)) if p.bias_term else None
+
+    def _check(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], channels: int, outputs: int) -> None:
+        if len(bottoms) != len(layer.top):
+            raise NetError(f"has {len(bottoms)} bottoms and {len(layer.top)} tops; every bottom needs a top")
+        if any(shape != bottoms[0] for shape in bottoms):
+            raise ShapeError(f"all bottoms must have one shape; they have {[list(shape) for shape in bottoms]}")
+        if not outputs:
+            raise NetError("num_output is missing: say how many filters there are")
+        if self.group < 1 or channels % self.group or outputs % self.group:
+            raise ShapeError(f"group {self.group} must divide the {channels} channels and num_output {outputs}")
+        if self.spatial > 3:
+            raise ShapeError(f"there are {self.spatial} spatial axes; torch convolves over 3 at most")
+
+    @abstractmethod
+    def filters(self, channels: int, outputs: int) -> tuple[int, int]:
+        """The first two axes of the weights."""
+
+    @abstractmethod
+    def slide(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Compute with one axis before the channels."""
+
+    def forward(self, *bottoms: Tensor) -> Tensor | tuple[Tensor, ...]:
+        if len(bottoms) == 1:
+            return self._one(bottoms[0])
+        return tuple(self._one(x) for x in bottoms)
+
+    def _one(self, x: Tensor) -> Tensor:
+        if self.axis == 1 and self.spatial:
+            return self.slide(x, self.weight)
+        outer, flat = x.shape[: self.axis], x.reshape(-1, *x.shape[self.axis :])
+        if not self.spatial:
+            return self.slide(flat.unsqueeze(-1), self.weight.unsqueeze(-1)).reshape(*outer, -1)
+        y = self.slide(flat, self.weight)
+        return y.reshape(*outer, *y.shape[1:])

@@ -1,0 +1,129 @@
+"""What loss layers share: their counts, their normalisation, labels that don't count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+
+Mode = pb.LossParameter.NormalizationMode
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """What the sum of all losses is divided by; never less than 1, so that a batch without labels gives 0."""
+
+    mode: Mode
+    fixed: float
+
+    @classmethod
+    def of(cls, p: pb.LossParameter, unset: Mode = pb.LossParameter.VALID) -> Normaliser:
+        """Caffe's rule: `normalization` first, then the old `normalize`, then what the type does if neither is set."""
+        mode = unset
+        if p.HasField("normalization"):
+            mode = p.normalization
+        elif p.HasField("normalize"):
+            mode = pb.LossParameter.VALID if p.normalize else pb.LossParameter.BATCH_SIZE
+        return cls(mode, p.pre_fixed_normalizer)
+
+    def __call__(self, outer: int, inner: int, valid: Tensor | None = None) -> Tensor | float:
+        """For `outer` items of `inner` labels; `valid` says which of these count, if not all do."""
+        if self.mode == pb.LossParameter.VALID and valid is not None:
+            return valid.sum().clamp_min(1)
+        known = {pb.LossParameter.BATCH_SIZE: outer, pb.LossParameter.NONE: 1, pb.LossParameter.PRE_FIXED: self.fixed}
+        return max(1, known.get(self.mode, outer * inner))
+
+
+class LossLayer(Layer):
+    """Compares predictions with labels; the top is one number."""
+
+    bottoms = (2, 2)
+    is_loss = True
+    no_gradient: ClassVar[tuple[int, ...]] = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        predictions, labels = bottoms[:2]
+        if not predictions or predictions[:1] != labels[:1]:
+            what = f"predictions have shape {list(predictions)}, labels {list(labels)}"
+            raise ShapeError(f"the first axis, the batch, must be as long in both bottoms; {what}")
+
+        p = layer.loss_param
+        self.ignored = p.ignore_label if p.HasField("ignore_label") else None
+
+    def valid(self, labels: Tensor) -> Tensor | None:
+        """Which labels count, or None if all do."""
+        return None if self.ignored is None else labels != self.ignored
+
+
+class ClassLoss(LossLayer):
+    """A loss on the softmax of predictions along an axis, with a label for each place.
+
+    The second top is the softmax; Caffe gives it no gradient.
+    """
+
+    tops = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], axis: int) -> None:
+        super().__init__(layer, bottoms)
+        self.axis = axis_of(axis, len(bottoms[0]))
+        self.normaliser = Normaliser.of(layer.loss_param)
+        self.shows_softmax = len(layer.top) == 2
+        places = _without(bottoms[0], self.axis)
+        if math.prod(places) != math.prod(bottoms[1]):
+            what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
+            raise ShapeError(f"{what} need {math.prod(places)} labels, the other bottom has {list(bottoms[1])}")
+
+    def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
+        log = F.log_softmax(x, self.axis)
+        classes = labels.reshape(_without(x.shape, self.axis)).long()
+        valid = self.valid(classes)
+        losses = self.losses(log, counted(classes, valid), *more)
+        outer = math.prod(x.shape[: self.axis])
+        loss = counted(losses, valid).sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
+        return (loss, log.detach().exp()) if self.shows_softmax else loss
+
+    def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
+        """The loss of every place, from the logarithms of its probabilities and its class."""
+        raise NotImplementedError
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def check_one_label_each(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless the second bottom has one value for each item of the first."""
+    predictions, labels = bottoms[:2]
+    if math.prod(labels) != predictions[0]:
+        raise ShapeError(f"needs one label for each of {predictions[0]} items, the labels have shape {list(labels)}")
+
+
+def counted(values: Tensor, valid: Tensor | None) -> Tensor:
+    """The values, with 0 for those that don't count."""
+    return values if valid is None else values.where(valid, 0)
+
+
+class _Floored(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, least: float) -> Tensor:
+        return values.clamp_min(least)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+def floored(values: Tensor, least: float) -> Tensor:
+    """max(values, least) whose gradient passes everywhere: Caffe cuts off the values, but not the gradients."""
+    result: Tensor = _Floored.apply(values, least)  # type: ignore[no-untyped-call]
+    return result

@@ -1,0 +1,33 @@
+"""The settings of Caffe's Python layers: a text that those layers read as YAML or as a Python dict."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from netdsl.errors import NetError
+
+
+def read_param_str(text: str) -> dict[str, Any]:
+    """Settings by name, from lines like `'scales': [8, 16]` or from a dict; nothing is run."""
+    text = text.replace("!!python/tuple", "").strip()
+    if text.startswith("{"):
+        found = _value(text)
+        if not isinstance(found, dict):
+            raise NetError(f"param_str {text!r} is no dict")
+        return found
+    return dict(_setting(line) for line in text.splitlines() if line.strip())
+
+
+def _setting(line: str) -> tuple[str, Any]:
+    name, colon, value = line.partition(":")
+    if not colon:
+        raise NetError(f"param_str has {line.strip()!r}; a setting is written as 'name': value")
+    return name.strip().strip("'\""), _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise NetError(f"param_str has {text!r}, which is no number, text, list or dict") from None

@@ -1,0 +1,105 @@
+"""What recurrent layers share: their bottoms, the state that they keep, and the step of an LSTM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.fillers import filled
+from netdsl.layer import Layer, Shape
+from netdsl.layers._forks import refuse
+
+
+class Recurrent(Layer):
+    """Bottoms are x: T x N x ..., cont: T x N, perhaps a static input N x ..., and with `expose_hidden` the states.
+
+    Where cont is 0, a sequence begins and the state before it is forgotten. States that aren't exposed are kept from
+    one batch to the next, as Caffe does; gradients never pass from batch to batch.
+    """
+
+    config = pb.RecurrentParameter
+    no_gradient = (1,)
+    states: ClassVar[tuple[str, ...]]  # in Caffe's order
+    gates: ClassVar[int]  # rows of weights for each output
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.recurrent_param
+        refuse(p, "forget_bias", "tf_rnn")
+        if not p.num_output:
+            raise NetError("num_output must be positive")
+        self.outputs, self.exposed = p.num_output, p.expose_hidden
+        self.has_static = self._check(bottoms)
+        rows = self.gates * p.num_output
+        self.weight_x = filled(p.weight_filler, (rows, math.prod(bottoms[0][2:])))
+        self.bias = filled(p.bias_filler, (rows,))
+        self.weight_static = filled(p.weight_filler, (rows, math.prod(bottoms[2][1:]))) if self.has_static else None
+        self.weight_h = filled(p.weight_filler, (rows, p.num_output))
+        for name in self.states:
+            self.register_buffer(name, torch.zeros(1, bottoms[0][1], p.num_output), persistent=False)
+
+    def _check(self, bottoms: Sequence[Shape]) -> bool:
+        """Whether there is a static input."""
+        exposed = len(self.states) * self.exposed
+        kept = f", {' and '.join(self.states)}" if exposed else ""
+        if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
+            wanted = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
+            raise NetError(f"takes {wanted}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
+        has_static = len(bottoms) > 2 + exposed
+        x, cont = bottoms[:2]
+        if len(x) < 3 or cont != x[:2]:
+            raise ShapeError(f"x must be T x N x ... and cont T x N; they are {list(x)} and {list(cont)}")
+        if has_static and (len(bottoms[2]) < 2 or bottoms[2][0] != x[1]):
+            raise ShapeError(f"the static input must be {x[1]} x ..., it is {list(bottoms[2])}")
+        for name, shape in zip(self.states, bottoms[2 + has_static :], strict=False):
+            if shape != (1, x[1], self.outputs):
+                raise ShapeError(f"the first {name} state must be {[1, x[1], self.outputs]}, it is {list(shape)}")
+        return has_static
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """Known without running, which would unroll all steps in time."""
+        steps, items = bottoms[0][:2]
+        return [(steps, items, self.outputs), *[(1, items, self.outputs)] * (len(self.layer.top) - 1)]
+
+    def forward(self, x: Tensor, cont: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
+        inputs = F.linear(x.flatten(2), self.weight_x, self.bias)
+        if self.weight_static is not None:
+            inputs = inputs + F.linear(more[0].flatten(1), self.weight_static)
+        first = [state.detach() for state in more[self.has_static :]] if self.exposed else self._kept(x)
+        top, last = self.unroll(inputs, cont.unsqueeze(-1), [state[0] for state in first])
+        last = [state.detach().unsqueeze(0) for state in last]
+        if self.exposed:
+            return (top, *last)
+        for name, state in zip(self.states, last, strict=True):
+            setattr(self, name, state)
+        return top
+
+    def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """All steps in time: the top and the last states, from what the inputs add and the states before."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Forget the states."""
+        for name in self.states:
+            getattr(self, name).zero_()
+
+    def _kept(self, x: Tensor) -> list[Tensor]:
+        """The states after the last batch, or zeros where that was another kind of batch."""
+        states = [getattr(self, name) for name in self.states]
+        fit = all(state.shape[1] == x.shape[1] and state.device == x.device for state in states)
+        return [state.to(x.dtype) if fit else x.new_zeros(1, x.shape[1], self.outputs) for state in states]
+
+
+def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
+    """The new hidden and cell states. Caffe's order of gates is input, forget, output, candidate."""
+    size = cell.shape[-1]
+    i, f, o = gates[..., : 3 * size].sigmoid().chunk(3, -1)
+    cell = torch.addcmul(f * cell, i, gates[..., 3 * size :].tanh())
+    return o * cell.tanh(), cell

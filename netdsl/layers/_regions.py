@@ -1,0 +1,26 @@
+"""What the poolings of regions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
+
+
+def rounded(x: Tensor) -> Tensor:
+    """C's rule, other than torch's: a half is rounded away from zero."""
+    whole = x.trunc()
+    return whole + ((x - whole).abs() >= 0.5) * x.sign()
+
+
+def check_regions(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless the bottoms are a feature map and regions."""
+    x, regions = bottoms
+    if len(x) != 4:
+        raise ShapeError(f"needs a feature map of (batch, channels, height, width), not {list(x)}")
+    if not regions or math.prod(regions[1:]) != 5:
+        raise ShapeError(f"a region is (image, x1, y1, x2, y2), but the second bottom has shape {list(regions)}")

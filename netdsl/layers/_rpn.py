@@ -1,0 +1,121 @@
+"""What the layers of Faster R-CNN's region proposal network share: settings, anchors, boxes that count pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Shape
+from netdsl.layers._boxes import decode, encode
+from netdsl.layers._param_str import read_param_str
+
+Anchor = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class RpnSettings:
+    """py-faster-rcnn's own settings, under its names and with its defaults; param_str can set them too."""
+
+    rpn_pre_nms_top_n: int = 12000
+    rpn_post_nms_top_n: int = 2000
+    rpn_nms_thresh: float = 0.7
+    rpn_min_size: float = 16
+    rpn_positive_overlap: float = 0.7
+    rpn_negative_overlap: float = 0.3
+    rpn_clobber_positives: bool = False
+    rpn_fg_fraction: float = 0.5
+    rpn_batchsize: int = 256
+    rpn_bbox_inside_weights: Sequence[float] = (1, 1, 1, 1)
+    rpn_positive_weight: float = -1
+    batch_size: int = 128  # -1 is for all regions, as R-FCN has it
+    fg_fraction: float = 0.25
+    fg_thresh: float = 0.5
+    bg_thresh_hi: float = 0.5
+    bg_thresh_lo: float = 0.1
+    bbox_inside_weights: Sequence[float] = (1, 1, 1, 1)
+    bbox_normalize_targets_precomputed: bool = False
+    bbox_normalize_means: Sequence[float] = (0, 0, 0, 0)
+    bbox_normalize_stds: Sequence[float] = (0.1, 0.1, 0.2, 0.2)
+
+    @classmethod
+    def of(cls, phase: int, given: dict[str, Any]) -> RpnSettings:
+        """The settings of a phase, changed by those that a layer's own settings name."""
+        base = cls() if phase == pb.TRAIN else cls(rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300)
+        known = {field.name for field in fields(cls)}
+        return replace(base, **{name.lower(): value for name, value in given.items() if name.lower() in known})
+
+
+def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:
+    """The settings of a Python layer, of which some must be there."""
+    given = read_param_str(layer.python_param.param_str)
+    for name in needed:
+        if not isinstance(given.get(name), int) or given[name] < 1:
+            raise NetError(f"param_str needs '{name}', a whole number from 1 on")
+    return given
+
+
+def one_image(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless the first bottom is for one image."""
+    if len(bottoms[0]) != 4 or bottoms[0][0] != 1:
+        raise ShapeError(f"takes one image at a time, of shape (1, channels, height, width), not {list(bottoms[0])}")
+
+
+def anchors(
+    scales: Sequence[float],
+    ratios: Sequence[float] = (0.5, 1, 2),
+    base: int = 16,
+    to_int: Callable[[float], int] = round,
+) -> list[Anchor]:
+    """Boxes around the first place of a feature map, by ratio and then scale. py-faster-rcnn rounds halves to even."""
+    found = []
+    for ratio in ratios:
+        width = to_int(math.sqrt(base * base / ratio))
+        height = to_int(width * ratio)
+        for scale in scales:
+            x, y = ((base - side * scale) / 2 for side in (width, height))
+            found.append((x, y, base - 1 - x, base - 1 - y))
+    return found
+
+
+def placed(around: Sequence[Anchor], like: Tensor, stride: int) -> Tensor:
+    """The anchors at every place of a feature map, by row, column and anchor."""
+    y, x = (torch.arange(count, device=like.device) * stride for count in like.shape[-2:])
+    corner = torch.stack((x.expand(len(y), -1), y[:, None].expand(-1, len(x))), -1)
+    return (torch.cat((corner, corner), -1)[:, :, None] + like.new_tensor(around)).reshape(-1, 4)
+
+
+def by_place(x: Tensor, each: int) -> Tensor:
+    """Predictions of one image, channels first, in the order of `placed` anchors."""
+    return x.permute(1, 2, 0).reshape(-1, each)
+
+
+def _inclusive(boxes: Tensor) -> Tensor:
+    """Pixels are counted, so that a box goes to the end of its last pixel."""
+    return boxes + boxes.new_tensor((0, 0, 1, 1))
+
+
+def pixel_targets(boxes: Tensor, objects: Tensor) -> Tensor:
+    """What should be predicted for boxes that stand for objects."""
+    return encode(pb.PriorBoxParameter.CENTER_SIZE, _inclusive(objects), _inclusive(boxes))
+
+
+def pixel_boxes(boxes: Tensor, codes: Tensor, height: Tensor, width: Tensor) -> Tensor:
+    """Predicted boxes within the image. py-faster-rcnn's rule: they end one pixel later than they should."""
+    found = decode(pb.PriorBoxParameter.CENTER_SIZE, codes, _inclusive(boxes))
+    most = torch.stack((width, height, width, height)) - 1
+    return found.minimum(most).clamp_min(0)
+
+
+def sample(mask: Tensor, count: int) -> Tensor:
+    """Of the places where a mask is true, at most `count` chosen by chance."""
+    places = mask.nonzero()[:, 0]
+    if len(places) > count:
+        places = places[torch.randperm(len(places), device=mask.device)[:count]]
+    return places

@@ -1,0 +1,28 @@
+"""What the losses of box regression share: a difference that is squared while it is small."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
+
+
+def smooth_l1(x: Tensor, target: Tensor, inside: Tensor | None = None, sigma: float = 1) -> Tensor:
+    """(sigma d)² / 2 where |d| < 1 / sigma², and |d| - 1 / 2 sigma² elsewhere, for d = inside * (x - target)."""
+    difference = x - target.reshape(x.shape)
+    difference = difference if inside is None else difference * inside.reshape(x.shape)
+    return F.smooth_l1_loss(difference, torch.zeros_like(difference), reduction="none", beta=1 / sigma**2)
+
+
+def check_alike(bottoms: Sequence[Shape]) -> None:
+    """A ShapeError unless all bottoms have the shape of the first. Caffe's rule: axes that are missing are 1 long."""
+    axes = max(len(shape) for shape in bottoms)
+    full = [(*shape, *(1,) * (axes - len(shape))) for shape in bottoms]
+    for shape, given in zip(full, bottoms, strict=True):
+        if shape != full[0]:
+            raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(given)}")

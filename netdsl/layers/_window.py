@@ -1,0 +1,105 @@
+"""Windows that move over the spatial axes of a bottom, for convolution and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layers._forks import refuse
+
+Numbers = tuple[int, ...]
+
+_FOREIGN = ("relu", "coeff", "fusion_type", "fuse_type", "shape_offset", "pad_type", "input_scale", "output_scale",
+            "saturate", "weight_fixed", "dis_mode", "gen_mode")  # fmt: skip
+_HOLES = ("filter_stride", "filter_stride_h", "filter_stride_w")
+_SIDES = ("pad_t", "pad_l", "pad_b", "pad_r")
+
+
+@dataclass(frozen=True)
+class Window:
+    """One number for each spatial axis. Padding may differ at both ends of an axis."""
+
+    kernel: Numbers
+    stride: Numbers
+    begin: Numbers
+    end: Numbers
+    dilation: Numbers
+
+    def __post_init__(self) -> None:
+        for name in ("kernel", "stride", "dilation"):
+            if min(getattr(self, name)) < 1:
+                raise NetError(f"{name} must be at least 1 on every axis, not {list(getattr(self, name))}")
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the padding is the same at both ends."""
+        return self.begin == self.end
+
+    @property
+    def padding(self) -> list[int]:
+        """The padding in the order in which `F.pad` takes it: last axis first."""
+        ends = zip(reversed(self.begin), reversed(self.end), strict=True)
+        return [size for pair in ends for size in pair]
+
+    @property
+    def extent(self) -> Numbers:
+        """How far the kernel reaches, with its holes."""
+        return tuple(hole * (size - 1) + 1 for size, hole in zip(self.kernel, self.dilation, strict=True))
+
+
+def plain(kernel: Iterable[int], stride: Iterable[int] | None = None, pad: Iterable[int] | None = None) -> Window:
+    """A window without holes and with the same padding at both ends."""
+    kernel = tuple(kernel)
+    pad = tuple(pad or [0] * len(kernel))
+    return Window(kernel, tuple(stride or [1] * len(kernel)), pad, pad, (1,) * len(kernel))
+
+
+def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
+    """The window of a convolution over so many axes; over none at all it is one point."""
+    refuse(p, *_FOREIGN)
+    if not axes:
+        return plain((1,))
+    holes = "filter_stride" if any(p.HasField(name) for name in _HOLES) else "dilation"
+    begin, end = sides(p, axes) or (per_axis(p, "pad", axes, 0, half=0),) * 2
+    kernel, stride = per_axis(p, "kernel_size", axes, None), per_axis(p, "stride", axes, 1)
+    return Window(kernel, stride, begin, end, per_axis(p, holes, axes, 1))
+
+
+def per_axis(p: Message, field: str, axes: int, default: int | None, *, half: int | None = None) -> Numbers:
+    """A setting that is given once for all axes, or for each, or as _h and _w; `half` is for one of these alone."""
+    values, pair = _given(p, field), [f"{field.removesuffix('_size')}_{side}" for side in "hw"]
+    if any(p.HasField(name) for name in pair):
+        if values or axes != 2:
+            problem = f"{field} is given too" if values else f"the bottom has {axes} spatial axes, not 2"
+            raise NetError(f"{pair[0]} and {pair[1]} can't be used: {problem}")
+        missing = [name for name in pair if not p.HasField(name)]
+        if missing and half is None:
+            raise NetError(f"{missing[0]} is missing: give both {pair[0]} and {pair[1]}, or {field}")
+        return tuple(getattr(p, name) if p.HasField(name) else half or 0 for name in pair)
+    if not values and default is not None:
+        return (default,) * axes
+    if len(values) not in (1, axes):
+        raise NetError(f"{field} is given {len(values)} times; give it once, or once for each of {axes} spatial axes")
+    return tuple(values) if len(values) == axes else (values[0],) * axes
+
+
+def _given(p: Message, field: str) -> list[int]:
+    value = getattr(p, field)
+    if isinstance(value, int):
+        return [value] if p.HasField(field) else []
+    return list(value)
+
+
+def sides(p: Message, axes: int) -> tuple[Numbers, Numbers] | None:
+    """Padding given for every side of an image; some forks have these settings."""
+    top, left, bottom, right = (getattr(p, name) for name in _SIDES)
+    if not (top or left or bottom or right):
+        return None
+    if axes != 2 or _given(p, "pad") or p.HasField("pad_h") or p.HasField("pad_w"):
+        problem = f"the bottom has {axes} spatial axes, not 2" if axes != 2 else "pad, pad_h or pad_w is given too"
+        raise NetError(f"pad_l, pad_r, pad_t and pad_b can't be used: {problem}")
+    return (top, left), (bottom, right)

@@ -1,0 +1,60 @@
+"""Accuracy: how often the label is among the best scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layers._forks import refuse
+
+
+class Accuracy(Layer):
+    """The share of labels for which fewer than `top_k` other classes score as high; a second top has it by class."""
+
+    config = pb.AccuracyParameter
+    bottoms = (2, 2)
+    tops = (1, 2)
+    no_gradient = (0, 1)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.accuracy_param
+        refuse(p, "min_is_better", "denominator")
+        self.axis = axis_of(p.axis, len(bottoms[0]))
+        self.top_k, self.by_class = p.top_k, len(layer.top) > 1
+        self.ignore_label = p.ignore_label if p.HasField("ignore_label") else None
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        scores, labels = bottoms
+        classes = scores[self.axis]
+        predictions = math.prod(scores[: self.axis] + scores[self.axis + 1 :])
+        if math.prod(labels) != predictions:
+            what = f"{predictions} predictions of {classes} classes along axis {self.axis}"
+            raise ShapeError(f"{math.prod(labels)} labels for {what}; give one label for each")
+        if self.top_k > classes:
+            raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes")
+        return [(), (classes,)] if self.by_class else [()]
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        label = label.long().reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :])
+        counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
+        label = torch.where(counted, label, 0)
+        others = (x >= x.gather(self.axis, label)).sum(self.axis, keepdim=True) - 1
+        right = ((others < self.top_k) & counted).to(x.dtype)
+        accuracy = _share(right.sum(), counted.to(x.dtype).sum())
+        if not self.by_class:
+            return accuracy
+        none = x.new_zeros(x.shape[self.axis])
+        hits, cases = (none.index_add(0, label.flatten(), each.flatten().to(x.dtype)) for each in (right, counted))
+        return accuracy, _share(hits, cases)
+
+
+def _share(part: Tensor, whole: Tensor) -> Tensor:
+    """Caffe's rule: of nothing, 0."""
+    return part / whole.clamp(min=1)

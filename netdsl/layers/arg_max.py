@@ -1,0 +1,59 @@
+"""ArgMax: where the largest values are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layers._forks import refuse
+
+
+class ArgMax(Layer):
+    """The indices of the `top_k` largest values: along an axis, or of all values of each item of the batch.
+
+    `out_max_val` gives the values: in their place along an axis, else behind them.
+    """
+
+    config = pb.ArgMaxParameter
+    no_gradient = (0,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, shape = layer.argmax_param, bottoms[0]
+        refuse(p, "min_first")
+        self.axis = axis_of(p.axis, len(shape)) if p.HasField("axis") else None
+        self.top_k, self.out_max_val = p.top_k, p.out_max_val
+        choices = math.prod(shape[1:]) if self.axis is None else shape[self.axis]
+        if p.top_k < 1:
+            raise NetError("top_k must be at least 1")
+        if p.top_k > choices:
+            raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from")
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.axis is None:
+            return self._of_items(x)
+        values, indices = _largest(x, self.axis, self.top_k)
+        return values if self.out_max_val else indices
+
+    def _of_items(self, x: Tensor) -> Tensor:
+        """Caffe's shape: the batch, then 1 or 2, then top_k, then ones for as many axes as the bottom has."""
+        values, indices = _largest(x.reshape(x.shape[0], -1), 1, self.top_k)
+        parts = (indices, values) if self.out_max_val else (indices,)
+        return torch.stack(parts, 1).reshape(x.shape[0], len(parts), self.top_k, *(1,) * (x.dim() - 3))
+
+
+def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
+    """Values and indices, largest first. Caffe's rule: of equal values the last one comes first."""
+    backward = x.flip(axis)
+    if top_k == 1:
+        values, indices = backward.max(axis, keepdim=True)
+    else:
+        values, indices = backward.sort(dim=axis, descending=True, stable=True)
+        values, indices = values.narrow(axis, 0, top_k), indices.narrow(axis, 0, top_k)
+    return values, (x.shape[axis] - 1 - indices).to(x.dtype)

@@ -1,0 +1,29 @@
+"""Axpy: a scaled blob plus another one, as squeeze-and-excitation nets end their blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Axpy(Layer):
+    """a * x + y, where `a` has one number for every channel of every item."""
+
+    bottoms = (3, 3)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        scale, x, y = bottoms
+        if len(x) < 2 or scale[:2] != x[:2] or any(size != 1 for size in scale[2:]):
+            raise ShapeError(f"the scale has shape {list(scale)}; for {list(x)} it must be {[*x[:2], 1, 1]}")
+        if x != y:
+            raise ShapeError(f"what is scaled has shape {list(x)}, what is added {list(y)}")
+
+    def forward(self, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return torch.addcmul(y, a.view(*a.shape[:2], *[1] * (x.dim() - 2)), x)

@@ -1,0 +1,104 @@
+"""BatchNorm: every channel brought to mean 0 and variance 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.fillers import filled, statistics
+from netdsl.layer import Layer, Shape
+from netdsl.layers._elementwise import Elementwise
+from netdsl.layers._forks import refuse
+from netdsl.layers.scale import Scale
+
+_INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)
+
+
+class BatchNorm(Elementwise):
+    """(x - mean) / sqrt(variance + eps), with those of the batch, or with averages of those of earlier batches.
+
+    Three sums are kept, of means, of variances and of their weights; an average is a sum divided by the third. In
+    NVCaffe and with Intel's engines a scale and a bias may follow.
+    """
+
+    config = pb.BatchNormParameter
+    blobs = ("mean", "variance", "factor", "weight", "bias")
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, shape = layer.batch_norm_param, bottoms[0]
+        _refuse_forks(p, layer.phase)
+        if not shape:
+            raise ShapeError("the bottom is a scalar; it needs at least one axis")
+        channels = shape[1:2] or (1,)
+        self.fraction, self.eps, self.batch = p.moving_average_fraction, p.eps, p.stats_batch_size
+        self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
+        self.register_buffer("mean", statistics(channels))
+        self.register_buffer("variance", statistics(channels))
+        self.register_buffer("factor", statistics((1,)))
+        nvidia = p.scale_bias or p.HasField("scale_filler") or p.HasField("bias_filler")
+        intel = p.engine in _INTEL and p.use_weight_bias
+        filler = p.scale_filler if p.HasField("scale_filler") else p.filler
+        self.weight = filled(filler, channels, value=1.0) if nvidia or intel else None
+        self.bias = filled(p.bias_filler, channels) if nvidia or (intel and p.bias_term) else None
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        size = bottoms[0][0]
+        if self.batch and size % self.batch:
+            raise ShapeError(f"stats_batch_size {self.batch} must divide the batch of {size}")
+        return super().top_shapes(bottoms)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._normalised(x, self.weight, self.bias)
+
+    def merges(self, following: Layer) -> bool:
+        """A Scale over the channels is what torch calls an affine normalisation."""
+        return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
+
+    def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
+        assert isinstance(following, Scale)
+        return self._normalised(bottoms[0], following.weight, following.bias)
+
+    def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        columns = x if x.dim() > 1 else x[:, None]
+        if not self.training if self.use_global_stats is None else self.use_global_stats:
+            top = F.batch_norm(columns, *self._averages(), weight, bias, eps=self.eps)
+        elif self.batch:
+            top = torch.cat([self._by_its_own(part, weight, bias) for part in torch.split(columns, self.batch)])
+        else:
+            top = self._by_its_own(columns, weight, bias)
+        return top if x.dim() > 1 else top[:, 0]
+
+    def _averages(self) -> tuple[Tensor, Tensor]:
+        """Caffe's rule: a weight of 0 makes both 0."""
+        inverse = self.factor.reciprocal().nan_to_num(torch.nan, 0.0)
+        return self.mean * inverse, self.variance * inverse
+
+    def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        """With the statistics of x itself, which are added to the sums."""
+        mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
+        if x.numel() == mean.numel():  # a single value is its own mean, and what is left of it is zero
+            top = F.batch_norm(x - x, mean, variance, weight, bias, eps=self.eps)
+            self._add(x.detach().flatten(), variance)
+        else:
+            # A momentum of 1 turns these into x's mean, and its variance by m - 1, which is the one that Caffe adds.
+            top = F.batch_norm(x, mean, variance, weight, bias, True, 1.0, self.eps)
+            self._add(mean, variance)
+        return top
+
+    @torch.no_grad()
+    def _add(self, mean: Tensor, variance: Tensor) -> None:
+        self.mean.mul_(self.fraction).add_(mean)
+        self.variance.mul_(self.fraction).add_(variance)
+        self.factor.mul_(self.fraction).add_(1)
+
+
+def _refuse_forks(p: pb.BatchNormParameter, phase: int) -> None:
+    refuse(p, "disable_mean", "disable_variance", "relu", "fused_relu", "add_eps_before_sqrt")
+    if p.use_global_stats and phase == pb.TRAIN:
+        refuse(p, "update_global_stats")

@@ -1,0 +1,26 @@
+"""BatchReindex: items of a batch picked by number, some perhaps often, some never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class BatchReindex(Layer):
+    """Item n of the top is the item of the first bottom that the second bottom has at n."""
+
+    bottoms = (2, 2)
+    no_gradient = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if len(bottoms[1]) != 1:
+            raise ShapeError(f"the second bottom is a list of numbers, with one axis; it has shape {list(bottoms[1])}")
+
+    def forward(self, x: Tensor, index: Tensor) -> Tensor:
+        return x.index_select(0, index.long())

@@ -1,0 +1,15 @@
+"""BNLL: a smooth ReLU, the binomial normal log likelihood."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from netdsl.layers._elementwise import Elementwise
+
+
+class BNLL(Elementwise):
+    """log(1 + exp(x))."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.softplus(x)

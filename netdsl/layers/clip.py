@@ -1,0 +1,30 @@
+"""Clip: values kept between two bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+
+
+class Clip(Elementwise):
+    """max(min, min(x, max)); the gradient passes at the bounds themselves."""
+
+    config = pb.ClipParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.clip_param
+        if not (p.HasField("min") and p.HasField("max")):
+            raise NetError("clip_param needs min and max")
+        if p.min > p.max:
+            raise NetError(f"min {p.min:g} must not be greater than max {p.max:g}")
+        self.min, self.max = p.min, p.max
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.clamp(self.min, self.max)

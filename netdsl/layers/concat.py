@@ -1,0 +1,47 @@
+"""Concat: several blobs one after another along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Concat(Layer):
+    """All bottoms, joined along `axis`.
+
+    Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
+    more axes of length 1.
+    """
+
+    config = pb.ConcatParameter
+    bottoms = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.concat_param
+        if p.HasField("axis") and p.HasField("concat_dim"):
+            raise NetError("has axis and concat_dim, which are the same; give one of them")
+        old = p.HasField("concat_dim")
+        self.axis = axis_of(p.concat_dim if old else p.axis, len(bottoms[0]), "concat_dim" if old else "axis")
+        self.permutes = p.per_fla_fuse and self.axis == 1
+        rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]
+        for index, (shape, rest) in enumerate(zip(bottoms, rests, strict=True)):
+            if rest != rests[0] or len(shape) != len(bottoms[0]):
+                where = f"except on axis {self.axis}; bottom '{layer.bottom[0]}' is {list(bottoms[0])}"
+                other = f"'{layer.bottom[index]}' is {list(shape)}"
+                raise ShapeError(f"all bottoms must have the same shape {where}, {other}")
+
+    def forward(self, *bottoms: Tensor) -> Tensor:
+        if self.permutes:
+            return torch.cat([bottom.movedim(1, -1).flatten(1) for bottom in bottoms], 1)[..., None, None]
+        return torch.cat(bottoms, self.axis)
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])

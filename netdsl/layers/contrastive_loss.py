@@ -1,0 +1,62 @@
+"""ContrastiveLoss: pairs of similar items shall be near each other, all others apart by a margin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
+from netdsl.layers._loss import LossLayer
+
+
+class ContrastiveLoss(LossLayer):
+    """d^2 / 2 for similar pairs, max(margin - d, 0)^2 / 2 for all others, averaged; d is the distance of a pair.
+
+    The legacy version has max(margin - d^2, 0) / 2.
+    """
+
+    config = pb.ContrastiveLossParameter
+    bottoms = (3, 3)
+    no_gradient = (2,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.contrastive_loss_param
+        self.margin, self.legacy = p.margin, p.legacy_version
+        wanted = (bottoms[0][0], math.prod(bottoms[0][1:2]))
+        for shape, size in zip(bottoms, (math.prod(wanted), math.prod(wanted), wanted[0]), strict=True):
+            if math.prod(shape) != size or shape[:1] != wanted[:1]:
+                shapes = ", ".join(str(list(shape)) for shape in bottoms)
+                raise ShapeError(f"takes two bottoms of shape N x C and one of N; these are {shapes}")
+
+    def forward(self, a: Tensor, b: Tensor, similar: Tensor) -> Tensor:
+        near = similar.reshape(len(a), 1).long() != 0
+        loss: Tensor = _Contrast.apply(a.flatten(1), b.flatten(1), near, self.margin, self.legacy)  # type: ignore[no-untyped-call]
+        return loss
+
+
+class _Contrast(torch.autograd.Function):
+    """Caffe's own gradient: it adds 1e-4 to a distance before it divides by it."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, near: Tensor, margin: float, legacy: bool) -> Tensor:
+        difference = a - b
+        squares = difference.square().sum(1, keepdim=True)
+        distances = squares.sqrt()
+        missing = margin - (squares if legacy else distances)
+        pull = 1.0 if legacy else missing / (distances + 1e-4)
+        ctx.save_for_backward(difference * torch.where(near, 1.0, torch.where(missing > 0, -pull, 0.0)) / len(a))
+        short = missing.clamp_min(0)
+        return torch.where(near, squares, short if legacy else short.square()).sum() / (2 * len(a))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        (gradient,) = ctx.saved_tensors
+        gradient = gradients[0] * gradient
+        return gradient, -gradient, None, None, None

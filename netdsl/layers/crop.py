@@ -1,0 +1,39 @@
+"""Crop: the part of a blob that is as large as another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Crop(Layer):
+    """From `axis` on the first bottom is cut to the size of the second, beginning at `offset`."""
+
+    config = pb.CropParameter
+    bottoms = (2, 2)
+    no_gradient = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, (x, reference) = layer.crop_param, bottoms
+        self.axis = axis_of(p.axis, len(x))
+        cropped = len(x) - self.axis
+        if len(p.offset) > 1 and len(p.offset) != cropped:
+            raise NetError(f"{cropped} axes are cropped, from {self.axis} on; give one offset, or {cropped}")
+        if len(reference) < len(x):
+            raise ShapeError(f"the second bottom has {len(reference)} axes, the first {len(x)}")
+        self.offsets = list(p.offset) if len(p.offset) > 1 else [*p.offset, 0][:1] * cropped
+        for axis, offset in enumerate(self.offsets, self.axis):
+            if offset + reference[axis] > x[axis]:
+                what = f"{reference[axis]} from offset {offset} on"
+                raise ShapeError(f"{what} is more than axis {axis} has: it is {x[axis]} long")
+
+    def forward(self, x: Tensor, reference: Tensor) -> Tensor:
+        for axis, offset in enumerate(self.offsets, self.axis):
+            x = x.narrow(axis, offset, reference.shape[axis])
+        return x

@@ -1,0 +1,119 @@
+"""DetectionEvaluate: which detections are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._boxes import best_first, overlaps
+
+
+class DetectionEvaluate(Layer):
+    """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
+
+    Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
+    overlaps with most is of its label, overlaps enough, and has no better detection. It is neither true nor false for
+    a difficult object that doesn't count. With `name_size_file`, whose images come in order, boxes count pixels.
+    """
+
+    config = pb.DetectionEvaluateParameter
+    bottoms = (2, 2)
+    no_gradient = (0, 1)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = self.settings = layer.detection_evaluate_param
+        if not p.num_classes:
+            raise NetError("needs num_classes")
+        if p.overlap_threshold <= 0:
+            raise NetError("overlap_threshold must be more than 0")
+        if p.HasField("resize_param") and p.resize_param.resize_mode != p.resize_param.WARP:
+            raise NetError("resize_param other than WARP isn't supported")
+        self.images_seen = 0
+        self._check(bottoms)
+
+    def _check(self, bottoms: Sequence[Shape]) -> None:
+        for shape, width in zip(bottoms, (7, 8), strict=True):
+            if len(shape) != 4 or shape[:2] != (1, 1) or shape[3] != width:
+                raise ShapeError(f"bottoms must have shapes (1, 1, rows, 7) and (1, 1, rows, 8), not {list(shape)}")
+
+    @property
+    def classes(self) -> list[int]:
+        """All labels but the background's."""
+        return [label for label in range(self.settings.num_classes) if label != self.settings.background_label_id]
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        self._check(bottoms)
+        return [(1, 1, len(self.classes) + bottoms[0][2], 5)]
+
+    @torch.no_grad()
+    def forward(self, found: Tensor, objects: Tensor) -> Tensor:
+        p, found, objects = self.settings, found[0, 0], objects[0, 0]
+        found = found[found[:, 0] != -1]
+        objects = objects[(objects[:, 0] == -1).cumsum(0) == 0]  # Caffe's rule: they end at an image of -1
+        if p.background_label_id >= 0 and bool(
+            (torch.cat((found[:, 1], objects[:, 1])) == p.background_label_id).any()
+        ):
+            raise NetError(f"a box has label {p.background_label_id}, which is the background's")
+        counted = torch.ones_like(objects[:, 0], dtype=torch.bool) if p.evaluate_difficult_gt else objects[:, 7] == 0
+        labels = torch.tensor(self.classes, device=found.device)
+        counts = (objects[counted, 1] == labels[:, None]).sum(1)
+        none = torch.full_like(labels, -1)
+        heads = torch.stack((none, labels, counts, none, none), 1).to(found)
+        return torch.cat((heads, self._judged(found, objects, counted)))[None, None]
+
+    def _judged(self, found: Tensor, objects: Tensor, counted: Tensor) -> Tensor:
+        """The rows of the detections, by image, label and falling score."""
+        threshold = self.settings.overlap_threshold
+        boxes, covered, pixel = found[:, 3:], objects[:, 3:7], 0
+        if self.sizes is not None:
+            boxes, covered, pixel = (*self._in_pixels(found[:, 0], boxes, objects[:, 0], covered), 1)
+        boxes, found = boxes[found[:, 1] != -1], found[found[:, 1] != -1]
+        same = (found[:, None, :2] == objects[:, :2]).all(-1)
+        most, at = F.pad(torch.where(same, overlaps(boxes[:, None], covered, pixel), -1), (0, 1), value=-1).max(1)
+        # Caffe's rule: where there is no object of a label, its detections stay in their order
+        group = torch.unique(found[:, :2], dim=0, return_inverse=True)[1]
+        order = best_first(group, found[:, 2] * same.any(1))[0]
+        found, most, at = found[order], most[order], at[order]
+        right = most >= threshold
+        for_object = (right & F.pad(counted, (0, 1))[at]).nonzero()[:, 0]
+        true, false = torch.zeros_like(most), (~right).to(most)
+        order, rank = best_first(at[for_object], torch.zeros_like(most[for_object]))
+        true[for_object[order]] = (rank == 0).to(most)
+        false[for_object[order]] = (rank > 0).to(most)
+        return torch.cat((found[:, :3], torch.stack((true, false), 1)), 1)
+
+    @cached_property
+    def sizes(self) -> Tensor | None:
+        """The height and width of every image, in the order in which they come."""
+        p = self.settings
+        if not p.name_size_file:
+            return None
+        try:
+            lines = [line.split() for line in Path(p.name_size_file).read_text().splitlines() if line.strip()]
+            return torch.tensor([(int(height), int(width)) for _, height, width in lines]).reshape(-1, 2)
+        except (OSError, ValueError) as problem:
+            raise NetError(f"name_size_file: needs lines of 'name height width': {problem}") from None
+
+    def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:
+        """The boxes of detections and of objects in pixels of their images."""
+        assert self.sizes is not None
+        images = torch.unique(image)
+        sides = self.sizes.to(boxes)[:, (1, 0, 1, 0)]
+
+        def scaled(of: Tensor, boxes: Tensor) -> Tensor:
+            return (
+                boxes.clamp(0, 1) * sides[(torch.searchsorted(images, of.contiguous()) + self.images_seen) % len(sides)]
+            )
+
+        result = scaled(image, boxes), scaled(other, others)
+        self.images_seen = (self.images_seen + len(images)) % len(sides)
+        return result

@@ -1,0 +1,74 @@
+"""DummyData: blobs of made-up values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.fillers import fill, statistics
+from netdsl.layer import Layer, Shape
+
+T = TypeVar("T")
+
+
+class DummyData(Layer):
+    """Each top is filled by its `data_filler`: once if that is constant, else anew whenever the net runs."""
+
+    config = pb.DummyDataParameter
+    bottoms = (0, 0)
+    tops = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.dummy_data_param
+        self.shapes = self._shapes(p)
+        self.fillers = self._for_each_top("data_filler", p.data_filler or [pb.FillerParameter()])
+        self.register_buffer("anchor", statistics((0,)), persistent=False)  # knows the device and the type of all tops
+        for index, (shape, filler) in enumerate(zip(self.shapes, self.fillers, strict=True)):
+            top = statistics(shape)
+            fill(top, filler)  # a check, since there is nothing to fill yet
+            if filler.type == "constant":
+                self.register_buffer(f"top_{index}", top, persistent=False)
+
+    def _shapes(self, p: pb.DummyDataParameter) -> list[Shape]:
+        if not (p.num or p.channels or p.height or p.width):
+            return [tuple(shape.dim) for shape in self._for_each_top("shape", p.shape)]
+        if p.shape:
+            raise NetError("has shapes in the new form and in the old one; give `shape` only")
+        sizes = [self._for_each_top(name, getattr(p, name)) for name in ("num", "channels", "height", "width")]
+        return list(zip(*sizes, strict=True))
+
+    def _for_each_top(self, what: str, given: Sequence[T]) -> list[T]:
+        tops = len(self.layer.top)
+        if len(given) not in (1, tops):
+            raise NetError(f"has {len(given)} {what} for {tops} tops; give one for each, or one for all")
+        return list(given) * tops if len(given) == 1 else list(given)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """What the settings say."""
+        return self.shapes
+
+    def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
+        super().allocate(device, done)
+        for name, buffer in list(self.named_buffers(recurse=False)):
+            if buffer.is_meta:
+                setattr(self, name, torch.empty_like(buffer, device=device))
+        for index, filler in enumerate(self.fillers):
+            if filler.type == "constant":
+                fill(getattr(self, f"top_{index}"), filler)
+
+    def forward(self) -> tuple[Tensor, ...]:
+        return tuple(self._top(index) for index in range(len(self.shapes)))
+
+    def _top(self, index: int) -> Tensor:
+        if self.fillers[index].type == "constant":
+            constant: Tensor = getattr(self, f"top_{index}")
+            return constant
+        top: Tensor = self.anchor.new_empty(self.shapes[index])
+        fill(top, self.fillers[index])
+        return top

@@ -1,0 +1,34 @@
+"""Embed: a learned vector for every whole number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.fillers import filled
+from netdsl.layer import Layer, Shape
+
+
+class Embed(Layer):
+    """The row of the weights that every value of the bottom names, plus a bias."""
+
+    config = pb.EmbedParameter
+    blobs = ("weight", "bias")
+    no_gradient = (0,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.embed_param
+        for name in ("num_output", "input_dim"):
+            if not getattr(p, name):
+                raise NetError(f"{name} is missing: Embed needs the number of inputs and of outputs")
+        self.weight = filled(p.weight_filler, (p.input_dim, p.num_output))
+        self.bias = filled(p.bias_filler, (p.num_output,)) if p.bias_term else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.embedding(x.long(), self.weight)
+        return y if self.bias is None else y + self.bias

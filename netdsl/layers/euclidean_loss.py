@@ -1,0 +1,28 @@
+"""EuclideanLoss: half the squared distance between two blobs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
+from netdsl.layers._loss import LossLayer
+
+
+class EuclideanLoss(LossLayer):
+    """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
+
+    no_gradient = ()
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if math.prod(bottoms[0]) != math.prod(bottoms[1]):
+            raise ShapeError(f"both bottoms need as many values; they have {list(bottoms[0])} and {list(bottoms[1])}")
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return F.mse_loss(x, y.reshape(x.shape), reduction="sum") / (2 * len(x))

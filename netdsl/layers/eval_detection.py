@@ -1,0 +1,99 @@
+"""EvalDetection: which detections of YOLO's second version are right, for whoever computes their precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._boxes import best_first, overlaps
+from netdsl.layers._matching import Objects
+from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor
+from netdsl.layers._yolo_detections import survivors
+
+_LEAST = 0.005  # darknet's rule: detections of a lower score don't count
+
+
+class _Found(NamedTuple):
+    """Detections: the item and label, from 1, of each, its score, and its box by centre and size."""
+
+    item: Tensor
+    label: Tensor
+    score: Tensor
+    box: Tensor
+
+
+class EvalDetection(Layer):
+    """For every item, how many truths each class has, then class, score, right and wrong of every detection.
+
+    Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its
+    class that it overlaps most isn't a better one's already, and wrong if it is or if there is none; one that
+    overlaps less than `threshold` is neither. Truths are rows of eight, as SSD's data layer gives them. Without `nms`
+    Caffe has no detections.
+    """
+
+    config = pb.EvalDetectionParameter
+    bottoms = (2, 3)
+    no_gradient = (0, 1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.settings = p = layer.eval_detection_param
+        if len(p.biases) != 2 * p.num_object:
+            raise NetError(f"needs {2 * p.num_object} biases, a width and a height for each of {p.num_object} boxes")
+        shape = (p.num_object * (5 + p.num_class), p.side, p.side)
+        if bottoms[0][1:] != shape:
+            raise ShapeError(f"needs items of shape {list(shape)}, not {list(bottoms[0][1:])}")
+        if bottoms[1][-1] != 8:
+            raise ShapeError(f"truths need rows of 8 numbers, not {bottoms[1][-1]}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        p = self.settings
+        return [(bottoms[0][0], p.num_class + p.side**2 * p.num_object * 4)]
+
+    @torch.no_grad()
+    def forward(self, x: Tensor, label: Tensor, image: Tensor | None = None) -> Tensor:
+        p = self.settings
+        objects = Objects.of(label, len(x), -1, difficult=True)
+        classes = torch.arange(1, p.num_class + 1, device=x.device)
+        counts = ((objects.labels[..., None] == classes) & objects.valid[..., None]).sum(1)
+        table = x.new_zeros(len(x), p.side**2 * p.num_object, 4)
+        if p.nms >= 0:
+            found = self._detections(x)
+            _, rank = best_first(found.item, torch.zeros_like(found.score))
+            right, wrong = _judged(found, objects, p.threshold)
+            columns = (found.label - 1, found.score, right, wrong)
+            table[found.item, rank] = torch.stack([column.to(x.dtype) for column in columns], 1)
+        return torch.cat((counts.to(x.dtype), table.flatten(1)), 1)
+
+    def _detections(self, x: Tensor) -> _Found:
+        """What is left of the boxes, by item, then by class, then from best to worst."""
+        p = self.settings
+        raw = per_anchor(x, p.num_object)
+        box = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(p.biases, x) / p.side).view(-1, 4)
+        objectness = raw[:, :, 4].sigmoid()
+        likeliest, label = raw[:, :, 5:].softmax(2).max(2)
+        kinds = {p.OBJ: objectness, p.PROB: likeliest, p.MULTIPLY: objectness * likeliest}
+        score, label = kinds[p.score_type].flatten(), label.flatten() + 1
+        item = torch.arange(len(x), device=x.device).repeat_interleave(len(box) // len(x))
+        kept = survivors(box, score, item, p.nms)
+        kept = kept[score[kept] >= _LEAST]
+        kept = kept[(item[kept] * (p.num_class + 1) + label[kept]).argsort(stable=True)]
+        return _Found(item[kept], label[kept], score[kept], box[kept])
+
+
+def _judged(found: _Found, objects: Objects, threshold: float) -> tuple[Tensor, Tensor]:
+    """Whether each detection is right, and whether it is wrong."""
+    places = objects.labels.shape[1]
+    same = objects.valid[found.item] & (objects.labels[found.item] == found.label[:, None])
+    covered = torch.where(same, overlaps(corners(found.box)[:, None], objects.boxes[found.item]), -1)
+    near = covered.amax(1) >= threshold
+    truth = found.item * places + covered.argmax(1)
+    right = torch.zeros_like(near)
+    right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(0)  # the best, which comes first
+    return right, (near & ~right) | ~same.any(1)

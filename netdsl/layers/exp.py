@@ -1,0 +1,26 @@
+"""Exp: a power with a constant base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise, affine, log_of_base
+
+
+class Exp(Elementwise):
+    """base ** (shift + scale * x)."""
+
+    config = pb.ExpParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.exp_param
+        log = log_of_base(p.base)
+        self.scale, self.shift = log * p.scale, log * p.shift
+
+    def forward(self, x: Tensor) -> Tensor:
+        return affine(x, self.scale, self.shift).exp()

@@ -1,0 +1,40 @@
+"""Filter: the items of a batch that a selector lets through."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Filter(Layer):
+    """Of every bottom but the last the items for which the last isn't 0."""
+
+    bottoms = (2, None)
+    tops = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if len(layer.top) != len(bottoms) - 1:
+            raise NetError(f"needs a top for each bottom but the last: {len(bottoms) - 1}, not {len(layer.top)}")
+        selector = bottoms[-1]
+        if math.prod(selector) != selector[0]:
+            raise ShapeError(
+                f"the selector, the last bottom, has one value for each item; its shape is {list(selector)}"
+            )
+        for name, shape in zip(layer.bottom, bottoms, strict=True):
+            if shape[:1] != selector[:1]:
+                raise ShapeError(f"the selector is for {selector[0]} items, '{name}' has shape {list(shape)}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """As if all items were let through: how many will be nobody knows before the net runs."""
+        return list(bottoms[:-1])
+
+    def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
+        chosen = bottoms[-1].flatten().nonzero().flatten()
+        return tuple(bottom.index_select(0, chosen) for bottom in bottoms[:-1])

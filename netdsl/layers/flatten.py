@@ -1,0 +1,30 @@
+"""Flatten: several axes become one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Flatten(Layer):
+    """The axes from `axis` to `end_axis`, both included, are one."""
+
+    config = pb.FlattenParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, axes = layer.flatten_param, len(bottoms[0])
+        self.start = axis_of(p.axis, axes)
+        self.end = axis_of(p.end_axis, axes, "end_axis") + 1
+        if self.end < self.start:
+            raise ShapeError(f"end_axis {p.end_axis} comes before axis {p.axis}")
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = math.prod(x.shape[self.start : self.end])
+        return x.reshape(*x.shape[: self.start], flat, *x.shape[self.end :])

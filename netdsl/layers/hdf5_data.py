@@ -1,0 +1,28 @@
+"""HDF5Data: arrays from HDF5 files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._data import DataLayer
+
+
+class HDF5Data(DataLayer):
+    """Each top is the data set of its name. What shapes they have only the files say; here an image, then numbers."""
+
+    config = pb.HDF5DataParameter
+    tops = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if layer.HasField("transform_param"):
+            raise NetError("doesn't transform data; take transform_param away and transform them in the file")
+
+    def batch_size(self) -> int:
+        return self.layer.hdf5_data_param.batch_size
+
+    def item_shapes(self) -> list[Shape]:
+        return [self.image(), *[()] * (len(self.layer.top) - 1)]

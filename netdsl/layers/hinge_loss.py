@@ -1,0 +1,30 @@
+"""HingeLoss: how far every class is from the right side of its margin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._loss import LossLayer, check_one_label_each
+
+
+class HingeLoss(LossLayer):
+    """The sum of max(0, 1 - x) for right classes and max(0, 1 + x) for all others, or of its squares, over N."""
+
+    config = pb.HingeLossParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        check_one_label_each(bottoms)
+        self.squared = layer.hinge_loss_param.norm == pb.HingeLossParameter.L2
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        scores = x.flatten(1)
+        signs = torch.ones_like(scores).scatter(1, labels.reshape(len(x), 1).long(), -1.0)
+        margins = F.relu(1 + signs * scores)
+        return (margins.square() if self.squared else margins).sum() / len(x)

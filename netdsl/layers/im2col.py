@@ -1,0 +1,36 @@
+"""Im2col: every window of the input laid out as channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layers._window import convolution_window
+
+
+class Im2col(Layer):
+    """The channels of the top are those of the bottom, each at every place in the window."""
+
+    config = pb.ConvolutionParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.convolution_param
+        self.axis = axis_of(p.axis, len(bottoms[0]))
+        spatial = len(bottoms[0]) - self.axis - 1
+        if not spatial:
+            raise ShapeError(f"axis {p.axis} has the channels, and no axis of the bottom comes after it")
+        self.window = convolution_window(p, spatial)
+
+    def forward(self, x: Tensor) -> Tensor:
+        w = self.window
+        x = F.pad(x, w.padding)
+        places = range(self.axis + 1, self.axis + 1 + len(w.kernel))
+        for axis, extent, stride, hole in zip(places, w.extent, w.stride, w.dilation, strict=True):
+            x = x.unfold(axis, extent, stride)[..., ::hole]
+        return x.movedim(tuple(range(-len(w.kernel), 0)), tuple(places)).flatten(self.axis, places[-1])

@@ -1,0 +1,22 @@
+"""ImageSegData: DeepLab's images from files, with a label for every pixel and how big they were."""
+
+from __future__ import annotations
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._data import DataLayer, both_or_none
+
+
+class ImageSegData(DataLayer):
+    """An image, a map of its size, and its height and width before it was cropped or padded."""
+
+    config = pb.ImageDataParameter
+    tops = (3, 3)
+
+    def batch_size(self) -> int:
+        return self.layer.image_data_param.batch_size
+
+    def item_shapes(self) -> list[Shape]:
+        p = self.layer.image_data_param
+        image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
+        return [image, (1, *image[-2:]), (1, 1, 2)]

@@ -1,0 +1,49 @@
+"""InfogainLoss: a softmax loss in which a matrix says what every class is worth where another one is right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Shape
+from netdsl.layers._loss import ClassLoss, floored
+
+_LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
+
+
+class InfogainLoss(ClassLoss):
+    """-sum over all classes k of H[label, k] * log softmax(x)[k]; H is the third bottom, or a file."""
+
+    config = pb.InfogainLossParameter
+    bottoms = (2, 3)
+    no_gradient = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms, layer.infogain_loss_param.axis)
+        if layer.loss_param.HasField("normalize"):
+            raise NetError("`normalize` is too old for this type; write normalization: VALID, or BATCH_SIZE for false")
+        matrix = None if len(bottoms) == 3 else _read(layer.infogain_loss_param)
+        shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), bottoms[0][self.axis]
+        if math.prod(shape) != classes**2:
+            raise ShapeError(f"{classes} classes need a matrix of {classes} x {classes}, this one is {list(shape)}")
+        self.register_buffer("matrix", matrix, persistent=False)
+
+    def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
+        matrix = more[0] if self.matrix is None else self.matrix.to(log)
+        worth = matrix.reshape(log.shape[self.axis], -1)[classes]
+        return -(worth * floored(log, _LEAST).movedim(self.axis, -1)).sum(-1)
+
+
+def _read(p: pb.InfogainLossParameter) -> Tensor:
+    if not p.HasField("source"):
+        raise NetError("needs its matrix: a third bottom, or a `source` in infogain_loss_param")
+    file = read(p.source, pb.BlobProto)
+    assert isinstance(file.message, pb.BlobProto)
+    return torch.from_numpy(np.array(file.blobs.array(file.message), np.float32))

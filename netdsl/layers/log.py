@@ -1,0 +1,30 @@
+"""Log: a logarithm to a constant base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise, affine, log_of_base
+
+
+class Log(Elementwise):
+    """log(shift + scale * x) to the base."""
+
+    config = pb.LogParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.log_param
+        self.scale, self.shift = p.scale, p.shift
+        self.log = log_of_base(p.base)
+        if not self.log:
+            raise NetError("base 1 has no logarithms; give another one")
+
+    def forward(self, x: Tensor) -> Tensor:
+        top = affine(x, self.scale, self.shift).log()
+        return top / self.log if self.log != 1 else top

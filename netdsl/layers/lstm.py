@@ -1,0 +1,27 @@
+"""LSTM: long short-term memory over a sequence."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from netdsl.layers._recurrent import Recurrent, lstm_step
+
+
+class LSTM(Recurrent):
+    """Four gates decide what a cell takes in, keeps and gives out; the top is the hidden state of every step."""
+
+    blobs = ("weight_x", "bias", "weight_static", "weight_h")
+    bottoms = (2, 5)
+    tops = (1, 3)
+    states = ("hidden", "cell")
+    gates = 4
+
+    def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        hidden, cell = states
+        weight = self.weight_h.t()
+        tops = []
+        for step, goes_on in zip(inputs.unbind(), cont.unbind(), strict=True):
+            hidden, cell = lstm_step(torch.addmm(step, hidden * goes_on, weight), cell * goes_on)
+            tops.append(hidden)
+        return torch.stack(tops), [hidden, cell]

@@ -1,0 +1,34 @@
+"""LSTMUnit: one step of an LSTM without its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._recurrent import lstm_step
+
+
+class LSTMUnit(Layer):
+    """From the cell 1 x N x D, the gates before their nonlinearities 1 x N x 4D and cont 1 x N: cell and hidden state.
+
+    Caffe on a GPU; on a CPU its gradient for the forget gate is another one where cont is neither 0 nor 1.
+    """
+
+    bottoms = (3, 3)
+    tops = (2, 2)
+    no_gradient = (2,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        cell, gates, cont = bottoms
+        if len(cell) != 3 or cell[0] != 1 or gates != (1, cell[1], 4 * cell[2]) or cont != cell[:2]:
+            shapes = ", ".join(str(list(shape)) for shape in bottoms)
+            raise ShapeError(f"takes 1 x N x D, 1 x N x 4D and 1 x N; its bottoms are {shapes}")
+
+    def forward(self, cell: Tensor, gates: Tensor, cont: Tensor) -> tuple[Tensor, Tensor]:
+        hidden, cell = lstm_step(gates, cell * cont.unsqueeze(-1))
+        return cell, hidden

@@ -1,0 +1,31 @@
+"""MemoryData: images and labels that the program hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._data import DataLayer
+
+
+class MemoryData(DataLayer):
+    """An image of a size that is given, and a number."""
+
+    config = pb.MemoryDataParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if not all(self._shape()):
+            raise NetError("needs batch_size, channels, height and width, all positive")
+
+    def _shape(self) -> Shape:
+        p = self.layer.memory_data_param
+        return p.channels, p.height, p.width
+
+    def batch_size(self) -> int:
+        return self.layer.memory_data_param.batch_size
+
+    def item_shapes(self) -> list[Shape]:
+        return [self._shape(), ()]

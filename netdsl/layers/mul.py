@@ -1,0 +1,26 @@
+"""Mul: the product of two blobs, the smaller one repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Mul(Layer):
+    """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
+
+    bottoms = (2, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        a, b = bottoms
+        if any(x != y and 1 not in (x, y) for x, y in zip(a[::-1], b[::-1], strict=False)):
+            raise ShapeError(f"shapes {list(a)} and {list(b)} don't go together: axes must be equal or 1")
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return a * b

@@ -1,0 +1,187 @@
+"""MultiBoxLoss: how SSD learns to find boxes and to name them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._boxes import decode, encode, prior_boxes
+from netdsl.layers._forks import refuse
+from netdsl.layers._loss import LossLayer, Normaliser, floored
+from netdsl.layers._matching import Matching, Objects, Suppression, hardest
+from netdsl.layers._smooth_l1 import smooth_l1
+from netdsl.layers.detection_output import check_predictions
+
+_LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
+
+
+@dataclass(frozen=True)
+class _Batch:
+    codes: Tensor  # images x boxes x kinds x 4
+    scores: Tensor  # images x boxes x classes
+    boxes: Tensor  # boxes x 4
+    variances: Tensor
+    objects: Objects
+
+
+class MultiBoxLoss(LossLayer):
+    """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
+
+    Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
+    """
+
+    config = pb.MultiBoxLossParameter
+    bottoms = (4, 4)
+    no_gradient = (2, 3)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = self.settings = layer.multibox_loss_param
+        refuse(p, "ignore_difficult_gt")
+        _check(p)
+        self.mines = p.mining_type != p.NONE
+        self.kinds = 1 if p.share_location else p.num_classes
+        self.matching = Matching(p.match_type == p.PER_PREDICTION, p.overlap_threshold, p.ignore_cross_boundary_bbox)
+        self.normaliser = Normaliser.of(layer.loss_param)
+        self.counts = list(layer.propagate_down[:2]) or [True, True]
+        check_predictions(bottoms, self.kinds, p.num_classes)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        check_predictions(bottoms, self.kinds, self.settings.num_classes)
+        return [()]
+
+    def forward(self, locations: Tensor, scores: Tensor, priors: Tensor, rows: Tensor) -> Tensor:
+        """Caffe's rule: a part whose bottom `propagate_down` leaves out isn't counted at all."""
+        p, images = self.settings, len(locations)
+        boxes, variances = prior_boxes(priors)
+        batch = _Batch(
+            locations.reshape(images, len(boxes), self.kinds, 4),
+            scores.reshape(images, len(boxes), p.num_classes),
+            boxes,
+            variances,
+            Objects.of(rows, images, p.background_label_id, difficult=p.use_difficult_gt),
+        )
+        with torch.no_grad():
+            matches, most = self._matches(batch)
+            if self.mines:
+                matches, used = self._mined(batch, matches, most)
+            else:
+                used = torch.ones_like(most, dtype=torch.bool)
+        parts = [scores.new_zeros(())]
+        if self.counts[0]:
+            parts.append(p.loc_weight * self._location_losses(batch, matches).sum())
+        if self.counts[1]:
+            parts.append(self._confidence_loss(batch, matches, used))
+        return torch.stack(parts).sum() / self.normaliser(images, len(boxes), matches >= 0)
+
+    def _matches(self, batch: _Batch) -> tuple[Tensor, Tensor]:
+        """For each image, box and kind of location the object's place, and for each box its largest overlap."""
+        p, objects = self.settings, batch.objects
+        kinds = [label for label in range(self.kinds) if self.kinds == 1 or label != p.background_label_id]
+        matches = torch.full(batch.codes.shape[:3], -1, dtype=torch.long, device=batch.codes.device)
+        if p.use_prior_for_matching:
+            found, most = self.matching(batch.boxes[None], objects)
+            labels = objects.labels.gather(1, found.clamp_min(0))
+            for kind in kinds:
+                matches[:, :, kind] = found if self.kinds == 1 else torch.where(labels == kind, found, -1)
+            return matches, most
+        most = torch.zeros_like(batch.scores[..., 0])
+        decoded = self._decoded(batch.codes, batch.boxes[:, None], batch.variances[:, None])
+        for kind in kinds:
+            wanted = objects if self.kinds == 1 else objects.of_class(kind)
+            matches[:, :, kind], most = self.matching(decoded[:, :, kind], wanted)
+        return matches, most
+
+    def _decoded(self, codes: Tensor, boxes: Tensor, variances: Tensor) -> Tensor:
+        p = self.settings
+        return decode(p.code_type, codes.detach(), boxes, None if p.encode_variance_in_target else variances)
+
+    def _mined(self, batch: _Batch, matches: Tensor, most: Tensor) -> tuple[Tensor, Tensor]:
+        """The matches that are left, and the boxes whose confidence counts."""
+        p, match = self.settings, matches[..., 0]
+        eligible = batch.objects.valid.any(1, keepdim=True).expand_as(match)
+        losses = self._confidence_losses(batch.scores, self._labels(batch.objects, matches))
+        if p.mining_type == p.MAX_NEGATIVE:
+            eligible = eligible & (match == -1) & (most < p.neg_overlap)
+            count = ((match >= 0).sum(1).float() * p.neg_pos_ratio).long()
+        else:
+            count = torch.full_like(match[:, 0], p.sample_size)
+            losses[match >= 0] += self._location_losses(batch, matches)
+        boxes = batch.boxes
+        if not p.use_prior_for_nms:
+            boxes = self._decoded(batch.codes[:, :, 0], boxes, batch.variances)
+        chosen = hardest(losses, eligible, count, boxes, Suppression.of(p))
+        if p.mining_type == p.MAX_NEGATIVE:
+            return matches, (match >= 0) | chosen
+        return torch.where((match >= 0) & ~chosen, -1, match)[..., None], chosen & (match != -2)
+
+    def _location_losses(self, batch: _Batch, matches: Tensor) -> Tensor:
+        """The location loss of every match."""
+        p = self.settings
+        image, box, kind = (matches >= 0).nonzero(as_tuple=True)
+        found, prior, variance = batch.codes[image, box, kind], batch.boxes[box], batch.variances[box]
+        target = batch.objects.boxes[image, matches[image, box, kind]]
+        wanted = encode(p.code_type, target, prior, None if p.encode_variance_in_target else variance)
+        if p.bp_inside:
+            shown = prior if p.use_prior_for_matching else self._decoded(found, prior, variance)
+            found = torch.where((shown < 0) | (shown > 1), wanted, found)
+        if p.encode_variance_in_target:  # Caffe's gradient doesn't know that it divides
+            found, wanted = found + (found / variance - found).detach(), wanted / variance
+        losses = (found - wanted).square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(found, wanted)
+        return losses.sum(1)
+
+    def _labels(self, objects: Objects, matches: Tensor) -> Tensor:
+        """The label that each box should get; of several the last."""
+        p = self.settings
+        labels = objects.labels.gather(1, matches.clamp_min(0).flatten(1)).view_as(matches)
+        if p.map_object_to_agnostic:
+            labels = torch.full_like(labels, p.background_label_id + 1)
+        labels = torch.where(matches >= 0, labels, -1).amax(2)
+        return torch.where(labels >= 0, labels, p.background_label_id)
+
+    def _confidence_losses(self, scores: Tensor, labels: Tensor, others: float = 0) -> Tensor:
+        """The confidence loss of every box. `others` is what the logistic loss wants of the other classes."""
+        if self.settings.conf_loss_type == self.settings.SOFTMAX:
+            return -floored(F.log_softmax(scores, -1).gather(-1, labels[..., None])[..., 0], _LEAST)
+        own = torch.arange(scores.shape[-1], device=scores.device) == labels[..., None]
+        return _logistic(scores, torch.where(own, 1.0, others).to(scores)).sum(-1)
+
+    def _confidence_loss(self, batch: _Batch, matches: Tensor, used: Tensor) -> Tensor:
+        p, scores = self.settings, batch.scores
+        labels = self._labels(batch.objects, matches)
+        if self.mines or p.conf_loss_type == p.SOFTMAX:
+            return self._confidence_losses(scores[used], labels[used], p.background_label_id).sum()
+        # Caffe's rule: without mining, the targets of an image begin where the last one's do, plus its number of boxes
+        image, box, kind = (matches >= 0).nonzero(as_tuple=True)
+        label = batch.objects.labels[image, matches[image, box, kind]]
+        label = torch.full_like(label, p.background_label_id + 1) if p.map_object_to_agnostic else label
+        wanted = scores.new_full((scores.numel(),), p.background_label_id)
+        wanted[image * scores.shape[1] + box * scores.shape[2] + label] = 1
+        return _logistic(scores, wanted.view_as(scores)).sum()
+
+
+def _logistic(scores: Tensor, wanted: Tensor) -> Tensor:
+    return scores.clamp_min(0) - scores * wanted + F.softplus(-scores.abs())
+
+
+def _check(p: pb.MultiBoxLossParameter) -> None:
+    if not p.num_classes:
+        raise NetError("needs num_classes")
+    if p.conf_loss_type == p.SOFTMAX and p.background_label_id >= p.num_classes:
+        raise NetError(f"background_label_id {p.background_label_id} is no class: there are {p.num_classes}")
+    if p.mining_type != p.NONE and not p.share_location:
+        raise NetError("mining needs share_location; set it, or mining_type: NONE")
+    if p.HasField("do_neg_mining") and p.do_neg_mining != (p.mining_type != p.NONE):
+        raise NetError("do_neg_mining contradicts mining_type; leave do_neg_mining out")
+    if p.map_object_to_agnostic and p.num_classes != 2:
+        raise NetError("map_object_to_agnostic needs 2 classes: background and object")
+    if p.mining_type == p.HARD_EXAMPLE and p.sample_size < 1:
+        raise NetError("sample_size must be 1 or more")

@@ -1,0 +1,25 @@
+"""MultinomialLogisticLoss: the negative logarithm of a probability that is given as such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._loss import LossLayer, check_one_label_each, floored
+
+_LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
+
+
+class MultinomialLogisticLoss(LossLayer):
+    """-log x[label], averaged over the batch."""
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        check_one_label_each(bottoms)
+
+    def forward(self, x: Tensor, labels: Tensor) -> Tensor:
+        right = x.flatten(1).gather(1, labels.reshape(len(x), 1).long())
+        return -floored(right, _LEAST).log().sum() / len(x)

@@ -1,0 +1,37 @@
+"""MVN: every item of a batch brought to mean 0 and variance 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class MVN(Layer):
+    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes."""
+
+    config = pb.MVNParameter
+    in_place = True
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.mvn_param
+        if len(bottoms[0]) > 4:
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
+        self.axes = (1, 2, 3) if p.across_channels else (2, 3)
+        self.normalize_variance, self.eps = p.normalize_variance, p.eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
+        if not self.normalize_variance:
+            return x - x.mean(self.axes, keepdim=True)
+        variance, mean = torch.var_mean(x, self.axes, correction=0, keepdim=True)
+        # Caffe's rule: the gradient is that of a deviation which had eps in it from the start.
+        divisor = variance.detach().sqrt() + self.eps
+        squared = variance + (divisor.square() - variance).detach()
+        return (x - mean) / squared.sqrt()

@@ -1,0 +1,29 @@
+"""Permute: the axes in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Permute(Layer):
+    """Axis `order[i]` becomes axis i; those that `order` leaves out follow as they were."""
+
+    config = pb.PermuteParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        given, axes = list(layer.permute_param.order), range(len(bottoms[0]))
+        if len(set(given)) != len(given):
+            raise NetError(f"order {given} has an axis twice")
+        if not set(given) <= set(axes):
+            raise ShapeError(f"order {given} has an axis that the bottom lacks: it has {len(axes)} axes")
+        self.order = (*given, *(axis for axis in axes if axis not in given))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(self.order).contiguous()

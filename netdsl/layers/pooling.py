@@ -1,0 +1,77 @@
+"""Pooling: every window of the input becomes one value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers import _pooling as pool
+from netdsl.layers._forks import refuse
+from netdsl.layers._window import Window, per_axis, plain, sides
+
+_FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
+            "pad_type", "output_shift_instead_division", "saturate")  # fmt: skip
+_MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.PoolingParameter.STOCHASTIC
+_AVE_EXC_PAD = pb.PoolingParameter.AVE_EXC_PAD
+
+
+class Pooling(Layer):
+    """The largest or the average value of every window, or one that is drawn at random, larger ones more often.
+
+    A second top of MAX says where the largest values are.
+    """
+
+    config = pb.PoolingParameter
+    tops = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.pooling_param
+        refuse(p, *_FOREIGN)
+        if len(bottoms[0]) != 4:
+            raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
+        if p.pool not in (_MAX, _AVE, _AVE_EXC_PAD, _STOCHASTIC):
+            name = pb.PoolingParameter.PoolMethod.Name(p.pool)
+            raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported")
+        self.method, self.mask = p.pool, len(layer.top) > 1
+        if self.mask and p.pool != _MAX:
+            raise NetError("only MAX pooling has a mask as a second top")
+        self.include_pad = p.avg_include_pad and p.pool != _AVE_EXC_PAD
+        self.ceil = p.ceil_mode if p.HasField("ceil_mode") else p.round_mode == pb.PoolingParameter.CEIL
+        self.window = None if p.global_pooling else _window(p)
+        if p.global_pooling:
+            _check_global(p)
+
+    def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        window = self.window or plain(x.shape[2:])
+        if self.method == _MAX:
+            return (pool.max_pool_with_mask if self.mask else pool.max_pool)(x, window, self.ceil)
+        if self.method == _STOCHASTIC:
+            return (pool.drawn_pool if self.training else pool.weighted_pool)(x, window, self.ceil)
+        return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
+
+
+def _window(p: pb.PoolingParameter) -> Window:
+    begin, end = sides(p, 2) or (per_axis(p, "pad", 2, 0),) * 2
+    window = Window(per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1), begin, end, (1, 1))
+    for pads in (begin, end):
+        if any(pad >= size for pad, size in zip(pads, window.kernel, strict=True)):
+            raise NetError(f"pad {_numbers(pads)} must be smaller than kernel {_numbers(window.kernel)}")
+    if p.pool == _STOCHASTIC and any(begin + end):
+        raise NetError("STOCHASTIC pooling has no padding; remove pad")
+    return window
+
+
+def _numbers(values: Sequence[int]) -> str:
+    return str(values[0]) if len(set(values)) == 1 else " x ".join(map(str, values))
+
+
+def _check_global(p: pb.PoolingParameter) -> None:
+    if any(map(p.HasField, ("kernel_size", "kernel_h", "kernel_w"))):
+        raise NetError("global_pooling takes the whole image as its kernel; remove kernel_size, kernel_h and kernel_w")
+    if {*per_axis(p, "stride", 2, 1)} != {1} or any({*per_axis(p, "pad", 2, 0)}) or sides(p, 2):
+        raise NetError("global_pooling needs stride 1 and pad 0")

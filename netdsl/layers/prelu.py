@@ -1,0 +1,32 @@
+"""PReLU: a ReLU whose slope for what is negative is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.fillers import filled
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+
+
+class PReLU(Elementwise):
+    """max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
+
+    config = pb.PReLUParameter
+    blobs = ("slope",)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.prelu_param
+        if len(bottoms[0]) < 2:
+            raise ShapeError(f"the bottom {list(bottoms[0])} needs a second axis, the channels")
+        shape = () if p.channel_shared else bottoms[0][1:2]
+        self.slope = filled(p.filler, shape, value=None if p.HasField("filler") else 0.25)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.prelu(x, self.slope)

@@ -1,0 +1,106 @@
+"""PriorBox: SSD's boxes of fixed sizes around every place of a feature map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._forks import refuse
+
+
+class PriorBox(Layer):
+    """Boxes relative to the image's size in the first channel of the top, their variances in the second.
+
+    For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
+    """
+
+    config = pb.PriorBoxParameter
+    bottoms = (1, 2)
+    no_gradient = (0, 1)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.prior_box_param
+        refuse(p, "faceboxes", "box_width", "box_height", "tf", "yx_order")
+        self.image = _pair(p, "img", "img_size")
+        self.step = _pair(p, "step", "step")
+        if self.image is None and len(bottoms) < 2:
+            raise NetError("needs the image as its second bottom, or img_size")
+        if any(len(shape) < 3 for shape in bottoms):
+            raise ShapeError(f"needs feature maps of (batch, channels, height, width), not {list(bottoms[0])}")
+        self.sides = list(_sides(p))
+        self.variances = _variances(p)
+        self.clip, self.offset = p.clip, p.offset
+
+    def forward(self, x: Tensor, image: Tensor | None = None) -> Tensor:
+        height, width = _map(x)
+        image_size = self.image or _map(image if image is not None else x)
+        step = self.step or (image_size[0] / height, image_size[1] / width)
+        y, x_ = (self._centres(x, count, each) for count, each in zip((height, width), step, strict=True))
+        centres = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
+        halves = x.new_tensor(self.sides, dtype=torch.float64) / 2
+        boxes = torch.cat((centres - halves, centres + halves), -1)
+        boxes = boxes / boxes.new_tensor([*image_size[::-1], *image_size[::-1]])
+        boxes = boxes.clamp(0, 1) if self.clip else boxes
+        return torch.stack((boxes, boxes.new_tensor(self.variances).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
+
+    def _centres(self, x: Tensor, count: int, step: float) -> Tensor:
+        return (torch.arange(count, dtype=torch.float64, device=x.device) + self.offset) * step
+
+
+def _map(x: Tensor) -> tuple[int, int]:
+    return x.shape[2], x.shape[3] if x.dim() > 3 else 1
+
+
+def _pair(p: pb.PriorBoxParameter, prefix: str, both: str) -> tuple[float, float] | None:
+    """A height and a width, said once for both or one by one."""
+    names = f"{prefix}_h", f"{prefix}_w"
+    if not any(p.HasField(name) for name in (both, *names)):
+        return None
+    if p.HasField(both) and any(p.HasField(name) for name in names):
+        raise NetError(f"has {both} and {names[0]} or {names[1]}; give one or the other")
+    pair = (getattr(p, both),) * 2 if p.HasField(both) else (getattr(p, names[0]), getattr(p, names[1]))
+    if min(pair) <= 0:
+        raise NetError(f"{both}, or {names[0]} and {names[1]}, must be more than 0")
+    return pair
+
+
+def _ratios(p: pb.PriorBoxParameter) -> list[float]:
+    """The aspect ratios besides 1: each once, and with `flip` its inverse."""
+    found = [1.0]
+    for ratio in p.aspect_ratio:
+        if ratio <= 0:
+            raise NetError(f"aspect_ratio {ratio:g} must be more than 0")
+        if all(abs(ratio - other) >= 1e-6 for other in found):
+            found += [ratio, 1 / ratio] if p.flip else [ratio]
+    return found[1:]
+
+
+def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float]]:
+    """The width and height of each box. Caffe's rule: sizes lose what comes after the point."""
+    if not p.min_size or min(p.min_size) <= 0:
+        raise NetError("needs one min_size or more, each more than 0")
+    if p.max_size and len(p.max_size) != len(p.min_size):
+        raise NetError(f"has {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none")
+    for index, least in enumerate(p.min_size):
+        side = float(int(least))
+        yield side, side
+        if p.max_size:
+            if p.max_size[index] <= least:
+                raise NetError(f"max_size {p.max_size[index]:g} must be more than its min_size {least:g}")
+            yield (math.sqrt(side * int(p.max_size[index])),) * 2
+        for ratio in _ratios(p):
+            yield side * math.sqrt(ratio), side / math.sqrt(ratio)
+
+
+def _variances(p: pb.PriorBoxParameter) -> list[float]:
+    given = list(p.variance) or [0.1]
+    if len(given) not in (1, 4) or min(given) <= 0:
+        raise NetError(f"has {len(given)} variance; give one or four, each more than 0")
+    return given * 4 if len(given) == 1 else given

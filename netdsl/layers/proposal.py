@@ -1,0 +1,67 @@
+"""Proposal: anchors and predictions turned into regions, as the C++ forks of Faster R-CNN do it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._boxes import best_first, suppressed
+from netdsl.layers._forks import refuse
+from netdsl.layers._rpn import anchors, by_place, pixel_boxes, placed
+
+
+class Proposal(Layer):
+    """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
+
+    Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
+    height and width. A `scale` of an anchor is relative to `base_size`. What is too small gets a score of 0, but is not
+    left out. How many regions there are is known only when it runs; until then the shape says as many as may be.
+    """
+
+    config = pb.ProposalParameter
+    bottoms = (3, 3)
+    tops = (1, 2)
+    no_gradient = (0, 1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = self.settings = layer.proposal_param
+        refuse(p, "anchor_base_size", "anchor_scale", "anchor_ratio", "max_rois")
+        if min(p.feat_stride, p.base_size, p.pre_nms_topn, p.post_nms_topn, *p.ratio, *p.scale) <= 0:
+            raise NetError("feat_stride, base_size, pre_nms_topn, post_nms_topn, ratio and scale must be more than 0")
+        scales, ratios = list(p.scale) or [8, 16, 32], list(p.ratio) or [0.5, 1, 2]
+        self.anchors = anchors(scales, ratios, p.base_size, lambda side: int(side + 0.5))
+        self._check(bottoms)
+
+    def _check(self, bottoms: Sequence[Shape]) -> None:
+        scores, codes, _ = bottoms
+        count = len(self.anchors)
+        if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
+            wanted = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
+            raise ShapeError(f"{wanted}, the bottoms have shapes {list(scores)} and {list(codes)}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        self._check(bottoms)
+        count = bottoms[0][0] * self.settings.post_nms_topn
+        return [(count, 5), (count,)]
+
+    @torch.no_grad()
+    def forward(self, scores: Tensor, codes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
+        p, image = self.settings, image.flatten()[:4]
+        around = placed(self.anchors, scores, p.feat_stride)
+        wanted = torch.stack([by_place(each, 4) for each in codes])
+        boxes = pixel_boxes(around, wanted, image[0], image[1])
+        least = p.min_size * torch.stack((image[-1], image[2]))
+        large = (boxes[..., 2:] - boxes[..., :2] + 1 >= least).all(-1)
+        score = torch.stack([by_place(each, 1)[:, 0] for each in scores[:, len(self.anchors) :]]) * large
+        groups = torch.arange(len(scores), device=scores.device).repeat_interleave(len(around))
+        order, rank = best_first(groups, score.flatten())
+        order = order[rank < p.pre_nms_topn]
+        boxes, score, groups = boxes.reshape(-1, 4)[order], score.flatten()[order], groups[order]
+        stay = suppressed(boxes, groups, p.nms_thresh, pixel=1, limit=p.post_nms_topn)
+        return torch.cat((groups[stay, None].to(boxes), boxes[stay]), 1), score[stay]

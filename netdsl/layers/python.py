@@ -1,0 +1,144 @@
+"""Python: a layer that somebody wrote in Python for Caffe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._python_blob import Array, ArrayBlob, ArrayBlobs
+
+allowed: set[str] = set()  # the modules that the user lets nets run code from
+
+
+class Python(Layer):
+    """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
+
+    A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
+    Caffe is installed gets netdsl.pycaffe.
+    """
+
+    config = pb.PythonParameter
+    bottoms = (0, None)
+    tops = (0, None)
+    in_place = True
+    place: Tensor
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.user = _user_layer(layer)
+        self.user.param_str = self.user.param_str_ = layer.python_param.param_str
+        self.user.phase, self.user.blobs = layer.phase, ArrayBlobs()
+        self.bottom_blobs = [ArrayBlob(shape) for shape in bottoms]
+        self.top_blobs = [ArrayBlob() for _ in layer.top]
+        self.user.setup(self.bottom_blobs, self.top_blobs)
+        for index, blob in enumerate(self.user.blobs):
+            self.register_parameter(f"blob{index}", nn.Parameter(torch.empty(blob.shape, device="meta")))
+        self.register_buffer("place", torch.empty(0), persistent=False)  # knows the device where there is no bottom
+
+    def blob_names(self) -> list[str]:
+        return [f"blob{index}" for index in range(len(self.user.blobs))]
+
+    def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
+        """The first values are those that `setup` wrote."""
+        mine = {name: id(getattr(self, name)) not in done for name in self.blob_names() if getattr(self, name).is_meta}
+        super().allocate(device, done)
+        self.place = self.place.to(device)
+        with torch.no_grad():
+            for name, blob in zip(self.blob_names(), self.user.blobs, strict=True):
+                if mine.get(name):
+                    getattr(self, name).copy_(torch.from_numpy(blob.data))
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        for blob, shape in zip(self.bottom_blobs, bottoms, strict=True):
+            blob.reshape(*shape)
+        self.user.reshape(self.bottom_blobs, self.top_blobs)
+        return [blob.shape for blob in self.top_blobs]
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
+        tops = _Run.apply(self, len(bottoms), *bottoms, *self.blob_tensors())  # type: ignore[no-untyped-call]
+        return tuple(tops)
+
+    def run(self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor]) -> list[Array]:
+        """One forward pass. A layer may write to its own blobs, and that is kept."""
+        dtype = _array(bottoms[0]).dtype if bottoms else np.dtype(np.float32)
+        self.top_blobs[:] = [ArrayBlob(blob.shape, dtype) for blob in self.top_blobs]
+        _hold(self.bottom_blobs, bottoms)
+        _hold(self.user.blobs, blobs)
+        self.user.reshape(self.bottom_blobs, self.top_blobs)
+        self.user.forward(self.bottom_blobs, self.top_blobs)
+        for blob, tensor in zip(self.user.blobs, blobs, strict=True):
+            if not np.array_equal(blob.data, _array(tensor)):
+                tensor.copy_(torch.from_numpy(blob.data))
+        return [blob.data.copy() for blob in self.top_blobs]
+
+    def run_back(
+        self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
+        wanted: Sequence[bool],
+    ) -> list[Array]:  # fmt: skip
+        """One backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own blobs."""
+        _hold(self.bottom_blobs, bottoms)
+        _hold(self.user.blobs, blobs)
+        for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
+            blob.data, blob.diff = data.copy(), _array(diff).copy()
+        self.user.backward(self.top_blobs, list(wanted), self.bottom_blobs)
+        return [blob.diff for blob in (*self.bottom_blobs, *self.user.blobs)]
+
+
+class _Run(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, layer: Python, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.layer, ctx.count = layer, count
+        tops = layer.run(tensors[:count], tensors[count:])
+        ctx.save_for_backward(*tensors)
+        ctx.tops = tops
+        return tuple(torch.from_numpy(top).to((tensors[0] if tensors else layer.place).device) for top in tops)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        bottoms, blobs = tensors[: ctx.count], tensors[ctx.count :]
+        found = ctx.layer.run_back(bottoms, blobs, ctx.tops, grads, wanted[: ctx.count])
+        pairs = zip(found, tensors, wanted, strict=True)
+        gradients = (torch.from_numpy(diff).to(tensor) if needed else None for diff, tensor, needed in pairs)
+        return None, None, *gradients
+
+
+def _array(tensor: Tensor) -> Array:
+    return tensor.detach().cpu().numpy()
+
+
+def _hold(blobs: Sequence[ArrayBlob], tensors: Sequence[Tensor]) -> None:
+    for blob, tensor in zip(blobs, tensors, strict=True):
+        blob.hold(_array(tensor))
+
+
+def _user_layer(layer: pb.LayerParameter) -> Any:
+    """An object of the class that a layer names."""
+    name, kind = layer.python_param.module, layer.python_param.layer
+    if not name or not kind:
+        raise NetError("python_param needs a module and a layer, which is a class in it")
+    if name not in allowed:
+        raise NetError(
+            f"layer runs Python code from module '{name}'; if you trust it, allow it with "
+            f"`netdsl.layers.python.allowed.add('{name}')`"
+        )
+    if "caffe" not in sys.modules and find_spec("caffe") is None:
+        sys.modules["caffe"] = import_module("netdsl.pycaffe")
+    try:
+        module = import_module(name)
+    except ImportError as problem:
+        raise NetError(f"module '{name}' can't be imported: {problem}; is its folder on PYTHONPATH?") from problem
+    if not hasattr(module, kind):
+        raise NetError(f"module '{name}' has no class '{kind}'")
+    return getattr(module, kind)(layer)

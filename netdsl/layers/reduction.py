@@ -1,0 +1,33 @@
+"""Reduction: everything from an axis on becomes one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Reduction(Layer):
+    """`coeff` times the sum of the values, of their absolutes or of their squares, or times their mean."""
+
+    config = pb.ReductionParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.reduction_param
+        self.axis = axis_of(p.axis, len(bottoms[0]))
+        self.operation, self.coeff = p.operation, p.coeff
+
+    def forward(self, x: Tensor) -> Tensor:
+        top = self._reduced(x.flatten(self.axis))
+        return top * self.coeff if self.coeff != 1 else top
+
+    def _reduced(self, rows: Tensor) -> Tensor:
+        if self.operation == pb.ReductionParameter.MEAN:
+            return rows.mean(-1)
+        if self.operation == pb.ReductionParameter.ASUM:
+            return rows.abs().sum(-1)
+        return (rows.square() if self.operation == pb.ReductionParameter.SUMSQ else rows).sum(-1)

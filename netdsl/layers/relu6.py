@@ -1,0 +1,28 @@
+"""ReLU6: a ReLU that never exceeds six."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+
+
+class ReLU6(Elementwise):
+    """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
+
+    config = pb.ReLUParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.slope = layer.relu6_param.negative_slope
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.slope:
+            return F.relu6(x)
+        return torch.where(x < 6, F.leaky_relu(x, self.slope).clamp(max=6), 6.0)

@@ -1,0 +1,61 @@
+"""Reshape: the same values in another shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Reshape(Layer):
+    """`num_axes` axes from `axis` on become those of `shape`: 0 keeps the bottom's, -1 is what is left.
+
+    Intel's `pixelshuffler` moves r x r channels into r times the height and width instead.
+    """
+
+    config = pb.ReshapeParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.reshape_param
+        self.shuffled = p.pixelshuffler
+        self.dims = tuple(p.shape.dim)
+        if self.dims.count(-1) > 1 or any(size < -1 for size in self.dims):
+            raise NetError(f"shape {list(self.dims)} may have one -1, and nothing below")
+        self.start, self.end = self._range(p, len(bottoms[0]))
+        if self.shuffled == 1:
+            self._check(bottoms[0])
+
+    def _range(self, p: pb.ReshapeParameter, axes: int) -> tuple[int, int | None]:
+        """The axes that are replaced; a negative `axis` counts from behind the last one."""
+        start = p.axis if p.axis >= 0 else axes + p.axis + 1
+        if not 0 <= start <= axes:
+            raise ShapeError(f"axis {p.axis} doesn't exist: the bottom has {axes} axes")
+        if p.num_axes == -1:
+            return start, None
+        if p.num_axes < 0 or start + p.num_axes > axes:
+            raise ShapeError(f"num_axes {p.num_axes} from axis {start} on is too many: the bottom has {axes} axes")
+        return start, start + p.num_axes
+
+    def _check(self, bottom: Shape) -> None:
+        for index, size in enumerate(self.dims):
+            if size == 0 and self.start + index >= len(bottom):
+                raise ShapeError(f"the 0 at place {index} of the shape keeps an axis that {list(bottom)} doesn't have")
+        target, count = self._target(bottom), math.prod(bottom)
+        known = math.prod(size for size in target if size != -1)
+        if (count % known if known else count) if -1 in target else known != count:
+            raise ShapeError(f"{list(bottom)} has {count} values, which can't become {list(target)}")
+
+    def _target(self, bottom: Shape) -> Shape:
+        new = [size if size else bottom[self.start + index] for index, size in enumerate(self.dims)]
+        rest = bottom[self.end :] if self.end is not None else ()
+        return (*bottom[: self.start], *new, *rest)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(self._target(x.shape)) if self.shuffled == 1 else F.pixel_shuffle(x, self.shuffled)

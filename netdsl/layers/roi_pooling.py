@@ -1,0 +1,108 @@
+"""ROIPooling: the largest values in regions of a feature map, each cut into the same number of bins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._regions import check_regions, rounded
+
+Best = tuple[Tensor, Tensor]  # values, and their places in the feature map
+
+
+class ROIPooling(Layer):
+    """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
+
+    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0.
+    """
+
+    config = pb.ROIPoolingParameter
+    bottoms = (2, 2)
+    no_gradient = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.roi_pooling_param
+        size = list(p.pooled_size) or [p.pooled_h, p.pooled_w]
+        if len(size) > 2 or min(size) < 1:
+            raise NetError("pooled_h and pooled_w must be 1 or more")
+        self.size, self.scale = (size[0], size[-1]), p.spatial_scale
+        check_regions(bottoms)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        check_regions(bottoms)
+        return [(bottoms[1][0], bottoms[0][1], *self.size)]
+
+    def forward(self, x: Tensor, regions: Tensor) -> Tensor:
+        if not len(regions):
+            return x.new_zeros((0, x.shape[1], *self.size))
+        regions = regions.detach().reshape(-1, 5)
+        image = regions[:, 0].long()
+        down = _Bins.of(regions[:, 2] * self.scale, regions[:, 4] * self.scale, self.size[0], x.shape[2])
+        across = _Bins.of(regions[:, 1] * self.scale, regions[:, 3] * self.scale, self.size[1], x.shape[3])
+        place = _places(x.detach(), image, down, across).movedim(-1, 1)
+        plane = image[:, None] * x.shape[1] + torch.arange(x.shape[1], device=x.device)
+        at = plane[..., None, None] * (x.shape[2] * x.shape[3]) + place
+        full = down.full[:, :, None] & across.full[:, None]
+        return torch.where(full[:, None], x.reshape(-1).gather(0, at.flatten()).view(at.shape), 0)
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """The bins of every region along one axis, each covered by two blocks of 2 ** level places."""
+
+    first: Tensor  # where the first block begins
+    last: Tensor  # where the last block begins
+    level: Tensor
+    full: Tensor  # whether there is anything in a bin
+
+    @classmethod
+    def of(cls, first: Tensor, last: Tensor, count: int, length: int) -> _Bins:
+        origin = rounded(first)[:, None]
+        step = (rounded(last)[:, None] - origin + 1).clamp_min(1) / count
+        edges = torch.arange(count + 1, device=first.device) * step
+        start = ((edges[:, :-1]).floor() + origin).long().clamp(0, length)
+        size = (edges[:, 1:].ceil() + origin).long().clamp(0, length) - start
+        level = torch.frexp(size.clamp_min(1).double()).exponent - 1
+        start = start.clamp_max(length - 1)
+        return cls(start, start + size.clamp_min(1) - 2**level, level, size > 0)
+
+
+def _places(x: Tensor, image: Tensor, down: _Bins, across: _Bins) -> Tensor:
+    """Where each bin's first maximum is: regions x bins down x bins across x channels.
+
+    A table has the maxima of all blocks whose sides are powers of 2; four of them cover a bin.
+    """
+    images, _, height, width = x.shape
+    values = x.permute(0, 2, 3, 1)
+    places = torch.arange(height * width, device=x.device).view(1, height, width, 1).expand(values.shape)
+    rows = _doubled((values, places), 1, int(down.level.max()))
+    table = [_doubled(each, 2, int(across.level.max())) for each in rows]
+    values, places = (torch.stack([block[k] for row in table for block in row]).flatten(0, 3) for k in (0, 1))
+    block = down.level[:, :, None] * len(table[0]) + across.level[:, None]
+    corner = (block * images + image[:, None, None]) * height
+    at = [(corner + y[:, :, None]) * width + x_[:, None] for y in (down.first, down.last)
+          for x_ in (across.first, across.last)]  # fmt: skip
+    one, two, three, four = ((values[each], places[each]) for each in at)
+    return _better(_better(one, two), _better(three, four))[1]
+
+
+def _doubled(best: Best, axis: int, levels: int) -> list[Best]:
+    """The maxima of blocks that are 1, 2, 4... long, where they begin. What goes over the end is never asked for."""
+    blocks = [best]
+    for level in range(levels):
+        values, places = blocks[-1]
+        blocks.append(_better(blocks[-1], (values.roll(-(2**level), axis), places.roll(-(2**level), axis))))
+    return blocks
+
+
+def _better(one: Best, other: Best) -> Best:
+    """Caffe's rule: of equal values the first counts, row by row."""
+    better = (other[0] > one[0]) | ((other[0] == one[0]) & (other[1] < one[1]))
+    return torch.where(better, other[0], one[0]), torch.where(better, other[1], one[1])

@@ -1,0 +1,86 @@
+"""RpnAnchorTarget: Faster R-CNN's Python layer that tells anchors what they should predict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._boxes import overlaps
+from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
+
+
+class RpnAnchorTarget(Layer):
+    """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
+
+    Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
+    scale, and the image. An anchor is an object if it overlaps with one enough, or more than any other anchor does.
+    """
+
+    bottoms = (3, 4)
+    tops = (4, 4)
+    no_gradient = (0, 1, 2, 3)
+    stands_for = ("rpn.anchor_target_layer.AnchorTargetLayer",)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        given = layer_settings(layer, "feat_stride")
+        self.settings = RpnSettings.of(layer.phase, given)
+        if self.settings.rpn_positive_weight >= 1:
+            raise NetError("RPN_POSITIVE_WEIGHT must be between 0 and 1, or negative for equal weights")
+        self.stride, self.anchors = given["feat_stride"], anchors(given.get("scales", (8, 16, 32)))
+        self.border = given.get("allowed_border", 0)
+        one_image(bottoms)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        one_image(bottoms)
+        count, (height, width) = len(self.anchors), bottoms[0][2:]
+        return [(1, 1, count * height, width), *[(1, 4 * count, height, width)] * 3]
+
+    @torch.no_grad()
+    def forward(self, scores: Tensor, objects: Tensor, image: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
+        around, objects = placed(self.anchors, scores, self.stride), objects.reshape(-1, 5)[:, :4]
+        height, width = image.flatten()[:2]
+        inside = (around[:, :2] >= -self.border).all(1)
+        inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
+        if not len(objects) or not bool(inside.any()):
+            raise ShapeError("needs an object and an anchor that is inside of the image")
+        found = overlaps(around[inside, None].double(), objects.double(), pixel=1)
+        labels = scores.new_full((len(around),), -1)
+        labels[inside] = self._labels(found).to(labels)
+        targets = torch.zeros_like(around)
+        targets[inside] = pixel_targets(around[inside], objects[found.argmax(1)])
+        inner = (labels == 1)[:, None] * scores.new_tensor(self.settings.rpn_bbox_inside_weights)
+        outer = self._weights(labels)[:, None].expand(-1, 4)
+        height, width = scores.shape[2:]
+        tops = [self._as_map(each, height, width) for each in (labels[:, None], targets, inner, outer)]
+        return tops[0].reshape(1, 1, -1, width), *tops[1:]
+
+    def _labels(self, found: Tensor) -> Tensor:
+        """Labels from overlaps (anchors x objects), not more than a batch has room for."""
+        s, most = self.settings, found.amax(1)
+        positive = (found == found.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
+        negative = most < s.rpn_negative_overlap
+        positive, negative = (
+            (positive & ~negative, negative) if s.rpn_clobber_positives else (positive, negative & ~positive)
+        )
+        chosen = sample(positive, int(s.rpn_fg_fraction * s.rpn_batchsize))
+        labels = torch.full_like(most, -1)
+        labels[sample(negative, s.rpn_batchsize - len(chosen))] = 0
+        labels[chosen] = 1
+        return labels
+
+    def _weights(self, labels: Tensor) -> Tensor:
+        """What each anchor counts for in the box loss."""
+        share = self.settings.rpn_positive_weight
+        positive, negative = labels == 1, labels == 0
+        if share < 0:
+            return (labels >= 0) / (labels >= 0).sum()
+        return positive * share / positive.sum() + negative * (1 - share) / negative.sum()
+
+    def _as_map(self, x: Tensor, height: int, width: int) -> Tensor:
+        return x.reshape(height, width, -1).permute(2, 0, 1)[None].contiguous()

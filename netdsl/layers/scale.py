@@ -1,0 +1,47 @@
+"""Scale: a blob times a smaller one, with an optional bias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.fillers import filled
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+from netdsl.layers._forks import refuse
+from netdsl.layers._span import check_second, span, spread
+
+
+class Scale(Elementwise):
+    """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
+
+    config = pb.ScaleParameter
+    blobs = ("weight", "bias")
+    bottoms = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.scale_param
+        refuse(p, "min_value", "max_value")
+        self.axis = p.axis
+        learned = len(bottoms) == 1
+        shape = span(bottoms[0], p.axis, p.num_axes) if learned else bottoms[1]
+        default = None if p.HasField("filler") else 1.0
+        self.weight = filled(p.filler, shape, value=default) if learned else None
+        self.bias = filled(p.bias_filler, shape) if p.bias_term else None
+
+    def is_per_channel(self) -> bool:
+        """Whether there is one learned value for each channel."""
+        return self.weight is not None and self.axis == 1 and self.weight.dim() == 1
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        check_second(bottoms, self.axis)
+        return super().top_shapes(bottoms)
+
+    def forward(self, x: Tensor, scale: Tensor | None = None) -> Tensor:
+        weight = self.weight if scale is None else scale
+        assert weight is not None
+        top = x * spread(weight, x, self.axis)
+        return top if self.bias is None else top.add_(spread(self.bias, x, self.axis))

@@ -1,0 +1,49 @@
+"""SegmentationEvaluate: how well a segmentation covers its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class SegmentationEvaluate(Layer):
+    """Intersection over union of each channel of the first item, where both are above a threshold.
+
+    A prediction of another size is resized as an image of bytes; a class that is neither labelled nor found has -1
+    then, and 0 otherwise.
+    """
+
+    config = pb.SegmentationEvaluateParameter
+    bottoms = (2, 2)
+    no_gradient = (0, 1)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if not layer.segmentation_evaluate_param.HasField("num_classes"):
+            raise NetError("needs num_classes")
+        self.threshold = layer.segmentation_evaluate_param.threshold
+        if any(len(shape) != 4 for shape in bottoms) or bottoms[0][1] != bottoms[1][1]:
+            raise ShapeError(f"needs two images of as many channels, not {list(bottoms[0])} and {list(bottoms[1])}")
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        resized = x.shape[2:] != label.shape[2:]
+        found = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
+        wanted = label[0] > self.threshold
+        shared = (found & wanted).sum((1, 2)).to(x.dtype)
+        either = (found | wanted).sum((1, 2)).to(x.dtype)
+        overlap = shared / either.clamp(min=1)
+        if resized:
+            overlap = torch.where(wanted.any(2).any(1), overlap, -1.0)
+        return overlap.view(1, 1, 1, -1)
+
+    def _resized(self, x: Tensor, label: Tensor) -> Tensor:
+        image = (x * 255).trunc().clamp(0, 255)
+        resized = F.interpolate(image, tuple(label.shape[2:]), mode="bilinear", align_corners=False)
+        return resized.round() > int(self.threshold * 255)

@@ -1,0 +1,29 @@
+"""ShuffleChannel: channels of all groups in turn, so that the next grouped convolution sees every group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class ShuffleChannel(Layer):
+    """Channel k of group g goes to place k * groups + g."""
+
+    config = pb.ShuffleChannelParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.group = int(getattr(layer.shuffle_channel_param, "group", 0))
+        if len(bottoms[0]) < 2:
+            raise ShapeError("needs a bottom with channels")
+        if self.group < 1 or bottoms[0][1] % self.group:
+            raise NetError(f"group {self.group} must divide the {bottoms[0][1]} channels")
+
+    def forward(self, x: Tensor) -> Tensor:
+        groups = x.reshape(len(x), self.group, -1, *x.shape[2:])
+        return groups.transpose(1, 2).flatten(1, 2)

@@ -1,0 +1,17 @@
+"""Silence: blobs that nobody reads, so that they aren't outputs of the net."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from netdsl.layer import Layer
+
+
+class Silence(Layer):
+    """It has no top."""
+
+    bottoms = (1, None)
+    tops = (0, 0)
+
+    def forward(self, *bottoms: Tensor) -> tuple[()]:
+        return ()

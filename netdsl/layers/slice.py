@@ -1,0 +1,47 @@
+"""Slice: a blob cut into several along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Slice(Layer):
+    """Cut at every `slice_point`, or into equal parts."""
+
+    config = pb.SliceParameter
+    tops = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.slice_param
+        if p.HasField("axis") and p.HasField("slice_dim"):
+            raise NetError("has axis and slice_dim, which are the same; give one of them")
+        old = p.HasField("slice_dim")
+        self.axis = axis_of(p.slice_dim if old else p.axis, len(bottoms[0]), "slice_dim" if old else "axis")
+        self.points, self.parts = list(p.slice_point), len(layer.top)
+        self._check(bottoms[0][self.axis])
+
+    def _check(self, size: int) -> None:
+        points, tops = self.points, self.parts
+        if points and len(points) != tops - 1:
+            raise NetError(f"{tops} tops need {tops - 1} slice_point, not {len(points)}")
+        if not points and size % tops:
+            raise ShapeError(
+                f"axis {self.axis} of length {size} can't be cut into {tops} equal parts; give slice_point"
+            )
+        if points and any(after <= before for before, after in pairwise((0, *points, size))):
+            raise ShapeError(f"slice_point {points} must rise from more than 0 to less than {size}")
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        size = x.shape[self.axis]
+        if not self.points:
+            return torch.split(x, size // self.parts, self.axis)
+        return torch.split(x, [after - before for before, after in pairwise((0, *self.points, size))], self.axis)

@@ -1,0 +1,36 @@
+"""SmoothL1Loss: the loss of Fast R-CNN's box regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._loss import LossLayer
+from netdsl.layers._smooth_l1 import check_alike, smooth_l1
+
+
+class SmoothL1Loss(LossLayer):
+    """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
+
+    A third bottom weighs the differences, a fourth the losses.
+    """
+
+    config = pb.SmoothL1LossParameter
+    bottoms = (2, 4)
+    no_gradient = (2, 3)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        check_alike(bottoms)
+        self.sigma = layer.smooth_l1_loss_param.sigma
+        if self.sigma <= 0:
+            raise NetError(f"sigma {self.sigma:g} must be more than 0")
+
+    def forward(self, x: Tensor, target: Tensor, inside: Tensor | None = None, outside: Tensor | None = None) -> Tensor:
+        losses = smooth_l1(x, target, inside, self.sigma)
+        losses = losses if outside is None else losses * outside.reshape(x.shape)
+        return losses.sum() / len(x)

@@ -1,0 +1,48 @@
+"""SpatialDropout: while training, whole channels are left out at random."""
+
+from __future__ import annotations
+
+from ast import literal_eval
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+
+
+class SpatialDropout(Elementwise):
+    """x * mask / (1 - ratio), with one random bit for every channel of every item; in TEST the bottom itself.
+
+    The ratio is in `spatial_dropout_param` or, in Intel's fork, in `dropout_param`. The Python layer of ENet is this
+    one too; its `param_str` has the ratio and a phase of its own, and in TEST it multiplies all the same.
+    """
+
+    config = pb.SpatialDropoutParameter
+    stands_for = ("spatial_dropout.SpatialDropoutLayer",)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        named = layer.HasField("spatial_dropout_param")
+        self.ratio = (layer.spatial_dropout_param if named else layer.dropout_param).dropout_ratio
+        self.phase = ""
+        if layer.HasField("python_param"):
+            self.ratio, self.phase = _settings(layer.python_param.param_str)
+        if not 0 <= self.ratio < 1:
+            raise NetError(f"dropout_ratio {self.ratio:g} must be at least 0 and less than 1")
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not (self.phase == "TRAIN" if self.phase else self.training):
+            return x / (1 - self.ratio) if self.phase else x.view_as(x)
+        mask = x.new_empty(*x.shape[:2], *[1] * (x.dim() - 2)).bernoulli_(1 - self.ratio)
+        return x * (mask / (1 - self.ratio))
+
+
+def _settings(text: str) -> tuple[float, str]:
+    try:
+        settings = literal_eval(text)
+        return float(settings["p"]), str(settings["phase"])
+    except (ValueError, SyntaxError, KeyError, TypeError):
+        raise NetError(f"param_str must be like {{'phase': 'TRAIN', 'p': 0.1}}, not {text}") from None

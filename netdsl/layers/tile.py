@@ -1,0 +1,27 @@
+"""Tile: a blob repeated along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError
+from netdsl.layer import Layer, Shape, axis_of
+
+
+class Tile(Layer):
+    """`tiles` copies of the bottom, one behind the other."""
+
+    config = pb.TileParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.tile_param
+        if p.tiles < 1:
+            raise NetError("tile_param needs tiles, at least 1")
+        self.axis, self.tiles = axis_of(p.axis, len(bottoms[0])), p.tiles
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.repeat([self.tiles if axis == self.axis else 1 for axis in range(x.dim())])

@@ -1,0 +1,56 @@
+"""Upsample: a bigger image, each value either put back where pooling took it from or repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class Upsample(Layer):
+    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel."""
+
+    config = pb.UpsampleParameter
+    bottoms = (1, 2)
+    no_gradient = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.upsample_param
+        if any(len(shape) != 4 for shape in bottoms):
+            raise ShapeError("works on images: every bottom needs 4 axes")
+        self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (p.scale, p.scale)
+        self.missing = (int(p.pad_out_h), int(p.pad_out_w))
+        self.fixed = (p.upsample_h, p.upsample_w) if p.HasField("upsample_h") and p.HasField("upsample_w") else None
+        if len(bottoms) == 2:
+            self._check_unpooling(p, bottoms)
+        elif any(p.HasField(name) for name in ("scale_h", "scale_w", "upsample_h", "upsample_w")):
+            raise NetError("needs the mask of a pooling as its second bottom; without one there is only `scale`")
+        elif p.scale < 1:
+            raise NetError("scale must be 1 or more")
+
+    def _check_unpooling(self, p: pb.UpsampleParameter, bottoms: Sequence[Shape]) -> None:
+        if bottoms[0] != bottoms[1]:
+            raise ShapeError(f"the mask has shape {list(bottoms[1])}, what it belongs to has {list(bottoms[0])}")
+        if self.fixed:
+            if min(self.fixed) < 2:
+                raise NetError("upsample_h and upsample_w must be 2 or more")
+            return
+        if p.HasField("scale_h") != p.HasField("scale_w") or (p.HasField("scale_h") and p.HasField("scale")):
+            raise NetError("needs upsample_h and upsample_w, or scale, or scale_h and scale_w")
+        if min(self.scales) < 2:
+            raise NetError("scales must be 2 or more")
+        if any(missing and scale != 2 for missing, scale in zip(self.missing, self.scales, strict=True)):
+            raise NetError("pad_out_h and pad_out_w go with a scale of 2 only")
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        (scale_h, scale_w), (missing_h, missing_w) = self.scales, self.missing
+        if mask is None:
+            return x.repeat_interleave(scale_h, 2).repeat_interleave(scale_w, 3)
+        height, width = self.fixed or (x.shape[2] * scale_h - missing_h, x.shape[3] * scale_w - missing_w)
+        empty = x.new_zeros(*x.shape[:2], height * width)
+        return empty.scatter(2, mask.flatten(2).long(), x.flatten(2)).view(*x.shape[:2], height, width)

@@ -1,0 +1,54 @@
+"""YoloDetectionOutput: the detections of YOLO's second version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._yolo import boxes, pairs, per_anchor
+from netdsl.layers._yolo_detections import rows
+
+
+class YoloDetectionOutput(Layer):
+    """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
+
+    A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
+    mixes the items of a batch; here each has its own detections.
+    """
+
+    config = pb.YoloDetectionOutputParameter
+    bottoms = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.settings = p = layer.yolo_detection_output_param
+        if not p.HasField("num_classes"):
+            raise NetError("needs num_classes")
+        if len(p.biases) != 2 * p.num_box:
+            raise NetError(f"needs {2 * p.num_box} biases, a width and a height for each of {p.num_box} boxes")
+        channels = p.num_box * (5 + p.num_classes)
+        for shape in bottoms:
+            if len(shape) != 4 or shape[1] != channels or shape[2] != shape[3]:
+                raise ShapeError(f"needs square bottoms of {channels} channels, not {list(shape)}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """As if there was one detection; how many there are, the data say."""
+        return [(1, 1, 1, 7)]
+
+    @torch.no_grad()
+    def forward(self, *grids: Tensor) -> Tensor:
+        p = self.settings
+        found, scores, labels = (torch.cat(parts, 1) for parts in zip(*map(self._of_grid, grids), strict=True))
+        return rows(found, scores, labels, scores >= p.confidence_threshold, p.nms_threshold)
+
+    def _of_grid(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        raw = per_anchor(grid, self.settings.num_box)
+        found = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(self.settings.biases, grid) / grid.shape[3])
+        likeliest, label = raw[:, :, 5:].softmax(2).max(2)
+        score = likeliest * raw[:, :, 4].sigmoid()
+        return found.flatten(1, 3), score.flatten(1), label.flatten(1) + 1

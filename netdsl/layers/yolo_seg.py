@@ -1,0 +1,45 @@
+"""YoloSeg: the loss of a segmentation that is learned beside a detection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._yolo import stated
+
+
+class YoloSeg(Layer):
+    """The sum of squares of sigmoid(x) - label, weighed, over the number of items; that difference is sent back.
+
+    The third bottom has how many pixels each class has in each item; what is labelled then weighs more the rarer its
+    class is.
+    """
+
+    config = pb.YoloSegParameter
+    bottoms = (2, 3)
+    is_loss = True
+    no_gradient = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.scale = layer.yolo_seg_param.object_scale
+        x, label = bottoms[:2]
+        if len(x) != 4 or x != label:
+            raise ShapeError(f"prediction and label need one shape of 4 axes; they have {list(x)} and {list(label)}")
+        if len(bottoms) == 3 and (bottoms[2][:2] != x[:2] or any(size != 1 for size in bottoms[2][2:])):
+            raise ShapeError(f"the counts of pixels need shape {list(x[:2])}, not {list(bottoms[2])}")
+
+    def forward(self, x: Tensor, label: Tensor, counts: Tensor | None = None) -> Tensor:
+        with torch.no_grad():
+            difference = (x.sigmoid() - label) * self.scale
+            if counts is not None:
+                pixels = counts.reshape(x.shape[:2])
+                share = pixels.sum(0) / (x[0, 0].numel() - pixels).sum(0)
+                difference = torch.where(label > 0.5, difference * (2 - share[:, None, None]), difference)
+            loss = difference.square().sum() / len(x)
+        return stated(x, loss, difference / len(x))

@@ -1,0 +1,161 @@
+"""Yolov3: the loss of YOLO's third version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
+from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
+
+MSE = pb.Yolov3Parameter.MSE
+
+At = tuple[Tensor, Tensor, Tensor, Tensor]  # item, anchor, row and column of every match
+
+
+class Yolov3(Layer):
+    """The sum of squares of what is sent back: objectness, and box and classes where truths match anchors.
+
+    A truth matches the anchor that fits its size best, and every other one that fits better than `iou_thresh`, as far
+    as `mask` says that they are this layer's. Labels have rows of class, x, y, width and height, until a zero.
+    With an `iou_loss` other than MSE, boxes add how far they are from their truths instead of squares.
+    """
+
+    config = pb.Yolov3Parameter
+    bottoms = (2, 2)
+    is_loss = True
+    no_gradient = (1,)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.settings = p = layer.yolov3_param
+        if len(p.biases) % 2 or not p.biases or len(p.mask) < p.num or max(p.mask, default=0) >= len(p.biases) // 2:
+            raise NetError(f"needs biases, a width and a height for each anchor, and in mask the {p.num} that it uses")
+        channels = p.num * (5 + p.num_class)
+        if len(bottoms[0]) != 4 or bottoms[0][1] != channels:
+            raise ShapeError(f"needs a bottom of {channels} channels for {p.num} boxes, not {list(bottoms[0])}")
+        if bottoms[1][-1] % 5:
+            raise ShapeError(f"labels need rows of 5 numbers, not {bottoms[1][-1]}")
+        self.mask = list(p.mask[: p.num])
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        return [()]
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        with torch.no_grad():
+            raw = per_anchor(x, self.settings.num)
+            difference, far = self._difference(raw, label)
+            loss = difference.square() if self.settings.iou_loss == MSE else difference[:, :, 4:].square()
+            total = (loss.sum() + far) / len(x)
+            gradient = self._through_activations(raw, difference) / len(x)
+        return stated(x, total, gradient.view_as(x))
+
+    def _difference(self, raw: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        """What is sent back, and how far the boxes are from their truths on average."""
+        p = self.settings
+        height, width = raw.shape[3:]
+        anchors = pairs(p.biases, raw) / raw.new_tensor([width * p.anchors_scale, height * p.anchors_scale])
+        truths = label.reshape(len(raw), -1, 5)
+        seen, used = until_zero(truths[..., 1]), until_zero(truths[..., 3])
+        truths = cropped(truths, seen | used)
+        seen, used = seen[:, : truths.shape[1]], used[:, : truths.shape[1]]
+        found = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors[self.mask])
+        difference = torch.zeros_like(raw)
+        difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), found, truths, seen)
+        at, truth = self._matches(anchors, truths, used, height, width)
+        far = self._towards(difference, raw, found, anchors, at, truth)
+        return difference, far
+
+    def _background(self, score: Tensor, found: Tensor, truths: Tensor, used: Tensor) -> Tensor:
+        near = nearness(found.flatten(1, 3)[:, :, None], truths[:, None, :, 1:], self.settings.iou_loss)
+        good = near.where(used[:, None], 0).amax(2).view_as(score) > self.settings.thresh
+        return score.where(~good, 0)
+
+    def _matches(self, anchors: Tensor, truths: Tensor, used: Tensor, height: int, width: int) -> tuple[At, Tensor]:
+        """Every match in darknet's order: truth by truth, first with the best anchor, then with others that fit."""
+        p = self.settings
+        fit = nearness(concentric(anchors), concentric(truths[:, :, None, 3:]), p.iou_loss)
+        best_fit, best = fit.max(2)
+        places = [self.mask.index(anchor) if anchor in self.mask else -1 for anchor in range(len(anchors))]
+        place = best.new_tensor(places)[best].where(best_fit > 0, -1)
+        # Caffe's rule: what the other anchors are compared with is then the best one's place in the mask
+        best = place.where(place >= 0, best.where(best_fit > 0, -1))
+        others = sorted(set(self.mask))
+        which = best.new_tensor(others)
+        fits = (which != best[..., None]) & (fit[..., others] > p.iou_thresh) & (p.iou_thresh < 1)
+        valid = torch.cat([(place >= 0)[..., None], fits], 2) & used[..., None]
+        item, rank, slot = valid.nonzero(as_tuple=True)
+        anchor = torch.cat([place[..., None], best.new_tensor(places)[which].expand_as(fits)], 2)[item, rank, slot]
+        truth = truths[item, rank]
+        return (item, anchor, *cells(truth[:, 1:], height, width)), truth
+
+    def _towards(
+        self, difference: Tensor, raw: Tensor, found: Tensor, anchors: Tensor, at: At, truth: Tensor
+    ) -> Tensor:
+        """Enter what is sent back where truths are."""
+        p = self.settings
+        item, anchor, row, column = at
+        keys = ((item * p.num + anchor) * raw.shape[3] + row) * raw.shape[4] + column
+        last, first = newest(keys, found[..., 0].numel()), newest(keys.flip(0), found[..., 0].numel()).flip(0)
+        box, prediction = found[item, anchor, row, column], raw[item, anchor, :, row, column]
+        if p.iou_loss == MSE:
+            step = self._missing(prediction, anchors[self.mask][anchor], at, truth, raw)
+        else:
+            step = self._nearer(prediction, box, truth)
+        add = p.iou_loss != MSE and p.accumulate
+        kept = torch.ones_like(last) if add else last
+        where = tuple(index[kept] for index in at)
+        difference[:, :, :4].permute(0, 1, 3, 4, 2).index_put_(where, step[kept], accumulate=add)
+        score = prediction[:, 4].sigmoid()
+        difference[item, anchor, 4, row, column] = (score - 1) * (p.object_scale if p.use_logic_gradient else 1)
+        self._classes(difference, prediction[:, 5:].sigmoid(), at, truth[:, 0].long(), first)
+        if p.iou_loss == MSE or not len(truth):
+            return raw.new_zeros(())
+        kind = p.iou_loss if p.iou_loss in (GIOU, CIOU) else DIOU
+        return p.iou_normalizer * (1 - nearness(box, truth[:, 1:], kind)).mean()
+
+    def _missing(self, raw: Tensor, anchors: Tensor, at: At, truth: Tensor, grid: Tensor) -> Tensor:
+        *_, row, column = at
+        height, width = grid.shape[3:]
+        cell = torch.stack([column, row], 1)
+        place = truth[:, 1:3] * raw.new_tensor([width, height]) - cell - raw[:, :2].sigmoid()
+        size = (truth[:, 3:] / anchors).log() - raw[:, 2:4]
+        weight = self.settings.coord_scale * (2 - truth[:, 3:].prod(1, keepdim=True))
+        return -weight * torch.cat([place, size], 1)
+
+    def _nearer(self, raw: Tensor, box: Tensor, truth: Tensor) -> Tensor:
+        p = self.settings
+        step = slope(box, truth[:, 1:], p.iou_loss)
+        step = torch.cat([step[:, :2], step[:, 2:] * raw[:, 2:4].exp()], 1) * p.iou_normalizer
+        return -step.nan_to_num(0, 0, 0).clamp(-p.max_delta, p.max_delta)
+
+    def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
+        """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""
+        p = self.settings
+        wanted = (torch.arange(p.num_class, device=score.device) == label[:, None]).to(score.dtype)
+        step = -p.class_scale * (wanted * (1 - p.label_smooth_eps) + 0.5 * p.label_smooth_eps - score)
+        own = step.gather(1, label[:, None]).squeeze(1)
+        if p.use_focal_loss:
+            sure = score.gather(1, label[:, None]) + 1e-15
+            focus = -(1 - sure) * (2 * sure * sure.log() + sure - 1)
+            step = -p.class_scale * (wanted - score) * 0.5 * focus
+        step = step.nan_to_num(0, 0, 0)
+        classes = difference[:, :, 5:].permute(0, 1, 3, 4, 2)
+        classes.index_put_(tuple(index[first] for index in at), step[first])
+        classes.index_put_(tuple(index[~first] for index in (*at, label)), own[~first].nan_to_num(0, 0, 0))
+
+    def _through_activations(self, raw: Tensor, difference: Tensor) -> Tensor:
+        """With `use_logic_gradient`, back through the sigmoids, which width and height don't have."""
+        if not self.settings.use_logic_gradient:
+            return difference
+        score = raw.sigmoid()
+        if self.settings.iou_loss != MSE:
+            score[:, :, :2] = raw[:, :, :2]  # Caffe's rule: here it has the raw numbers
+        through = score * (1 - score)
+        through[:, :, 2:4] = 1
+        return difference * through

@@ -1,0 +1,70 @@
+"""Yolov3DetectionOutput: the detections of YOLO's third version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._yolo import boxes, pairs, per_anchor
+from netdsl.layers._yolo_detections import rows
+
+
+class Yolov3DetectionOutput(Layer):
+    """A box may have several classes; one that a better one of any class overlaps is left out.
+
+    A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
+    and cells of `anchors_scale` number i pixels. With `gaussian_box` every coordinate is followed by how uncertain it
+    is, which lowers the score. Caffe mixes the items of a batch; here each has its own detections.
+    """
+
+    config = pb.Yolov3DetectionOutputParameter
+    bottoms = (1, None)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.settings = p = layer.yolov3_detection_output_param
+        if not p.HasField("num_classes"):
+            raise NetError("needs num_classes")
+        if p.mask_group_num != len(bottoms) or len(p.anchors_scale) < len(bottoms):
+            raise NetError(f"mask_group_num and the count of anchors_scale must be {len(bottoms)}, as bottoms are")
+        if len(p.mask) < len(bottoms) * p.num_box or max(p.mask) >= len(p.biases) // 2:
+            raise NetError(f"needs a mask of {len(bottoms) * p.num_box} anchors, which biases have")
+        self.box_size = 8 if p.gaussian_box else 4
+        channels = p.num_box * (self.box_size + 1 + p.num_classes)
+        for shape in bottoms:
+            if len(shape) != 4 or shape[1] != channels:
+                raise ShapeError(f"needs bottoms of {channels} channels, not {list(shape)}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """As if there was one detection; how many there are, the data say."""
+        return [(1, 1, 1, 7)]
+
+    @torch.no_grad()
+    def forward(self, *grids: Tensor) -> Tensor:
+        p = self.settings
+        parts = zip(*map(self._of_grid, grids, range(len(grids))), strict=True)
+        found, scores, labels = (torch.cat(part, 1) for part in parts)
+        return rows(found, scores, labels, scores > p.confidence_threshold, p.nms_threshold)
+
+    def _of_grid(self, grid: Tensor, index: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Boxes, scores and labels, once for every class."""
+        p = self.settings
+        raw = per_anchor(grid, p.num_box)
+        begin = index * (len(p.mask) // p.mask_group_num)
+        cell = p.anchors_scale[index]
+        net = grid.new_tensor([grid.shape[3] * cell, grid.shape[2] * cell])
+        anchors = pairs(p.biases, grid)[list(p.mask[begin : begin + p.num_box])] / net
+        coordinates = raw[:, :, : self.box_size : self.box_size // 4]
+        found = boxes(coordinates[:, :, :2].sigmoid(), coordinates[:, :, 2:], anchors)
+        objectness = raw[:, :, self.box_size].sigmoid()
+        if p.gaussian_box:
+            objectness = objectness * (1 - raw[:, :, 1:8:2].sigmoid().mean(2))
+        scores = raw[:, :, self.box_size + 1 :].sigmoid() * objectness[:, :, None]
+        labels = torch.arange(1, p.num_classes + 1, device=grid.device).view(1, 1, -1, 1, 1).expand_as(scores)
+        repeated = found[:, :, None].expand(-1, -1, p.num_classes, -1, -1, -1)
+        return repeated.flatten(1, 4), scores.flatten(1), labels.flatten(1)

@@ -1,0 +1,77 @@
+"""A net that classifies images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.graph import Phase
+from netdsl.pycaffe import images
+from netdsl.pycaffe.batches import Calls
+from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.transformer import Transformer
+
+Array = NDArray[Any]
+
+
+class Classifier(Net):
+    """A net with what its images need before they go in.
+
+    `image_dims` is the height and width that images are resized to before they are cropped to the net's own size,
+    which it is by default.
+    """
+
+    def __init__(
+        self,
+        model_file: str | Path,
+        pretrained_file: str | Path,
+        image_dims: Sequence[int] | None = None,
+        mean: Array | None = None,
+        input_scale: float | None = None,
+        raw_scale: float | None = None,
+        channel_swap: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__(model_file, Phase.TEST, weights=pretrained_file)
+        self.transformer = transformer_for(self, mean, input_scale, raw_scale, channel_swap)
+        self.crop_dims = np.array(self.blobs[self.inputs[0]].shape[2:])
+        self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
+
+    def predict(self, inputs: Sequence[Array], oversample: bool = True) -> Array:
+        """The probabilities of all classes for each image: the average over ten crops, or those of the centre."""
+        resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
+        crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)
+        name = self.inputs[0]
+        batch = np.stack([self.transformer.preprocess(name, crop) for crop in crops])
+        run: Calls = self.forward_all
+        predictions = run(**{name: batch})[self.outputs[0]]
+        return predictions.reshape(len(predictions) // 10, 10, -1).mean(1) if oversample else predictions
+
+    def _centre(self, resized: Array) -> Array:
+        (top, left), (height, width) = (self.image_dims / 2 - self.crop_dims / 2).astype(int), self.crop_dims
+        return resized[:, top : top + height, left : left + width]
+
+
+def transformer_for(
+    net: Net,
+    mean: Array | None,
+    input_scale: float | None,
+    raw_scale: float | None,
+    channel_swap: Sequence[int] | None,
+) -> Transformer:
+    """What makes images ready for the first input of a net."""
+    name = net.inputs[0]
+    transformer = Transformer({name: net.blobs[name].shape})
+    transformer.set_transpose(name, (2, 0, 1))
+    if mean is not None:
+        transformer.set_mean(name, mean)
+    if input_scale is not None:
+        transformer.set_input_scale(name, input_scale)
+    if raw_scale is not None:
+        transformer.set_raw_scale(name, raw_scale)
+    if channel_swap is not None:
+        transformer.set_channel_swap(name, channel_swap)
+    return transformer

@@ -1,0 +1,27 @@
+"""pycaffe's `io`: images, and arrays in messages."""
+
+from __future__ import annotations
+
+from netdsl.pycaffe.convert import (
+    array_to_blobproto,
+    array_to_datum,
+    arraylist_to_blobprotovector_str,
+    blobproto_to_array,
+    blobprotovector_str_to_arraylist,
+    datum_to_array,
+)
+from netdsl.pycaffe.images import load_image, oversample, resize_image
+from netdsl.pycaffe.transformer import Transformer
+
+__all__ = [
+    "Transformer",
+    "array_to_blobproto",
+    "array_to_datum",
+    "arraylist_to_blobprotovector_str",
+    "blobproto_to_array",
+    "blobprotovector_str_to_arraylist",
+    "datum_to_array",
+    "load_image",
+    "oversample",
+    "resize_image",
+]

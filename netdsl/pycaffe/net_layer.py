@@ -1,0 +1,37 @@
+"""A layer as pycaffe shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netdsl.layer import Layer
+from netdsl.pycaffe.blob import Blob
+from netdsl.pycaffe.memory import Learned
+
+
+class NetLayer:
+    """A layer's type and blobs, and of a layer that is written in Python everything else that its object has."""
+
+    layer: Layer
+    type: str
+    blobs: list[Blob]
+
+    def __init__(self, layer: Layer) -> None:
+        blobs = [Blob(Learned(layer, name)) for name in layer.blob_names()]
+        self.__dict__.update(layer=layer, type=layer.layer.type, blobs=blobs)
+
+    def _written_in_python(self) -> Any:
+        return vars(vars(self)["layer"]).get("user")
+
+    def __getattr__(self, name: str) -> Any:
+        user = self._written_in_python() if "layer" in vars(self) else None
+        if user is None:
+            raise AttributeError(f"a layer has type and blobs, but no '{name}'")
+        return getattr(user, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        user = self._written_in_python()
+        if user is None or name in vars(self):
+            super().__setattr__(name, value)
+        else:
+            setattr(user, name, value)

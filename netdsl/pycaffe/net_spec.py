@@ -1,0 +1,212 @@
+"""Nets written as Python expressions: `L.Convolution(n.data, num_output=20)` is a blob that other layers can read."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import fields_of
+from netdsl.dsl.constructors import settings_field
+from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+
+
+class Top:
+    """A blob: one of those that a layer makes."""
+
+    def __init__(self, fn: Function, n: int) -> None:
+        self.fn, self.n = fn, n
+
+    def to_proto(self) -> pb.NetParameter:
+        """The net of all layers that this blob depends on."""
+        return to_proto(self)
+
+
+class Function:
+    """A layer: its type, the blobs that it reads, and its settings.
+
+    Two settings are not Caffe's: `ntop`, how many blobs it makes, and `in_place`.
+    """
+
+    def __init__(self, type_name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+        for index, each in enumerate(inputs):
+            if not isinstance(each, Top):
+                raise TypeError(f"{type_name} input {index} is not a Top (type is {type(each)})")
+        self.type_name, self.inputs = type_name, inputs
+        self.ntop: int = params.pop("ntop", 1)
+        self.in_place: bool = params.pop("in_place", False)
+        self.params = params
+        self.tops = tuple(Top(self, n) for n in range(self.ntop))
+
+
+Named = dict[Top | Function, str]
+
+
+class NetSpec:
+    """A net whose blobs are its attributes: `n.conv1 = L.Convolution(n.data, ...)` names blob and layer."""
+
+    tops: OrderedDict[str, Any]
+
+    def __init__(self) -> None:
+        super().__setattr__("tops", OrderedDict())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.tops[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "tops" or name not in self.tops:  # tops itself is missing while a copy is made
+            raise AttributeError(f"nothing is called '{name}' in this net yet")
+        return self.tops[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.tops[name] = value
+
+    def __getitem__(self, name: str) -> Any:
+        return self.tops[name]
+
+    def to_proto(self) -> pb.NetParameter:
+        """The net of all layers that these blobs depend on."""
+        for name, value in self.tops.items():
+            if not isinstance(value, (Top, Function)):
+                raise NetError(f"'{name}' is no blob but a {type(value).__name__}; unpack a layer with several tops")
+        return _net(self.tops.values(), {top: name for name, top in self.tops.items()})
+
+
+def to_proto(*tops: Top | Function) -> pb.NetParameter:
+    """The net of all layers that some blobs depend on, with names made up from the layers' types."""
+    return _net(tops, {})
+
+
+def _net(tops: Iterable[Top | Function], names: Named) -> pb.NetParameter:
+    counts: Counter[str] = Counter()
+    made: dict[Function, pb.LayerParameter] = {}
+    for top in tops:
+        for function in _in_order(top.fn if isinstance(top, Top) else top, made):
+            made[function] = _layer(function, made, names, counts)
+    return pb.NetParameter(layer=made.values())
+
+
+def _in_order(last: Function, made: Mapping[Function, object]) -> Iterator[Function]:
+    """A layer and those that it depends on, bottoms first, without those that are made already."""
+    seen: set[Function] = set()
+    stack = [(last, False)]
+    while stack:
+        function, complete = stack.pop()
+        if complete:
+            yield function
+        elif function not in seen and function not in made:
+            seen.add(function)
+            stack.append((function, True))
+            stack.extend((each.fn, False) for each in reversed(function.inputs))
+
+
+def _layer(
+    function: Function, made: Mapping[Function, pb.LayerParameter], names: Named, counts: Counter[str]
+) -> pb.LayerParameter:
+    layer = pb.LayerParameter(type=function.type_name)
+    layer.bottom.extend(made[each.fn].top[each.n] for each in function.inputs)
+    if function.in_place:
+        layer.top.extend(layer.bottom)
+    else:
+        layer.top.extend(_name(top, function, names, counts) for top in function.tops)
+    first = function.tops[0] if function.tops else function
+    layer.name = names[function] if function in names else _name(first, function, names, counts)
+    for name, value in function.params.items():
+        assign_proto(_holder(layer, name), name, value)
+    return layer
+
+
+def _name(what: Top | Function, function: Function, names: Named, counts: Counter[str]) -> str:
+    """The name that somebody gave, or the layer's type with a number."""
+    if what not in names:
+        counts[function.type_name] += 1
+        names[what] = f"{function.type_name}{counts[function.type_name]}"
+    return names[what]
+
+
+def param_name_dict() -> dict[str, str]:
+    """What stands before `_param` in a layer, for every type of layer that has settings of its own."""
+    found: dict[str, str] = {}
+    for name, field in sorted(fields_of(pb.LayerParameter).items(), key=lambda pair: pair[1].number):
+        if name.endswith("_param") and field.message_type is not None:
+            found.setdefault(field.message_type.name.removesuffix("Parameter"), name.removesuffix("_param"))
+    return found
+
+
+_PARAM_NAMES = param_name_dict()
+
+
+def _holder(layer: pb.LayerParameter, setting: str) -> Message:
+    """Where a setting belongs: to the layer, or to the message of the layer's type."""
+    if setting.endswith("param"):
+        return layer
+    kind = LAYERS.get(layer.type)
+    if layer.type in _PARAM_NAMES:
+        field = f"{_PARAM_NAMES[layer.type]}_param"
+    elif kind is not None and kind.config is not None:
+        field = settings_field(kind.config)
+    else:
+        return layer
+    if setting in fields_of(layer) and setting not in fields_of(getattr(layer, field)):
+        return layer
+    own: Message = getattr(layer, field)
+    return own
+
+
+def assign_proto(proto: Message, name: str, val: Any) -> None:
+    """Set a field: a dict stands for a message, a list for a repeated field, which a single value is also taken for."""
+    fields = fields_of(proto)
+    if name not in fields:
+        near = get_close_matches(name, fields, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise NetError(f"{proto.DESCRIPTOR.name} has no setting '{name}'{hint}")
+    if fields[name].is_repeated:
+        _extend(getattr(proto, name), list(val) if isinstance(val, (list, tuple)) else [val])
+    elif isinstance(val, Mapping):
+        for key, value in val.items():
+            assign_proto(getattr(proto, name), key, value)
+    else:
+        setattr(proto, name, val)
+
+
+def _extend(repeated: Any, values: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, Mapping):
+            item = repeated.add()
+            for key, each in value.items():
+                assign_proto(item, key, each)
+        else:
+            repeated.append(value)
+
+
+class Layers:
+    """Every attribute makes layers of the type of its name."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("__"):
+            raise AttributeError(f"'{name}' is no type of layer")
+
+        def make(*inputs: Top, **params: Any) -> Any:
+            function = Function(name, inputs, params)
+            return function if function.ntop == 0 else function.tops[0] if function.ntop == 1 else function.tops
+
+        return make
+
+    def __dir__(self) -> list[str]:
+        return list(LAYERS)
+
+
+class Parameters:
+    """Every attribute is a type's settings with their constants: `Parameters().Pooling.MAX`."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(pb, f"{name}Parameter")
+
+
+layers = Layers()
+params = Parameters()

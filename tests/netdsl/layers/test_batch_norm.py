@@ -1,0 +1,178 @@
+"""BatchNorm against a plain implementation: the top, the gradient, and the three sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS
+
+
+def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
+    """A layer on bottoms of these shapes, with memory."""
+    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
+    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
+    message.top.extend(f"top{index}" for index in range(tops))
+    message.phase = pb.TRAIN if train else pb.TEST
+    layer = LAYERS[kind](message, shapes).train(train)
+    layer.top_shapes(shapes)
+    layer.allocate("cpu", {})
+    return layer
+
+
+def by_channel(x: np.ndarray) -> np.ndarray:
+    """A row for each channel."""
+    return np.moveaxis(x, 1, 0).reshape(x.shape[1], -1)
+
+
+def backward(x: np.ndarray, gradient: np.ndarray, eps: float) -> np.ndarray:
+    """Caffe's formula, channel by channel."""
+    found = np.empty_like(x)
+    for channel in range(x.shape[1]):
+        values, top = x[:, channel], gradient[:, channel]
+        deviation = np.sqrt(values.var() + eps)
+        normal = (values - values.mean()) / deviation
+        found[:, channel] = (top - top.mean() - (top * normal).mean() * normal) / deviation
+    return found
+
+
+def sums(layer: Layer) -> list[np.ndarray]:
+    return [tensor.detach().numpy().copy() for tensor in layer.blob_tensors()][:3]
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (4, 3, 2, 5), (4, 3, 2, 5, 2)])
+def test_training(shape):
+    generator = np.random.default_rng(0)
+    layer = made(
+        "BatchNorm", "batch_norm_param { moving_average_fraction: 0.75 eps: 0.125 }", shape, train=True
+    ).double()
+    expected = [np.zeros(3), np.zeros(3), np.zeros(1)]
+    for _ in range(3):
+        values, gradient = generator.normal(2, 3, shape), generator.normal(size=shape)
+        x = torch.tensor(values, requires_grad=True)
+        top = layer(x)
+        top.backward(torch.tensor(gradient))
+        rows = by_channel(values)
+        normal = (rows - rows.mean(1, keepdims=True)) / np.sqrt(rows.var(1, keepdims=True) + 0.125)
+        np.testing.assert_allclose(by_channel(top.detach().numpy()), normal, atol=1e-12)
+        np.testing.assert_allclose(x.grad, backward(values, gradient, 0.125), atol=1e-12)
+        new = [rows.mean(1), rows.var(1, ddof=1), np.ones(1)]
+        expected = [0.75 * old + each for old, each in zip(expected, new, strict=True)]
+    for got, want in zip(sums(layer), expected, strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+
+
+def fill(layer: Layer) -> None:
+    layer.mean.copy_(torch.tensor([2.0, -4.0, 6.0]))
+    layer.variance.copy_(torch.tensor([8.0, 2.0, 18.0]))
+    layer.factor.fill_(2)
+
+
+@pytest.mark.parametrize(("settings", "train"), [("", False), ("batch_norm_param { use_global_stats: true }", True)])
+def test_averages_of_the_sums(settings, train):
+    layer = made("BatchNorm", settings, (2, 3, 2), train=train)
+    fill(layer)
+    before = sums(layer)
+    x = torch.randn(2, 3, 2, requires_grad=True)
+    top = layer(x)
+    top.sum().backward()
+    deviation = np.sqrt(np.array([4, 1, 9]) + 1e-5).reshape(3, 1)
+    expected = (x.detach().numpy() - np.array([1, -2, 3]).reshape(3, 1)) / deviation
+    np.testing.assert_allclose(top.detach(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(x.grad, np.broadcast_to(1 / deviation, x.shape), rtol=1e-6)
+    for got, want in zip(sums(layer), before, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_without_any_batch_yet_mean_and_variance_are_zero():
+    layer = made("BatchNorm", "batch_norm_param { eps: 0.25 }", (2, 3))
+    layer.mean.fill_(7)  # which counts for nothing as long as the factor is 0
+    assert torch.equal(layer(torch.full((2, 3), 5.0)), torch.full((2, 3), 10.0))
+
+
+def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too():
+    layer = made("BatchNorm", "batch_norm_param { use_global_stats: false }", (4, 3))
+    x = torch.randn(4, 3)
+    assert layer(x).mean(0).abs().max() < 1e-6
+    np.testing.assert_allclose(layer.mean, x.mean(0), rtol=1e-6)
+    assert layer.factor.item() == 1
+
+
+def test_one_value_for_each_channel():
+    layer = made("BatchNorm", "", (1, 3), train=True)
+    x = torch.randn(1, 3, requires_grad=True)
+    top = layer(x)
+    top.sum().backward()
+    assert top.tolist() == [[0, 0, 0]]
+    assert x.grad.tolist() == [[0, 0, 0]]
+    assert torch.equal(layer.mean, x.detach()[0])
+    assert layer.variance.tolist() == [0, 0, 0]
+
+
+def test_a_bottom_of_one_axis_is_one_channel():
+    layer = made("BatchNorm", "", (4,), train=True)
+    x = torch.tensor([1.0, 2.0, 3.0, 6.0])
+    top = layer(x)
+    assert [tuple(tensor.shape) for tensor in layer.blob_tensors()] == [(1,), (1,), (1,)]
+    np.testing.assert_allclose(top, (x - 3) / np.sqrt(3.5 + 1e-5), rtol=1e-6)
+    np.testing.assert_allclose(layer.variance, [14 / 3], rtol=1e-6)
+    assert layer.eval()(x).shape == (4,)
+
+
+def test_intel_s_parts_of_a_batch_have_statistics_of_their_own():
+    settings = "batch_norm_param { stats_batch_size: 2 moving_average_fraction: 0.5 }"
+    layer = made("BatchNorm", settings, (4, 3, 5), train=True)
+    plain = made("BatchNorm", "batch_norm_param { moving_average_fraction: 0.5 }", (2, 3, 5), train=True)
+    x = torch.randn(4, 3, 5)
+    assert torch.equal(layer(x), torch.cat([plain(x[:2]), plain(x[2:])]))
+    for got, want in zip(sums(layer), sums(plain), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ShapeError, match="stats_batch_size 2 must divide the batch of 5"):
+        layer.top_shapes([(5, 3, 5)])
+
+
+@pytest.mark.parametrize(
+    ("settings", "blobs"),
+    [
+        ("", ["mean", "variance", "factor"]),
+        ("filler { value: 1 }", ["mean", "variance", "factor"]),
+        ("scale_bias: true", ["mean", "variance", "factor", "weight", "bias"]),
+        ("bias_filler { value: 3 }", ["mean", "variance", "factor", "weight", "bias"]),
+        ("engine: MKLDNN", ["mean", "variance", "factor", "weight", "bias"]),
+        ("engine: MKLDNN bias_term: false", ["mean", "variance", "factor", "weight"]),
+        ("engine: MKLDNN use_weight_bias: false", ["mean", "variance", "factor"]),
+    ],
+)
+def test_blobs_of_forks(settings, blobs):
+    layer = made("BatchNorm", f"batch_norm_param {{ {settings} }}", (2, 3, 4))
+    assert layer.blob_names() == blobs
+    assert all(parameter.requires_grad for parameter in layer.parameters())
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_a_scale_and_a_bias_may_follow(train):
+    settings = "moving_average_fraction: 0.5"
+    more = f"{settings} scale_filler {{ value: 2 }} bias_filler {{ value: 3 }}"
+    layer = made("BatchNorm", f"batch_norm_param {{ {more} }}", (4, 3, 5), train=train)
+    plain = made("BatchNorm", f"batch_norm_param {{ {settings} }}", (4, 3, 5), train=train)
+    fill(layer), fill(plain)
+    x = torch.randn(4, 3, 5)
+    np.testing.assert_allclose(layer(x).detach(), 2 * plain(x) + 3, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "message"),
+    [
+        ("", (), "needs at least one axis"),
+        ("disable_mean: true", (2, 3), "'disable_mean' is a setting of a fork"),
+        ("use_global_stats: true update_global_stats: true", (2, 3), "'update_global_stats' is a setting"),
+    ],
+)
+def test_wrong_settings(settings, shape, message):
+    with pytest.raises(NetError, match=message):
+        made("BatchNorm", f"batch_norm_param {{ {settings} }}", shape, train=True)

@@ -1,0 +1,126 @@
+"""Layers that read data: what shapes their settings say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.build import build
+from netdsl.errors import NetError
+from netdsl.graph import resolve
+from netdsl.layers import LAYERS
+from netdsl.module import NetModule
+
+
+def shapes(kind, settings, tops=2):
+    named = " ".join(f"top: 't{k}'" for k in range(tops))
+    text = f"layer {{ name: 'd' type: '{kind}' {named} {settings} }}"
+    return build(resolve(from_text(text, pb.NetParameter)), LAYERS).shapes
+
+
+SIZE = "new_height: 20 new_width: 30"
+DATA = "data_param { batch_size: 4 } transform_param { %s }"
+IMAGES = "image_data_param { batch_size: 4 %s }"
+DENSE = "dense_image_data_param { batch_size: 4 %s }"
+NYUD = "python_param { module: 'nyud_layers' layer: 'NYUDSegDataLayer' param_str: \"%s\" }"
+LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotated_data_param { %s }"
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "wanted"),
+    [
+        ("Data", "data_param { batch_size: 4 }", [(4, 3, 224, 224), (4,)]),
+        ("Data", DATA % "crop_size: 227", [(4, 3, 227, 227), (4,)]),
+        ("Data", DATA % "crop_h: 20 crop_w: 30", [(4, 3, 20, 30), (4,)]),
+        ("Data", DATA % "force_gray: true", [(4, 1, 224, 224)]),
+        ("Data", DATA % "resize_param { height: 30 width: 40 }", [(4, 3, 30, 40)]),
+        ("HDF5Data", "hdf5_data_param { batch_size: 4 }", [(4, 3, 224, 224), (4,), (4,)]),
+        ("ImageData", IMAGES % SIZE, [(4, 3, 20, 30), (4,)]),
+        ("ImageData", IMAGES % SIZE + "transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),
+        ("ImageData", IMAGES % "is_color: false", [(4, 1, 224, 224), (4,)]),
+        ("ImageLabelmapData", IMAGES % SIZE, [(4, 3, 20, 30), (4, 1, 20, 30)]),
+        ("ImageSegData", IMAGES % "" + "transform_param { crop_height: 20 crop_width: 30 }",
+         [(4, 3, 20, 30), (4, 1, 20, 30), (4, 1, 1, 2)]),
+        ("DenseImageData", DENSE % "", [(4, 3, 360, 480), (4, 1, 360, 480)]),
+        ("DenseImageData", DENSE % SIZE, [(4, 3, 20, 30), (4, 1, 20, 30)]),
+        ("DenseImageData", DENSE % "new_height: 2 new_width: 3 crop_height: 8 crop_width: 9",
+         [(4, 3, 8, 9), (4, 1, 8, 9)]),
+        ("LaneData", LANES % "", [(4, 3, 64, 64), (4, 1, 1, 1), (4, 1, 8, 8)]),
+        ("LaneData", LANES % "seg_resize_width: 5 seg_resize_height: 6", [(4, 3, 64, 64), (4, 1, 1, 1), (4, 1, 5, 6)]),
+        ("MemoryData", "memory_data_param { batch_size: 4 channels: 1 height: 5 width: 6 }", [(4, 1, 5, 6), (4,)]),
+        ("VideoData", "data_param { batch_size: 4 }", [(4, 3, 224, 224), (4,)]),
+        ("VideoData", "video_data_param { batch_size: 4 num_segments: 3 new_length: 5 }", [(4, 45, 224, 224), (4,)]),
+        ("WindowData", "window_data_param { batch_size: 4 } transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),
+    ],
+)  # fmt: skip
+def test_settings_say_the_shape(kind, settings, wanted):
+    assert shapes(kind, settings, len(wanted)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "param", "wanted"),
+    [
+        ("voc_layers", "VOCSegDataLayer", "{'voc_dir': 'x'}", [(1, 3, 500, 500), (1, 1, 500, 500)]),
+        ("voc_layers", "SBDDSegDataLayer", "dict(sbdd_dir='x')", [(1, 3, 500, 500), (1, 1, 500, 500)]),
+        ("pascalcontext_layers", "PASCALContextSegDataLayer", "{}", [(1, 3, 500, 500), (1, 1, 500, 500)]),
+        ("siftflow_layers", "SIFTFlowSegDataLayer", "{}", [(1, 3, 256, 256), (1, 1, 256, 256), (1, 1, 256, 256)]),
+        ("nyud_layers", "NYUDSegDataLayer", "{'tops': ['color', 'depth', 'label']}",
+         [(1, 3, 425, 560), (1, 1, 425, 560), (1, 1, 425, 560)]),
+        ("nyud_layers", "NYUDSegDataLayer", "{'tops': ['color', 'hha']}", [(1, 3, 425, 560), (1, 3, 425, 560)]),
+    ],
+)  # fmt: skip
+def test_python_layers_of_data_sets_need_no_python(module, kind, param, wanted):
+    settings = f'python_param {{ module: "{module}" layer: "{kind}" param_str: "{param}" }}'
+    assert shapes("Python", settings, len(wanted)) == wanted
+    assumed = shapes("Python", settings + "input_param { shape { dim: 3 dim: 20 dim: 30 } }", len(wanted))
+    assert [shape[-2:] for shape in assumed] == [(20, 30)] * len(wanted)
+
+
+@pytest.mark.parametrize(
+    ("assumed", "wanted"),
+    [
+        ("shape { dim: 1 dim: 28 dim: 28 }", [(4, 1, 28, 28), (4, 1, 28, 28)]),
+        ("shape { dim: 7 dim: 3 dim: 20 dim: 30 }", [(7, 3, 20, 30), (7, 1, 20, 30)]),
+        ("shape { dim: 3 dim: 20 dim: 30 } shape { dim: 5 dim: 20 dim: 30 }", [(4, 3, 20, 30), (4, 5, 20, 30)]),
+        ("shape { } shape { dim: 5 }", [(4, 3, 8, 8), (4, 5)]),
+    ],
+)
+def test_an_assumed_shape_comes_first(assumed, wanted):
+    settings = DENSE % "" + "transform_param { crop_size: 8 }"
+    assert shapes("DenseImageData", settings + f"input_param {{ {assumed} }}") == wanted
+
+
+def test_assumed_vectors():
+    settings = "hdf5_data_param { batch_size: 10 } input_param { shape { dim: 4 } }"
+    assert shapes("HDF5Data", settings) == [(10, 4), (10,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "says"),
+    [
+        ("Data", "", "needs a batch_size"),
+        ("Data", "data_param { batch_size: 4 } input_param { shape {} shape {} shape {} }", "3 shapes are assumed"),
+        ("HDF5Data", "hdf5_data_param { batch_size: 4 } transform_param { scale: 2 }", "doesn't transform"),
+        ("ImageData", IMAGES % "new_height: 4", "give both or neither"),
+        ("DenseImageData", DENSE % "crop_width: 4", "give both or neither"),
+        ("MemoryData", "memory_data_param { batch_size: 4 channels: 3 height: 4 }", "all positive"),
+        ("WindowData", "window_data_param { batch_size: 4 }", "needs a crop_size"),
+        ("Python", NYUD % "{'tops': ['x']}", "names 1 tops"),
+        ("HDF5Output", "bottom: 't'", "top"),
+    ],
+)  # fmt: skip
+def test_wrong_settings(kind, settings, says):
+    with pytest.raises(NetError, match=says):
+        shapes(kind, settings)
+
+
+def test_hdf5_output_ends_a_net():
+    text = """layer { name: 'd' type: 'Data' top: 'x' top: 'y'
+            data_param { batch_size: 2 } transform_param { crop_size: 3 } }
+        layer { name: 'o' type: 'HDF5Output' bottom: 'x' bottom: 'y' hdf5_output_param { file_name: 'out.h5' } }"""
+    net = NetModule(build(resolve(from_text(text, pb.NetParameter)), LAYERS))
+    assert net(torch.rand(2, 3, 3, 3), torch.rand(2)) == {}
+    with pytest.raises(NetError, match="needs a file_name"):
+        build(resolve(from_text(text.replace("file_name: 'out.h5'", ""), pb.NetParameter)), LAYERS)

@@ -1,0 +1,177 @@
+"""Concat, Slice, Crop, BatchReindex and Filter."""
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text, upgrade_net
+from netdsl.build import build
+from netdsl.errors import NetError, ShapeError
+from netdsl.graph import resolve
+from netdsl.layers import LAYERS
+from netdsl.module import NetModule
+
+
+def make(kind, settings, *shapes, tops=1):
+    names = [f"bottom: 'b{index}'" for index in range(len(shapes))] + [f"top: 't{index}'" for index in range(tops)]
+    return LAYERS[kind](from_text(f"name: 'l' type: '{kind}' {' '.join(names)} {settings}", pb.LayerParameter), shapes)
+
+
+def numbers(*shape):
+    return torch.arange(float(np.prod(shape)), dtype=torch.float64).reshape(shape)
+
+
+@pytest.mark.parametrize(
+    ("settings", "axis"),
+    [("", 1), ("concat_param { axis: -1 }", 2), ("concat_param { axis: 0 }", 0), ("concat_param { concat_dim: 2 }", 2)],
+)
+def test_concat(settings, axis):
+    a = numbers(2, 3, 4)
+    other = list(a.shape)
+    other[axis] = 5
+    b = -numbers(*other)
+    wanted = np.concatenate([a, b], axis)
+    layer = make("Concat", settings, a.shape, tuple(other))
+    assert layer.top_shapes([tuple(a.shape), tuple(other)]) == [wanted.shape]
+    np.testing.assert_array_equal(layer(a, b), wanted)
+
+
+def test_concat_as_intel_fuses_it_with_permute_and_flatten():
+    a, b = numbers(2, 3, 4, 5), -numbers(2, 6, 2, 1)
+    top = make("Concat", "concat_param { axis: 1 per_fla_fuse: true }", a.shape, b.shape)(a, b)
+    wanted = [np.transpose(x, (0, 2, 3, 1)).reshape(2, -1, 1, 1) for x in (a.numpy(), b.numpy())]
+    np.testing.assert_array_equal(top, np.concatenate(wanted, 1))
+
+
+def test_concat_of_one():
+    np.testing.assert_array_equal(make("Concat", "", (2, 3))(numbers(2, 3)), numbers(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("settings", "shapes", "error", "message"),
+    [
+        ("", ((2, 3, 4), (2, 3, 5)), ShapeError, r"except on axis 1; bottom 'b0' is \[2, 3, 4\], 'b1' is \[2, 3, 5\]"),
+        ("", ((2, 3), (2, 3, 1)), ShapeError, "same shape"),
+        ("concat_param { axis: 3 }", ((2, 3, 4),), ShapeError, "axis 3 doesn't exist"),
+        ("concat_param { concat_dim: 3 }", ((2, 3, 4),), ShapeError, "concat_dim 3 doesn't exist"),
+        ("concat_param { axis: 1 concat_dim: 1 }", ((2, 3, 4),), NetError, "give one of them"),
+    ],
+)
+def test_concat_says_what_is_wrong(settings, shapes, error, message):
+    with pytest.raises(error, match=message):
+        make("Concat", settings, *shapes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "points", "axis"),
+    [
+        ("", [2, 4], 1),
+        ("slice_param { slice_point: 1 slice_point: 4 }", [1, 4], 1),
+        ("slice_param { axis: -1 slice_point: 1 slice_point: 2 }", [1, 2], 2),
+        ("slice_param { slice_dim: 0 slice_point: 1 slice_point: 3 }", [1, 3], 0),
+    ],
+)
+def test_slice(settings, points, axis):
+    x = numbers(5, 6, 4)
+    parts = make("Slice", settings, x.shape, tops=3)(x)
+    for got, wanted in zip(parts, np.split(x.numpy(), points, axis), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_slice_takes_a_longer_axis_after_a_reshape():
+    even = make("Slice", "", (2, 6), tops=2)
+    assert [part.shape[1] for part in even(numbers(2, 10))] == [5, 5]
+    points = make("Slice", "slice_param { slice_point: 2 }", (2, 6), tops=2)
+    assert [part.shape[1] for part in points(numbers(2, 10))] == [2, 8]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ("", ShapeError, "length 7 can't be cut into 3 equal parts"),
+        ("slice_param { slice_point: 2 }", NetError, "3 tops need 2 slice_point"),
+        ("slice_param { slice_point: 4 slice_point: 3 }", ShapeError, "must rise"),
+        ("slice_param { slice_point: 4 slice_point: 8 }", ShapeError, "less than 7"),
+        ("slice_param { slice_point: 0 slice_point: 3 }", ShapeError, "more than 0"),
+        ("slice_param { axis: 1 slice_dim: 1 }", NetError, "give one of them"),
+    ],
+)
+def test_slice_says_what_is_wrong(settings, error, message):
+    with pytest.raises(error, match=message):
+        make("Slice", settings, (2, 7), tops=3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ("", np.s_[:, :, :2, :3]),
+        ("crop_param { offset: 1 }", np.s_[:, :, 1:3, 1:4]),
+        ("crop_param { offset: 3 offset: 1 }", np.s_[:, :, 3:5, 1:4]),
+        ("crop_param { axis: 1 offset: 0 offset: 2 offset: 4 }", np.s_[:, 0:1, 2:4, 4:7]),
+        ("crop_param { axis: -1 offset: 4 }", np.s_[:, :, :, 4:7]),
+    ],
+)
+def test_crop(settings, wanted):
+    x, reference = numbers(2, 3, 5, 7), numbers(4, 1, 2, 3)
+    top = make("Crop", settings, x.shape, reference.shape)(x, reference)
+    np.testing.assert_array_equal(top, x.numpy()[wanted])
+
+
+@pytest.mark.parametrize(
+    ("settings", "reference", "error", "message"),
+    [
+        ("crop_param { offset: 4 }", (2, 3, 2, 3), ShapeError, "2 from offset 4 on is more than axis 2 has: it is 5"),
+        ("", (2, 3, 6, 3), ShapeError, "6 from offset 0"),
+        ("crop_param { axis: 1 offset: 1 offset: 1 }", (2, 1, 2, 3), NetError, "3 axes are cropped"),
+        ("", (2, 3), ShapeError, "2 axes, the first 4"),
+        ("crop_param { axis: 4 }", (2, 3, 2, 3), ShapeError, "axis 4 doesn't exist"),
+    ],
+)
+def test_crop_says_what_is_wrong(settings, reference, error, message):
+    with pytest.raises(error, match=message):
+        make("Crop", settings, (2, 3, 5, 7), reference)
+
+
+def test_batch_reindex_repeats_items_and_adds_their_gradients():
+    x, index = numbers(3, 2).requires_grad_(), torch.tensor([2.0, 0.0, 2.0, 2.0])
+    top = make("BatchReindex", "", (3, 2), (4,))(x, index)
+    np.testing.assert_array_equal(top.detach(), x.detach().numpy()[[2, 0, 2, 2]])
+    top.sum().backward()
+    assert x.grad[:, 0].tolist() == [1, 0, 3]
+
+
+def test_batch_reindex_wants_a_list():
+    with pytest.raises(ShapeError, match="one axis"):
+        make("BatchReindex", "", (3, 2), (4, 1))
+
+
+def test_filter_lets_through_what_is_not_zero():
+    x, y = numbers(4, 2).requires_grad_(), -numbers(4, 3)
+    layer = make("Filter", "", (4, 2), (4, 3), (4, 1), tops=2)
+    tops = layer(x, y, torch.tensor([[0.0], [0.3], [0.0], [-1.0]]))
+    np.testing.assert_array_equal(tops[0].detach(), x.detach().numpy()[[1, 3]])
+    np.testing.assert_array_equal(tops[1], y.numpy()[[1, 3]])
+    tops[0].sum().backward()
+    assert x.grad[:, 0].tolist() == [0, 1, 0, 1]
+
+
+def test_filter_is_built_as_if_all_went_through_and_may_let_nothing_through():
+    net = """input: 'x' input: 's' input_shape { dim: 4 dim: 2 } input_shape { dim: 4 }
+             layer { name: 'f' type: 'Filter' bottom: 'x' bottom: 's' top: 'y' }"""
+    built = build(resolve(upgrade_net(from_text(net, pb.NetParameter)).message), LAYERS)
+    assert built.shapes[-1] == (4, 2)
+    assert NetModule(built)(numbers(4, 2), torch.zeros(4))["y"].shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "tops", "error", "message"),
+    [
+        (((4, 2), (4,)), 2, NetError, "a top for each bottom but the last: 1, not 2"),
+        (((4, 2), (4, 2)), 1, ShapeError, "one value for each item"),
+        (((3, 2), (4,)), 1, ShapeError, r"for 4 items, 'b0' has shape \[3, 2\]"),
+    ],
+)
+def test_filter_says_what_is_wrong(shapes, tops, error, message):
+    with pytest.raises(error, match=message):
+        make("Filter", "", *shapes, tops=tops)

@@ -1,0 +1,66 @@
+"""LRN beside loops over channels and windows, and its own gradient beside differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError
+from netdsl.layers.lrn import LRN
+
+
+def lrn(settings, shape=(2, 4, 5, 3)):
+    return LRN(from_text(f"top: 't' lrn_param {{ {settings} }}", pb.LayerParameter), [shape])
+
+
+def across(x, size, alpha, beta, k):
+    y = np.empty_like(x)
+    for channel in range(x.shape[1]):
+        near = x[:, max(channel - size // 2, 0) : channel + size // 2 + 1]
+        y[:, channel] = x[:, channel] / (k + alpha / size * (near**2).sum(1)) ** beta
+    return y
+
+
+def within(x, size, alpha, beta):
+    y = np.empty_like(x)
+    for row, column in np.ndindex(*x.shape[2:]):
+        rows = slice(max(row - size // 2, 0), row + size // 2 + 1)
+        columns = slice(max(column - size // 2, 0), column + size // 2 + 1)
+        total = (x[..., rows, columns] ** 2).sum((2, 3))
+        y[..., row, column] = x[..., row, column] / (1 + alpha / size**2 * total) ** beta
+    return y
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 11])
+@pytest.mark.parametrize(("alpha", "beta", "k"), [(0.5, 0.75, 2), (2, 0.5, 1), (1, 1.3, 0.25)])
+def test_neighbouring_channels_or_places_damp_each_other(size, alpha, beta, k):
+    x = torch.randn(2, 4, 5, 3, dtype=torch.double)
+    settings = f"local_size: {size} alpha: {alpha} beta: {beta} k: {k}"
+    beta = float(np.float32(beta))  # as the message keeps it
+    np.testing.assert_allclose(lrn(settings)(x), across(x.numpy(), size, alpha, beta, k), rtol=1e-12)
+    inside = lrn(f"{settings} norm_region: WITHIN_CHANNEL")(x)  # k counts across channels only
+    np.testing.assert_allclose(inside, within(x.numpy(), size, alpha, beta), rtol=1e-12)
+
+
+@pytest.mark.parametrize("settings", ["local_size: 3 k: 2", "beta: 0.4 alpha: 0.7", "local_size: 11", "local_size: 1"])
+@pytest.mark.parametrize("region", ["ACROSS_CHANNELS", "WITHIN_CHANNEL"])
+def test_gradients(settings, region):
+    x = torch.randn(2, 4, 2, 3, dtype=torch.double, requires_grad=True)
+    torch.autograd.gradcheck(lrn(f"{settings} norm_region: {region}"), x)
+
+
+def test_the_input_stays_as_it_is():
+    x = torch.randn(2, 4, 5, 3, requires_grad=True)
+    before = x.detach().clone()
+    lrn("k: 2")(x).sum().backward()
+    assert (x == before).all()
+
+
+def test_wrong_settings_are_told():
+    with pytest.raises(NetError, match="local_size must be odd, not 4"):
+        lrn("local_size: 4")
+    with pytest.raises(ShapeError, match="4 axes"):
+        lrn("", (2, 4))

@@ -1,0 +1,146 @@
+"""Python layers: a user's own code, run only if it is allowed."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.build import build
+from netdsl.errors import NetError
+from netdsl.graph import Phase, resolve
+from netdsl.layers import LAYERS, python
+from netdsl.module import NetModule
+
+CODE = """
+import numpy as np
+from netdsl.pycaffe.python_layer import Layer
+
+
+class Scaled(Layer):
+    '''Multiplies by its own blob, one number for a channel.'''
+
+    def setup(self, bottom, top):
+        self.power = int(self.param_str)
+        self.blobs.add_blob(bottom[0].channels)
+        self.blobs[0].data[...] = np.arange(1, bottom[0].channels + 1)
+
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom, top):
+        assert bottom[0].num == bottom[0].data.shape[0] and bottom[0].width == 1
+        top[0].data[...] = bottom[0].data ** self.power * self.blobs[0].data[:, None]
+
+    def backward(self, top, propagate_down, bottom):
+        self.blobs[0].diff[...] += (top[0].diff * bottom[0].data ** self.power).sum((0, 2))
+        if propagate_down[0]:
+            slope = self.power * bottom[0].data ** (self.power - 1)
+            bottom[0].diff[...] = top[0].diff * slope * self.blobs[0].data[:, None]
+
+
+class Counter(Layer):
+    '''Has no bottom, and counts in its own blob.'''
+
+    def setup(self, bottom, top):
+        self.blobs.add_blob(1)
+
+    def reshape(self, bottom, top):
+        top[0].reshape(2, 3)
+        top[1].reshape(1)
+
+    def forward(self, bottom, top):
+        self.blobs[0].data[...] += 1
+        top[0].data[...] = self.blobs[0].data
+        top[1].data[...] = self.phase
+
+
+class Half(Layer):
+    pass
+"""
+ONE = """layer {{ name: 'data' type: 'Input' top: 'x' input_param {{ shape {{ dim: 2 dim: 3 dim: 4 }} }} }}
+    layer {{ name: 'own' type: 'Python' bottom: 'x' top: 'y' python_param {{
+        module: 'own_layers' layer: '{}' param_str: '2' }} }}"""
+
+
+@pytest.fixture(autouse=True)
+def own_layers(tmp_path, monkeypatch):
+    (tmp_path / "own_layers.py").write_text(CODE)
+    (tmp_path / "old_layers.py").write_text("import caffe\n" + CODE.replace("(Layer)", "(caffe.Layer)"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(python, "allowed", {"own_layers", "old_layers", "no_layers"})
+    yield
+    for name in ("own_layers", "old_layers", "caffe"):
+        sys.modules.pop(name, None)
+
+
+def net(text, phase=Phase.TEST) -> NetModule:
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate()
+
+
+def test_values_shapes_and_gradients():
+    module = net(ONE.format("Scaled"))
+    assert module.built.shapes == [(2, 3, 4), (2, 3, 4)]
+    module.double()
+    layer = module.layers["own"]
+    assert layer.blob_names() == ["blob0"]
+    assert layer.blob0.tolist() == [1, 2, 3]
+    x = torch.rand(2, 3, 4, dtype=torch.double, requires_grad=True)
+    np.testing.assert_allclose(module(x)["y"].detach(), x.detach() ** 2 * torch.tensor([1, 2, 3])[:, None])
+    assert torch.autograd.gradcheck(lambda x, _: module(x)["y"], (x, layer.blob0))
+    assert module(torch.rand(5, 3, 4).double())["y"].shape == (5, 3, 4)
+
+
+def test_gradients_belong_to_their_forward_pass():
+    module = net(ONE.format("Scaled"))
+    one, other = torch.full((2, 3, 4), 3.0, requires_grad=True), torch.full((2, 3, 4), 5.0)
+    first = module(one)["y"]
+    module(other)
+    first.sum().backward()
+    assert one.grad[0, :, 0].tolist() == [6, 12, 18]
+
+
+def test_own_blobs_keep_what_a_layer_writes():
+    text = (
+        "layer { name: 'own' type: 'Python' top: 'y' top: 'z' python_param { module: 'own_layers' layer: 'Counter' } }"
+    )
+    module = net(text, Phase.TRAIN)
+    assert module()["y"].tolist() == [[1.0] * 3] * 2
+    assert module()["y"].tolist() == [[2.0] * 3] * 2
+    assert module()["z"].tolist() == [pb.TRAIN]
+    assert module.layers["own"].blob0.tolist() == [3]
+
+
+def test_a_module_must_be_allowed(monkeypatch):
+    monkeypatch.setattr(python, "allowed", set())
+    with pytest.raises(
+        NetError, match=r"layer 'own': layer runs Python code from module 'own_layers'; .*allow it with"
+    ):
+        net(ONE.format("Scaled"))
+    assert "own_layers" not in sys.modules
+
+
+def test_what_can_be_missing():
+    with pytest.raises(NetError, match="has no class 'Scale'"):
+        net(ONE.format("Scale"))
+    with pytest.raises(NetError, match=r"module 'no_layers' can't be imported: .*PYTHONPATH"):
+        net(ONE.format("Scaled").replace("own_layers", "no_layers"))
+    with pytest.raises(NetError, match="needs a module and a layer"):
+        net(ONE.format(""))
+    with pytest.raises(NetError, match="Half has no reshape"):
+        net(ONE.format("Half"))
+
+
+def test_import_caffe_is_us_where_no_caffe_is(monkeypatch):
+    import netdsl.pycaffe
+    from netdsl.pycaffe.python_layer import Layer
+
+    monkeypatch.setattr(netdsl.pycaffe, "Layer", Layer, raising=False)
+    monkeypatch.setattr(python, "find_spec", lambda name: None)
+    module = net(ONE.format("Scaled").replace("own_layers", "old_layers"))
+    assert module(torch.ones(2, 3, 4))["y"][0, :, 0].tolist() == [1, 2, 3]
+    assert sys.modules["caffe"] is netdsl.pycaffe

@@ -1,0 +1,192 @@
+"""LSTM, RNN and LSTMUnit."""
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError
+from netdsl.layers import LAYERS
+
+STEPS, ITEMS, INPUTS, OUTPUTS, STATIC = 4, 2, 3, 5, 6
+X, CONT, STATE = (STEPS, ITEMS, INPUTS), (STEPS, ITEMS), (1, ITEMS, OUTPUTS)
+
+
+def make(kind, shapes=(X, CONT), tops=1, settings="", outputs=OUTPUTS):
+    names = [f"bottom: 'b{index}'" for index in range(len(shapes))] + [f"top: 't{index}'" for index in range(tops)]
+    filler = "weight_filler { type: 'uniform' min: -1 } bias_filler { type: 'uniform' min: -1 }"
+    settings = "" if kind == "LSTMUnit" else f"recurrent_param {{ num_output: {outputs} {filler} {settings} }}"
+    layer = LAYERS[kind](from_text(f"name: 'l' type: '{kind}' {' '.join(names)} {settings}", pb.LayerParameter), shapes)
+    torch.manual_seed(4)
+    layer.allocate("cpu", {})
+    return layer.double()
+
+
+def data():
+    generator = torch.Generator().manual_seed(6)
+    x = torch.randn(X, generator=generator, dtype=torch.float64, requires_grad=True)
+    return x, torch.tensor([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def naive_lstm(blobs, x, cont, hidden, cell):
+    weight_x, bias, weight_h = blobs
+    tops = np.zeros((STEPS, ITEMS, OUTPUTS))
+    hidden, cell = hidden.copy(), cell.copy()
+    for t, n in np.ndindex(STEPS, ITEMS):
+        gates = weight_x @ x[t, n] + bias + weight_h @ (cont[t, n] * hidden[n])
+        i, f, o, g = gates.reshape(4, OUTPUTS)
+        cell[n] = cont[t, n] * sigmoid(f) * cell[n] + sigmoid(i) * np.tanh(g)
+        hidden[n] = sigmoid(o) * np.tanh(cell[n])
+        tops[t, n] = hidden[n]
+    return tops, hidden, cell
+
+
+def naive_rnn(blobs, x, cont, hidden):
+    weight_x, bias, weight_h, weight_o, bias_o = blobs
+    tops = np.zeros((STEPS, ITEMS, OUTPUTS))
+    hidden = hidden.copy()
+    for t, n in np.ndindex(STEPS, ITEMS):
+        hidden[n] = np.tanh(weight_x @ x[t, n] + bias + weight_h @ (cont[t, n] * hidden[n]))
+        tops[t, n] = np.tanh(weight_o @ hidden[n] + bias_o)
+    return tops, hidden
+
+
+NAIVE = {"LSTM": naive_lstm, "RNN": naive_rnn}
+STATES = {"LSTM": 2, "RNN": 1}
+both = pytest.mark.parametrize("kind", ["LSTM", "RNN"])
+
+
+def arrays(layer):
+    return [blob.detach().numpy() for blob in layer.blob_tensors()]
+
+
+@both
+def test_the_state_goes_on_where_cont_is_1_also_into_the_next_batch(kind):
+    layer, (x, cont) = make(kind), data()
+    state = [np.zeros((ITEMS, OUTPUTS))] * STATES[kind]
+    for _ in range(2):
+        wanted, *state = NAIVE[kind](arrays(layer), x.detach().numpy(), cont.numpy(), *state)
+        np.testing.assert_allclose(layer(x, cont).detach(), wanted)
+    layer.reset()
+    zeros = [np.zeros((ITEMS, OUTPUTS))] * STATES[kind]
+    wanted, *_ = NAIVE[kind](arrays(layer), x.detach().numpy(), cont.numpy(), *zeros)
+    np.testing.assert_allclose(layer(x, cont).detach(), wanted)
+
+
+@both
+def test_exposed_states_are_bottoms_and_tops_without_gradients(kind):
+    count = STATES[kind]
+    layer, (x, cont) = make(kind, (X, CONT, *[STATE] * count), 1 + count, "expose_hidden: true"), data()
+    first = [torch.full(STATE, 0.5 + index, dtype=torch.float64, requires_grad=True) for index in range(count)]
+    top, *last = layer(x, cont, *first)
+    before = [state.detach().numpy()[0] for state in first]
+    wanted, *states = NAIVE[kind](arrays(layer), x.detach().numpy(), cont.numpy(), *before)
+    np.testing.assert_allclose(top.detach(), wanted)
+    for got, state in zip(last, states, strict=True):
+        assert got.shape == STATE
+        assert not got.requires_grad
+        np.testing.assert_allclose(got[0], state)
+    top.sum().backward()
+    assert [state.grad for state in first] == [None] * count
+
+
+@both
+def test_a_static_input_is_added_at_every_step(kind):
+    shape = (ITEMS, 2, STATIC // 2)
+    layer, (x, cont) = make(kind, (X, CONT, shape)), data()
+    static = torch.randn(shape, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+    weight_x, bias, weight_static, *rest = arrays(layer)
+    assert weight_static.shape[1] == STATIC
+    both_inputs = np.concatenate([x.detach(), np.tile(static.reshape(1, ITEMS, STATIC), (STEPS, 1, 1))], 2)
+    zeros = [np.zeros((ITEMS, OUTPUTS))] * STATES[kind]
+    blobs = [np.concatenate([weight_x, weight_static], 1), bias, *rest]
+    np.testing.assert_allclose(
+        layer(x, cont, static).detach(), NAIVE[kind](blobs, both_inputs, cont.numpy(), *zeros)[0]
+    )
+
+
+def test_the_order_and_shapes_of_blobs_are_caffes():
+    shapes = {
+        kind: [tuple(blob.shape) for blob in make(kind, (X, CONT, (ITEMS, STATIC))).blob_tensors()] for kind in NAIVE
+    }
+    assert shapes["LSTM"] == [(20, INPUTS), (20,), (20, STATIC), (20, OUTPUTS)]
+    assert shapes["RNN"] == [(5, INPUTS), (5,), (5, STATIC), (5, OUTPUTS), (5, OUTPUTS), (5,)]
+    assert [len(arrays(make(kind))) for kind in NAIVE] == [3, 5]
+
+
+@both
+def test_gradcheck(kind):
+    layer, (x, cont) = make(kind), data()
+    cont[0] = 0  # nothing from the batch before
+
+    def run(x, *blobs):
+        return torch.func.functional_call(layer, dict(zip(layer.blob_names(), blobs, strict=True)), (x, cont))
+
+    assert torch.autograd.gradcheck(run, (x, *layer.blob_tensors()), fast_mode=True)
+
+
+@both
+def test_another_number_of_items_begins_anew_and_inference_of_shapes_forgets_nothing(kind):
+    layer, (x, cont) = make(kind), data()
+    first = layer(x, cont)
+    torch.testing.assert_close(layer(x[:, 1:], cont[:, 1:]), first[:, 1:])
+    torch.testing.assert_close(layer(x, cont), first)
+    layer.top_shapes([(STEPS, 9, INPUTS), (STEPS, 9)])
+    assert not torch.equal(layer(x, cont)[0, 1], first[0, 1])
+
+
+def test_shapes_of_tops():
+    layer = make("LSTM", (X, CONT, STATE, STATE), 3, "expose_hidden: true")
+    assert layer.top_shapes([(7, 3, INPUTS), (7, 3)]) == [(7, 3, OUTPUTS), (1, 3, OUTPUTS), (1, 3, OUTPUTS)]
+
+
+def test_states_are_not_saved():
+    assert set(make("LSTM").state_dict()) == {"weight_x", "bias", "weight_h"}
+
+
+def test_lstm_unit():
+    layer = make("LSTMUnit", ((1, ITEMS, 3), (1, ITEMS, 12), (1, ITEMS)), 2)
+    generator = torch.Generator().manual_seed(8)
+    cell, gates = (torch.randn(1, ITEMS, size, generator=generator, dtype=torch.float64) for size in (3, 12))
+    cont = torch.tensor([[0.0, 0.7]], dtype=torch.float64)
+    i, f, o, g = gates.numpy().reshape(ITEMS, 4, 3).transpose(1, 0, 2)
+    new = cont.numpy()[0, :, None] * sigmoid(f) * cell.numpy()[0] + sigmoid(i) * np.tanh(g)
+    got_cell, hidden = layer(cell, gates, cont)
+    np.testing.assert_allclose(got_cell[0], new)
+    np.testing.assert_allclose(hidden[0], sigmoid(o) * np.tanh(new))
+    gates.requires_grad_(), cell.requires_grad_()
+    assert torch.autograd.gradcheck(lambda cell, gates: layer(cell, gates, cont), (cell, gates))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments", "error", "message"),
+    [
+        ("LSTM", {"outputs": 0}, NetError, "num_output must be positive"),
+        ("LSTM", {"shapes": ((4, 2), CONT)}, ShapeError, "x must be T x N x ..."),
+        ("LSTM", {"shapes": (X, (4, 3))}, ShapeError, "cont T x N"),
+        ("RNN", {"shapes": (X, CONT, (3, 6))}, ShapeError, "static input must be 2 x"),
+        (
+            "RNN",
+            {"settings": "expose_hidden: true"},
+            NetError,
+            "x, cont, hidden and at most a static input, and 2 tops",
+        ),
+        ("LSTM", {"shapes": (X, CONT, STATE)}, ShapeError, "static input"),
+        (
+            "LSTM",
+            {"shapes": (X, CONT, STATE, (1, 2, 4)), "tops": 3, "settings": "expose_hidden: true"},
+            ShapeError,
+            "cell state",
+        ),
+        ("LSTM", {"settings": "forget_bias: 1"}, NetError, "forget_bias"),
+        ("LSTMUnit", {"shapes": ((1, 2, 3), (1, 2, 9), (1, 2)), "tops": 2}, ShapeError, "4D"),
+    ],
+)
+def test_what_is_wrong_is_said(kind, arguments, error, message):
+    with pytest.raises(error, match=message):
+        make(kind, **arguments)

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError
+from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
+
+X, LABELS = (2, 5, 3, 4), (2, 1, 3, 4)
+
+
+def make(settings="", shapes=(X, LABELS), tops="top: 'loss'"):
+    message = from_text(
+        f"name: 'l' type: 'SoftmaxWithLoss' bottom: 'x' bottom: 't' {tops} {settings}", pb.LayerParameter
+    )
+    return SoftmaxWithLoss(message, shapes)
+
+
+def data(shapes=(X, LABELS), classes=5):
+    generator = torch.Generator().manual_seed(3)
+    x = torch.randn(shapes[0], generator=generator, dtype=torch.float64, requires_grad=True)
+    return x, torch.randint(0, classes, shapes[1], generator=generator).double()
+
+
+def naive(x, labels, ignored, normaliser, weights=(1,) * 5):
+    """Loss and gradient for classes on axis 1, place by place."""
+    gradient, loss, valid = np.zeros_like(x), 0.0, 0
+    for n, i, j in np.ndindex(x.shape[0], *x.shape[2:]):
+        label = int(labels[n, 0, i, j])
+        if label == ignored:
+            continue
+        e = np.exp(x[n, :, i, j] - x[n, :, i, j].max())
+        p = e / e.sum()
+        loss -= weights[label] * np.log(p[label])
+        gradient[n, :, i, j] = weights[label] * p
+        gradient[n, label, i, j] -= weights[label]
+        valid += 1
+    divisor = {"FULL": labels.size, "VALID": valid, "BATCH_SIZE": len(x), "NONE": 1}[normaliser]
+    return loss / divisor, gradient / divisor
+
+
+@pytest.mark.parametrize(
+    ("settings", "ignored", "normaliser"),
+    [
+        ("", None, "FULL"),
+        ("loss_param { ignore_label: 2 }", 2, "VALID"),
+        ("loss_param { ignore_label: 2 normalization: FULL }", 2, "FULL"),
+        ("loss_param { ignore_label: 2 normalization: BATCH_SIZE }", 2, "BATCH_SIZE"),
+        ("loss_param { ignore_label: 2 normalization: NONE }", 2, "NONE"),
+        ("loss_param { ignore_label: 2 normalize: true }", 2, "VALID"),
+        ("loss_param { ignore_label: 2 normalize: false }", 2, "BATCH_SIZE"),
+        ("loss_param { ignore_label: 2 normalize: false normalization: FULL }", 2, "FULL"),
+    ],
+)
+def test_each_normalisation_is_caffes(settings, ignored, normaliser):
+    x, labels = data()
+    loss = make(settings)(x, labels)
+    loss.backward()
+    wanted, gradient = naive(x.detach().numpy(), labels.numpy(), ignored, normaliser)
+    assert loss.shape == ()
+    np.testing.assert_allclose(loss.item(), wanted)
+    np.testing.assert_allclose(x.grad, gradient, atol=1e-12)
+
+
+def test_segnet_weighs_classes_but_counts_places():
+    x, labels = data()
+    weights = [0.5, 2.0, 1.0, 4.0, 0.25]
+    given = " ".join(f"class_weighting: {weight}" for weight in weights)
+    loss = make(f"loss_param {{ ignore_label: 4 weight_by_label_freqs: true {given} }}").double()(x, labels)
+    loss.backward()
+    wanted, gradient = naive(x.detach().numpy(), labels.numpy(), 4, "VALID", weights)
+    np.testing.assert_allclose(loss.item(), wanted)
+    np.testing.assert_allclose(x.grad, gradient, atol=1e-12)
+
+
+def test_a_fixed_normaliser_divides_the_sum():
+    x, labels = data()
+    total = make("loss_param { normalization: NONE }")(x, labels)
+    fixed = make("loss_param { normalization: PRE_FIXED pre_fixed_normalizer: 128 }")(x, labels)
+    torch.testing.assert_close(fixed, total / 128)
+
+
+def test_classes_on_another_axis():
+    shapes = ((2, 3, 4, 5), (2, 3, 4))
+    x, labels = data(shapes)
+    last = make("softmax_param { axis: -1 }", shapes)(x, labels)
+    first = make()(x.movedim(-1, 1), labels.unsqueeze(1))
+    torch.testing.assert_close(last, first)
+
+
+def test_the_batch_size_is_what_lies_before_the_axis_of_classes():
+    shapes = ((2, 3, 5, 4), (2, 3, 1, 4))
+    x, labels = data(shapes)
+    settings = "softmax_param {{ axis: 2 }} loss_param {{ normalization: {} }}"
+    total, mean = (make(settings.format(mode), shapes)(x, labels) for mode in ("NONE", "BATCH_SIZE"))
+    torch.testing.assert_close(mean, total / 6)
+
+
+def test_labels_that_are_all_ignored_give_no_loss():
+    x, labels = data()
+    loss = make("loss_param { ignore_label: 255 }")(x, torch.full_like(labels, 255))
+    loss.backward()
+    assert loss.item() == 0
+    assert not x.grad.any()
+
+
+def test_a_probability_below_caffes_floor_is_cut_off_and_still_learned_from():
+    x = torch.tensor([[0.0, 200.0], [-torch.inf, 0.0]], requires_grad=True)
+    loss = make("loss_param { normalization: NONE }", ((2, 2), (2,)))(x, torch.tensor([0.0, 0.0]))
+    loss.backward()
+    assert loss.item() == pytest.approx(-2 * np.log(np.finfo(np.float32).tiny))
+    torch.testing.assert_close(x.grad, torch.tensor([[-1.0, 1.0], [-1.0, 1.0]]))
+
+
+def test_the_second_top_is_the_softmax_without_a_gradient():
+    x, labels = data()
+    loss, softmax = make(tops="top: 'loss' top: 'prob'")(x, labels)
+    torch.testing.assert_close(softmax, x.softmax(1))
+    assert loss.requires_grad
+    assert not softmax.requires_grad
+
+
+def test_gradcheck():
+    x, labels = data()
+    assert torch.autograd.gradcheck(lambda x: make("loss_param { ignore_label: 1 }")(x, labels), x)
+
+
+def test_another_number_of_items_may_come():
+    layer = make("loss_param { normalization: BATCH_SIZE }")
+    x, labels = data(((7, 5, 1, 2), (7, 1, 1, 2)))
+    torch.testing.assert_close(layer(x, labels), torch.nn.functional.cross_entropy(x, labels.squeeze(1).long()) * 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "shapes", "error", "message"),
+    [
+        ("", ((4, 5), (3,)), ShapeError, "the batch, must be as long in both"),
+        ("", ((4, 5, 2), (4,)), ShapeError, "need 8 labels"),
+        ("softmax_param { axis: 2 }", ((4, 5), (4,)), ShapeError, "axis 2 doesn't exist"),
+        ("loss_param { weight_by_label_freqs: true class_weighting: 1 }", ((4, 5), (4,)), NetError, "5 classes"),
+        ("loss_param { label_smoothing: 0.1 }", ((4, 5), (4,)), NetError, "label_smoothing"),
+        ("softmax_param { class_weight: 1 class_weight: 2 }", ((4, 5), (4,)), NetError, "class_weight"),
+    ],
+)
+def test_what_is_wrong_is_said(settings, shapes, error, message):
+    with pytest.raises(error, match=message):
+        make(settings, shapes)
