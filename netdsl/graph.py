@@ -46,6 +46,25 @@ def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, 
     return connect(filtered(net, phase, level=level, stages=stages))
 
 
+def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Graph]:
+    """The graph of every phase that a net is for, TEST first.
+
+    A phase for which a bottom is missing is one that the net isn't for, as a training net without data for testing. If
+    that is so for both, the first one's problem is the net's.
+    """
+    graphs, problems = [], []
+    for phase in (Phase.TEST, Phase.TRAIN):
+        try:
+            graph = resolve(net, phase, stages=stages)
+        except GraphError as problem:
+            problems.append(problem)
+        else:
+            graphs += [graph] if graph.nodes else []
+    if problems and not graphs:
+        raise problems[0]
+    return graphs
+
+
 def filtered(net: pb.NetParameter, phase: Phase, *, level: int = 0, stages: Sequence[str] = ()) -> pb.NetParameter:
     """The net with the layers of one state only, and with that state."""
     kept = pb.NetParameter()

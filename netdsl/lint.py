@@ -15,8 +15,8 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.build import Built, Types, build, reshape, unknown_types
-from netdsl.errors import GraphError, NetError, ShapeError
-from netdsl.graph import Graph, Phase, connect, filtered
+from netdsl.errors import NetError, ShapeError
+from netdsl.graph import Graph, resolve_all
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.module import NetModule
@@ -52,7 +52,8 @@ def check_net(
             warnings.simplefilter("ignore")
             net = upgrade_net(read_net(path, lenient=True).message).message
         finding.parsed = True
-        builts = [build(graph, types) for graph in _graphs(net, assume or {}, stages, types, finding)]
+        _assume(net, assume or {})
+        builts = [build(graph, types) for graph in _graphs(net, stages, types, finding)]
         finding.resolved = True
         finding.phases = [built.graph.phase.name for built in builts]
         if run:
@@ -65,23 +66,10 @@ def check_net(
     return finding
 
 
-def _graphs(
-    net: pb.NetParameter, assume: Mapping[str, Shape], stages: Sequence[str], types: Types, finding: Finding
-) -> list[Graph]:
-    """The graph of every phase that the net is for: one in which a bottom is missing it isn't, unless all are so."""
-    graphs, problems = [], []
-    for phase in (Phase.TEST, Phase.TRAIN):
-        kept = filtered(net, phase, stages=stages)
-        _assume(kept, assume)
-        try:
-            graph = connect(kept)
-        except GraphError as problem:
-            problems.append(problem)
-            continue
-        if graph.nodes:
-            graphs.append(graph)
+def _graphs(net: pb.NetParameter, stages: Sequence[str], types: Types, finding: Finding) -> list[Graph]:
+    graphs = resolve_all(net, stages=stages)
     if not graphs:
-        raise problems[0] if problems else NetError("the net has no layers")
+        raise NetError("the net has no layers")
     unknown = [node for graph in graphs for node in unknown_types(graph, types)]
     if unknown and all(node.layer.HasField("python_param") for node in unknown):
         named = (f"{node.layer.python_param.module}.{node.layer.python_param.layer}" for node in unknown)

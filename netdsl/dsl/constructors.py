@@ -43,7 +43,8 @@ class Constructor:
     ) -> pb.LayerParameter:
         """One layer."""
         layer = pb.LayerParameter(name=name, type=self.type, bottom=[bottoms] if isinstance(bottoms, str) else bottoms)
-        layer.top.extend(layer.bottom[:1] if in_place else self._tops(name, tops))
+        given = [tops] if isinstance(tops, str) else tops
+        layer.top.extend(layer.bottom[:1] if in_place else self.usual_tops(name) if given is None else given)
         what = f"layer '{name}' of type {self.type}"
         own = {key: value for key, value in settings.items() if key not in _OF_EVERY_LAYER}
         assign(layer, {key: value for key, value in settings.items() if key in _OF_EVERY_LAYER}, what)
@@ -51,9 +52,8 @@ class Constructor:
             assign(getattr(layer, self.field) if self.field else layer, own, what)
         return layer
 
-    def _tops(self, name: str, tops: Sequence[str] | None) -> Sequence[str]:
-        if tops is not None:
-            return [tops] if isinstance(tops, str) else tops
+    def usual_tops(self, name: str) -> list[str]:
+        """The tops of a layer that doesn't say otherwise."""
         silent = self.kind is not None and self.kind.tops[1] == 0
         return [] if silent else [name]
 

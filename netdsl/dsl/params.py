@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import text_of
 from netdsl.build import Types, build
-from netdsl.graph import Phase, resolve
+from netdsl.dsl.assign import assign
+from netdsl.graph import resolve_all
 from netdsl.layers import LAYERS
 
 
@@ -15,15 +18,11 @@ class NetParams:
     `message` is the net as Caffe knows it; `prototxt()` is its text.
     """
 
-    def __init__(self, name: str, *layers: pb.LayerParameter, types: Types = LAYERS) -> None:
-        self.message = pb.NetParameter(name=name, layer=layers)
-        for phase in self._phases():
-            build(resolve(self.message, phase), types)
-
-    def _phases(self) -> list[Phase]:
-        """Both, if any layer belongs to one of them only."""
-        either = any(layer.include or layer.exclude for layer in self.message.layer)
-        return [Phase.TRAIN, Phase.TEST] if either else [Phase.TRAIN]
+    def __init__(self, name: str, *layers: pb.LayerParameter, types: Types = LAYERS, **settings: Any) -> None:
+        self.message = pb.NetParameter(name=name or None, layer=layers)
+        assign(self.message, settings, f"net '{name}'")
+        for graph in resolve_all(self.message):
+            build(graph, types)
 
     def prototxt(self) -> str:
         """The net as prototxt."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,11 +13,25 @@ from netdsl.errors import ShapeError
 from netdsl.layer import Shape
 
 
-def smooth_l1(x: Tensor, target: Tensor, inside: Tensor | None = None, sigma: float = 1) -> Tensor:
-    """(sigma d)² / 2 where |d| < 1 / sigma², and |d| - 1 / 2 sigma² elsewhere, for d = inside * (x - target)."""
-    difference = x - target.reshape(x.shape)
-    difference = difference if inside is None else difference * inside.reshape(x.shape)
+def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
+    """(sigma d)² / 2 where |d| < 1 / sigma², and |d| - 1 / 2 sigma² elsewhere."""
     return F.smooth_l1_loss(difference, torch.zeros_like(difference), reduction="none", beta=1 / sigma**2)
+
+
+class _Weighed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, weights: Tensor) -> Tensor:
+        return values * weights
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return gradients[0], None
+
+
+def weighed(values: Tensor, weights: Tensor) -> Tensor:
+    """Values times weights whose gradient passes unchanged, since Caffe forgets these weights on the way back."""
+    result: Tensor = _Weighed.apply(values, weights)  # type: ignore[no-untyped-call]
+    return result
 
 
 def check_alike(bottoms: Sequence[Shape]) -> None:

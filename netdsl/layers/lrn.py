@@ -62,7 +62,7 @@ class _AcrossChannels(torch.autograd.Function):
 
 def _spread(first: Tensor, second: Tensor, reach: int, factor: float, total: Tensor) -> Tensor:
     """Add to every channel the products of its neighbours, in place."""
-    for step in range(1, min(reach, total.shape[1] - 1) + 1):
+    for step in range(1, reach + 1):
         total[:, step:].addcmul_(first[:, :-step], second[:, :-step], value=factor)
         total[:, :-step].addcmul_(first[:, step:], second[:, step:], value=factor)
     return total

@@ -17,7 +17,7 @@ from netdsl.layers._boxes import decode, encode, prior_boxes
 from netdsl.layers._forks import refuse
 from netdsl.layers._loss import LossLayer, Normaliser, floored
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
-from netdsl.layers._smooth_l1 import smooth_l1
+from netdsl.layers._smooth_l1 import smooth_l1, weighed
 from netdsl.layers.detection_output import check_predictions
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
@@ -133,10 +133,10 @@ class MultiBoxLoss(LossLayer):
         if p.bp_inside:
             shown = prior if p.use_prior_for_matching else self._decoded(found, prior, variance)
             found = torch.where((shown < 0) | (shown > 1), wanted, found)
-        if p.encode_variance_in_target:  # Caffe's gradient doesn't know that it divides
-            found, wanted = found + (found / variance - found).detach(), wanted / variance
-        losses = (found - wanted).square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(found, wanted)
-        return losses.sum(1)
+        difference = found - wanted
+        if p.encode_variance_in_target:
+            difference = weighed(difference, 1 / variance)
+        return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(1)
 
     def _labels(self, objects: Objects, matches: Tensor) -> Tensor:
         """The label that each box should get; of several the last."""

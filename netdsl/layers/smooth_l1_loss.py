@@ -10,13 +10,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
-from netdsl.layers._smooth_l1 import check_alike, smooth_l1
+from netdsl.layers._smooth_l1 import check_alike, smooth_l1, weighed
 
 
 class SmoothL1Loss(LossLayer):
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
-    A third bottom weighs the differences, a fourth the losses.
+    A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
+    have the weights of the third.
     """
 
     config = pb.SmoothL1LossParameter
@@ -31,6 +32,10 @@ class SmoothL1Loss(LossLayer):
             raise NetError(f"sigma {self.sigma:g} must be more than 0")
 
     def forward(self, x: Tensor, target: Tensor, inside: Tensor | None = None, outside: Tensor | None = None) -> Tensor:
-        losses = smooth_l1(x, target, inside, self.sigma)
+        difference = x - target.reshape(x.shape)
+        if inside is not None:
+            inside = inside.reshape(x.shape)
+            difference = weighed(difference, inside) if outside is None else difference * inside
+        losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
         return losses.sum() / len(x)

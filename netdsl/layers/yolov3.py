@@ -80,7 +80,7 @@ class Yolov3(Layer):
         """Every match in darknet's order: truth by truth, first with the best anchor, then with others that fit."""
         p = self.settings
         fit = nearness(concentric(anchors), concentric(truths[:, :, None, 3:]), p.iou_loss)
-        best_fit, best = fit.max(2)
+        best_fit, best = fit.amax(2), fit.argmax(2)  # the first of several
         places = [self.mask.index(anchor) if anchor in self.mask else -1 for anchor in range(len(anchors))]
         place = best.new_tensor(places)[best].where(best_fit > 0, -1)
         # Caffe's rule: what the other anchors are compared with is then the best one's place in the mask
