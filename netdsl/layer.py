@@ -52,7 +52,9 @@ class Layer(nn.Module):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """The shapes of the tops, by running on tensors without memory."""
         own = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
-        tops = functional_call(self, own, tuple(torch.empty(shape, device="meta") for shape in bottoms))
+        dtype = next((tensor.dtype for tensor in own.values() if tensor.is_floating_point()), None)
+        inputs = tuple(torch.empty(shape, device="meta", dtype=dtype) for shape in bottoms)
+        tops = functional_call(self, own, inputs)
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
     def loss_weights(self) -> list[float]:

@@ -80,7 +80,7 @@ class RpnAnchorTarget(Layer):
         positive, negative = labels == 1, labels == 0
         if share < 0:
             return (labels >= 0) / (labels >= 0).sum()
-        return positive * share / positive.sum() + negative * (1 - share) / negative.sum()
+        return torch.where(positive, share / positive.sum(), torch.where(negative, (1 - share) / negative.sum(), 0))
 
     def _as_map(self, x: Tensor, height: int, width: int) -> Tensor:
         return x.reshape(height, width, -1).permute(2, 0, 1)[None].contiguous()
