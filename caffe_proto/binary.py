@@ -35,6 +35,8 @@ _HOLDS = {**VALUES, **GRADIENTS}
 _FIXED = {4: FIXED32, 8: FIXED64}  # the kind of a single value, by its size
 _MOST_PARTS = 1000  # a writer leaves the values of a blob in one place or two; whoever scatters them wants our memory
 
+_MOST_BELOW = 100_000  # layers of a net: two bytes in a file can make two kilobytes in memory
+
 M = TypeVar("M", bound=Message)
 
 
@@ -83,13 +85,16 @@ def _leads_to_blob(descriptor: Descriptor, seen: frozenset[str]) -> bool:
 def _cut(data: Buffer, at: int, end: int, descriptor: Descriptor, blobs: Blobs, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
         raise BinaryError(f"byte {at}: messages are nested more than {MAX_DEPTH} deep; the file is damaged")
-    holders, unchanged = _holders(descriptor), at
+    holders, unchanged, count = _holders(descriptor), at, 0
     try:
         for field in fields(data, at, end):
             at = field.end
             below = holders.get(field.number)
             if below is None or field.kind != LENGTH:
                 continue
+            count += 1
+            if count > _MOST_BELOW:
+                raise BinaryError(f"byte {at}: more than {_MOST_BELOW:,} layers or blobs; the file is damaged")
             yield bytes(data[unchanged : field.start])
             at = field.start
             if below is _BLOB:

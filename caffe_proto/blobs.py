@@ -78,12 +78,18 @@ class Blobs:
         flat, shape = self._flat(proto, VALUES), shape_of(proto)
         if flat is None:
             return np.empty(0 if math.prod(shape) else shape, np.float32)
-        return flat.reshape(shape)
+        return self._shaped(flat, shape)
 
     def gradient(self, proto: pb.BlobProto) -> Array | None:
         """The gradients that were saved with the values, if any."""
         flat = self._flat(proto, GRADIENTS)
-        return None if flat is None else flat.reshape(shape_of(proto))
+        return None if flat is None else self._shaped(flat, shape_of(proto))
+
+    def _shaped(self, flat: Array, shape: tuple[int, ...]) -> Array:
+        """A prototxt can say anything; blobs of binary files were checked when they were read."""
+        if flat.size != math.prod(shape):
+            raise BlobError(f"a blob's shape {list(shape)} needs {math.prod(shape):,} values, {flat.size:,} are there")
+        return flat.reshape(shape)
 
     def _flat(self, proto: pb.BlobProto, kinds: Kinds) -> Array | None:
         if proto.HasField("stored"):

@@ -5491,8 +5491,10 @@ class SeLuParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class ShuffleChannelParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("group",)
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    group: int
+    def __init__(self, group: _Optional[int] = ...) -> None: ...
 
 class SpaceToBatchNDParameter(_message.Message):
     __slots__ = ()

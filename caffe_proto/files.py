@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from google.protobuf.message import Message
-from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
@@ -191,13 +190,13 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
-    """The kind of a binary file whose name doesn't tell: the first that has all its fields."""
+    """The kind of a binary file whose name doesn't tell."""
     for kind, telling in _TELLING.items():
         try:
             message = _read_binary(data, kind, None).message
         except CaffeError:
             continue
-        if telling & {field.name for field, _ in message.ListFields()} and not len(UnknownFieldSet(message)):
+        if telling & {field.name for field, _ in message.ListFields()}:
             return kind
     raise FileError("is neither text nor any of Caffe's binary files")
 

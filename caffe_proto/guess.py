@@ -13,10 +13,12 @@ from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects
 from caffe_proto.errors import BinaryError
 from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
-# How absurd a reading is. An explicit default is the faintest of hints: writers rarely spell one out.
-_IMPOSSIBLE, _OUT_OF_RANGE, _UNKNOWN, _NOT_ITS_LAYER, _DEFAULT, _ITS_LAYER = 30, 20, 10, 3, 1, -5
+# How absurd a reading is. An explicit default is the faintest of hints: writers rarely spell one out, and rather
+# `true` than a name. A rare dialect is a little absurd in itself, by its rank.
+_IMPOSSIBLE, _OUT_OF_RANGE, _UNKNOWN, _NOT_ITS_LAYER, _DEFAULT_NAME, _DEFAULT, _ITS_LAYER = 30, 20, 10, 3, 2, 1, -5
+_RARE = 0.1
 
-_MOST_DOUBTS, _MOST_BYTES = 2000, 1 << 16  # to judge by; no net needs more, and every dialect reads them
+_ENOUGH = 1 << 14  # bytes of doubts to judge by; no net needs more, and every dialect reads them
 
 _TYPED = ("LayerParameter", "V1LayerParameter")
 
@@ -41,12 +43,14 @@ def guess(skeleton: bytes, descriptor: Descriptor) -> Dialect:
     doubts: set[Doubt] = set()
     size = 0
     for doubt in _doubts(skeleton, 0, len(skeleton), descriptor, b"", 0):
-        if len(doubts) < _MOST_DOUBTS and doubt not in doubts and size + len(doubt.encoded) <= _MOST_BYTES:
+        if doubt not in doubts and size + len(doubt.encoded) <= _ENOUGH:
             doubts.add(doubt)
             size += len(doubt.encoded)
     if not doubts:
         return BVLC
-    return min(all_dialects().values(), key=lambda each: (sum(_of_doubt(each, one) for one in doubts), each.rank))
+    return min(
+        all_dialects().values(), key=lambda each: sum(_of_doubt(each, one) for one in doubts) + each.rank * _RARE
+    )
 
 
 def _doubts(data: bytes, at: int, end: int, descriptor: Descriptor, layer: bytes, depth: int) -> Iterator[Doubt]:
@@ -129,10 +133,10 @@ def _of_scalar(dialect: Dialect, data: bytes, part: Field, known: FieldDescripto
         return 0
     value, _ = read_varint(data, part.value, part.end)
     if known.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        renumbered = dialect.values(known.enum_type)
-        if value not in (renumbered.get(each.name, each.number) for each in enum_of(known).values):
+        if value not in enum_of(known).values_by_number:
             return _OUT_OF_RANGE
     elif value > (1 if known.cpp_type == FieldDescriptor.CPPTYPE_BOOL else 2**32) and value < 2**63:
         return _OUT_OF_RANGE
-    spelled_out = known.has_default_value and not known.is_repeated and value == known.default_value
-    return _DEFAULT if spelled_out else 0
+    if not known.has_default_value or known.is_repeated or value != known.default_value:
+        return 0
+    return _DEFAULT if known.enum_type is None else _DEFAULT_NAME

@@ -14,20 +14,21 @@ from rich.text import Text
 import zoo.cli
 
 HERE = Path(__file__).parent
+HELP = zoo.cli.zoo.context_settings  # click remembers a command's help option from its first context
 EXAMPLES = HERE.parent / "examples"
 
 
 def command_line() -> str:
     """The help of every command, as one page."""
-    pages = [("zoo", zoo.cli.zoo)]
-    root = click.Context(zoo.cli.zoo, info_name="zoo")
+    pages: list[tuple[str, click.Command]] = [("zoo", zoo.cli.zoo)]
+    root = click.Context(zoo.cli.zoo, info_name="zoo", **HELP)
     for name in zoo.cli.zoo.list_commands(root):
         command = zoo.cli.zoo.get_command(root, name)
         assert command is not None
         pages.append((f"zoo {name}", command))
     parts = ["# The command line\n\nWritten by `make docs`.\n"]
     for name, command in pages:
-        context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100)
+        context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 

@@ -34,6 +34,7 @@ class Layer(nn.Module):
     external: ClassVar[bool] = False  # tops come from outside; forward is never called
     is_loss: ClassVar[bool] = False  # the first top weighs 1 unless said otherwise, and is added if it is missing
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
+    foreign: ClassVar[bool] = False  # runs code that the net names
     stands_for: ClassVar[tuple[str, ...]] = ()  # Python layers, as module.layer, that this type replaces
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

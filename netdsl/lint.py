@@ -14,9 +14,9 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.build import Built, Types, build, reshape, unknown_types
+from netdsl.build import Built, Types, build, reshape, type_of, unknown_types
 from netdsl.errors import NetError, ShapeError
-from netdsl.graph import Graph, resolve_all
+from netdsl.graph import Graph, Node, resolve_all
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.module import NetModule
@@ -54,7 +54,7 @@ def check_net(
         finding.parsed = True
         _assume(net, assume or {})
         builts = [build(graph, types) for graph in _graphs(net, stages, types, finding)]
-        finding.resolved = True
+        finding.resolved, finding.needs_code = True, []
         finding.phases = [built.graph.phase.name for built in builts]
         if run:
             finding.ran = False
@@ -71,10 +71,20 @@ def _graphs(net: pb.NetParameter, stages: Sequence[str], types: Types, finding: 
     if not graphs:
         raise NetError("the net has no layers")
     unknown = [node for graph in graphs for node in unknown_types(graph, types)]
-    if unknown and all(node.layer.HasField("python_param") for node in unknown):
-        named = (f"{node.layer.python_param.module}.{node.layer.python_param.layer}" for node in unknown)
-        finding.needs_code = sorted(set(named))
+    if not unknown:
+        finding.needs_code = sorted(
+            {_code(node) for graph in graphs for node in graph.nodes if _is_foreign(node, types)}
+        )
     return graphs
+
+
+def _is_foreign(node: Node, types: Types) -> bool:
+    kind = type_of(node, types)
+    return kind is not None and kind.foreign
+
+
+def _code(node: Node) -> str:
+    return f"{node.layer.python_param.module}.{node.layer.python_param.layer}"
 
 
 def _assume(net: pb.NetParameter, shapes: Mapping[str, Shape]) -> None:

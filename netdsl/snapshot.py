@@ -10,7 +10,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Array
 from caffe_proto.files import CaffeFile, Form, write
-from netdsl.build import Built
+from netdsl.build import AUTOMATIC, Built
 from netdsl.errors import WeightsError
 from netdsl.layer import Layer
 from netdsl.weights import arrays_of, fits
@@ -33,6 +33,8 @@ def _copy(name: str, layer: Layer, arrays: list[Array]) -> None:
     if len(targets) != len(arrays):
         raise WeightsError(f"layer '{name}' has {len(targets)} blobs, the file has {len(arrays)}")
     for index, (target, array) in enumerate(zip(targets, arrays, strict=True)):
+        if not array.size:  # shared with another layer, which has it
+            continue
         if not fits(tuple(target.shape), array.shape):
             shapes = f"{list(target.shape)}, the file has {list(array.shape)}"
             raise WeightsError(f"layer '{name}': blob {index} has shape {shapes}")
@@ -46,6 +48,8 @@ def save_net(built: Built, path: str | Path) -> None:
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         message = file.message.layer.add()
         message.CopyFrom(node.layer)
+        if AUTOMATIC in message.top:
+            message.top.remove(AUTOMATIC)
         for tensor in layer.blob_tensors():
             file.blobs.put(message.blobs.add(), tensor.detach().cpu().numpy())
     write(file, path)

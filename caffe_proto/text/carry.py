@@ -25,11 +25,11 @@ def carry_comments(old: Body, new: Body) -> None:
         if home is None:
             pending += _all_comments(entry)
             if key[0] in _INPUTS and ("layer", "input", 0) in homes:
-                _attach(homes["layer", "input", 0], pending, "")
+                homes["layer", "input", 0].leading += pending
                 pending = []
             continue
-        _attach(home, pending + entry.leading, entry.trailing)
-        pending = []
+        home.leading += pending + entry.leading
+        home.trailing, pending = entry.trailing, []
         _carry_inside(entry, home)
     new.closing += pending + old.closing
     top = new.entries[0].leading if new.entries else new.closing
@@ -53,18 +53,11 @@ def _carry_inside(old: Entry, home: Entry) -> None:
     for entry in _walk(old):
         comments, same_named = [line for line in entry.leading if line], waiting[_plain(entry.name)]
         if same_named:
-            _attach(same_named.popleft(), comments, entry.trailing)
+            target = same_named.popleft()
+            target.leading, target.trailing = comments, entry.trailing
         else:
             home.leading += comments + ([entry.trailing] if entry.trailing else [])
     home.leading += _closings(old)
-
-
-def _attach(home: Entry, leading: list[str], trailing: str) -> None:
-    """Comments above and behind a field; behind it there is room for only one."""
-    home.leading += leading
-    if home.trailing and trailing:
-        home.leading.append(trailing)
-    home.trailing = home.trailing or trailing
 
 
 def _places(body: Body) -> Iterator[tuple[tuple[str, str, int], Entry]]:

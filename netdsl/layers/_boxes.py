@@ -9,6 +9,8 @@ from caffe_proto import caffe_pb2 as pb
 
 Code = pb.PriorBoxParameter.CodeType
 
+_BLOCK = 256  # boxes that are compared with each other at once
+
 
 def prior_boxes(priors: Tensor) -> tuple[Tensor, Tensor]:
     """The boxes and the variances that PriorBox makes; one set serves all images."""
@@ -58,11 +60,12 @@ def areas(boxes: Tensor, pixel: float = 0) -> Tensor:
 
 def overlaps(one: Tensor, other: Tensor, pixel: float = 0) -> Tensor:
     """Intersections over unions, box by box."""
-    upper = torch.minimum(one[..., 2:], other[..., 2:])
-    width, height = (upper - torch.maximum(one[..., :2], other[..., :2]) + pixel).clamp_min(0).unbind(-1)
+    columns = (boxes.movedim(-1, 0).contiguous() for boxes in (one, other))  # so that the last axis is long
+    (left, top, right, bottom), (left_, top_, right_, bottom_) = columns
+    width = (torch.minimum(right, right_) - torch.maximum(left, left_) + pixel).clamp_min(0)
+    height = (torch.minimum(bottom, bottom_) - torch.maximum(top, top_) + pixel).clamp_min(0)
     common = width * height
-    union = areas(one, pixel) + areas(other, pixel) - common
-    return torch.where(common > 0, common / union, 0)
+    return torch.where(common > 0, common / (areas(one, pixel) + areas(other, pixel) - common), 0)
 
 
 def best_first(groups: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -82,16 +85,46 @@ def suppressed(
     Boxes come as `best_first` orders them. In each group at most `limit` stay. With `eta` below 1 the threshold falls
     with each box that stays, while it is above a half.
     """
-    rest = torch.arange(len(boxes), device=boxes.device)
-    most = boxes.new_zeros(len(boxes))  # a box's largest overlap with any that stays
-    stay: list[Tensor] = []
-    while len(rest) and len(stay) != limit:  # one more box of every group in each turn
-        first = torch.ones_like(rest, dtype=torch.bool)
-        first[1:] = groups[1:] != groups[:-1]
-        stay.append(rest[first])
-        rivals = boxes[first][first.cumsum(0) - 1]
-        most = torch.maximum(most, overlaps(boxes, rivals, pixel))
-        threshold = threshold * eta if threshold > 0.5 else threshold
-        kept = ~first & (most <= threshold)
-        rest, boxes, groups, most = rest[kept], boxes[kept], groups[kept], most[kept]
-    return torch.cat([rest[:0], *stay]).sort().values
+    stays = torch.zeros_like(groups, dtype=torch.bool)
+    thresholds = boxes.new_tensor(_thresholds(threshold, eta))
+    for start in range(0, len(boxes), _BLOCK):
+        own, group = boxes[start : start + _BLOCK], groups[start : start + _BLOCK]
+        earlier = boxes[:start][stays[:start] & (groups[:start] == group[0])]
+        if len(earlier) == limit and bool(group[0] == group[-1]):
+            continue
+        first = group == group[0]  # the only group that can have begun in an earlier block
+        most = torch.zeros_like(own[:, 0])
+        if len(earlier):
+            most = overlaps(own[:, None], earlier, pixel).amax(1).where(first, 0)
+        before = (group[:, None] == group).tril(-1)
+        common = overlaps(own[:, None], own, pixel).where(before, 0)
+        stays[start : start + _BLOCK] = _settled(
+            common, before.to(common), most, first * len(earlier), thresholds, limit
+        )
+    return stays.nonzero()[:, 0]
+
+
+def _settled(
+    common: Tensor, before: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, limit: int | None
+) -> Tensor:
+    """Which boxes of a block stay: guessed until the guess confirms itself, as it must, the first box being certain.
+
+    `common` and `before` are the overlaps with the boxes before it and which these are, `most` and `count` the largest
+    overlap with boxes of earlier blocks and their number.
+    """
+    stays = torch.ones_like(most, dtype=torch.bool)
+    while True:
+        counts = (before @ stays.to(before)).long() + count
+        guess = torch.maximum(most, common.where(stays, 0).amax(1)) <= thresholds[counts.clamp_max(len(thresholds) - 1)]
+        guess = guess if limit is None else guess & (counts < limit)
+        if torch.equal(guess, stays):
+            return stays
+        stays = guess
+
+
+def _thresholds(threshold: float, eta: float) -> list[float]:
+    """The thresholds after 0, 1, 2... boxes; the last one stays."""
+    found = [threshold]
+    while eta < 1 and found[-1] > 0.5:
+        found.append(found[-1] * eta)
+    return found

@@ -31,6 +31,7 @@ class Python(Layer):
     bottoms = (0, None)
     tops = (0, None)
     in_place = True
+    foreign = True
     place: Tensor
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

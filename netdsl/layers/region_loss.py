@@ -124,7 +124,7 @@ class RegionLoss(Layer):
         missing_place = truth[:, 1:3] * side - torch.stack([column, row], 1) - place
         missing_size = (truth[:, 3:] / anchors).log() - raw[:, 2:4]
         if self.intel:
-            missing_place, missing_size = missing_place.clamp(-1, 1), missing_size.clamp(-1, 1)
+            missing_size = missing_size.clamp(-1, 1)  # what is missing of a place is always less
         small_more = not self.intel and not p.rescore
         weight = 2 - truth[:, 3:].prod(1, keepdim=True) if small_more else torch.ones_like(truth[:, :1])
         return -p.coord_scale * weight * torch.cat([missing_place * place * (1 - place), missing_size], 1)

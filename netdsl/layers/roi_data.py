@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Shape
+from netdsl.layers._data import DataLayer
 from netdsl.layers._rpn import layer_settings
 
 
-class RoIData(Layer):
-    """Its tops are given by whoever runs the net: images, and regions to classify or objects to propose regions for.
+class RoIData(DataLayer):
+    """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
 
     No file says how large the images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one
     image and an object for a net with proposals, two images and 128 regions for one without.
     """
 
-    bottoms = (0, 0)
     tops = (3, 6)
-    external = True
     stands_for = ("roi_data_layer.layer.RoIDataLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.classes = layer_settings(layer, "num_classes")["num_classes"]
 
+    @property
+    def proposes(self) -> bool:
+        """Whether the net makes its own regions."""
+        return len(self.layer.top) == 3 and self.layer.top[1] != "rois"
+
+    def batch_size(self) -> int:
+        return 1 if self.proposes else 2
+
+    def item_shapes(self) -> list[Shape]:
+        return [self.image((600, 1000)), (3,), (5,)] if self.proposes else [self.image((600, 1000))]
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """Data, image sizes and objects; or data, regions, labels, box targets, and their weights."""
-        names = self.layer.top
-        if len(names) == 3 and names[1] != "rois":
-            return [(1, 3, 600, 1000), (1, 3), (1, 5)]
-        count = 128
-        return [(2, 3, 600, 1000), (count, 5), (count,), *[(count, 4 * self.classes)] * 3][: len(names)]
+        """Regions aren't items of the batch: there are as many as are assumed, or 128."""
+        shapes, given = super().top_shapes(bottoms), self.assumed[1:]
+        if self.proposes:
+            return shapes
+        count = given[0][0] if given and given[0] else 128
+        usual: list[Shape] = [(count, 5), (count,), *[(count, 4 * self.classes)] * 3]
+        each = [shape or own for shape, own in zip_longest(given, usual, fillvalue=())]
+        return [shapes[0], *each][: len(self.layer.top)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -12,8 +13,6 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._regions import check_regions, rounded
-
-Best = tuple[Tensor, Tensor]  # values, and their places in the feature map
 
 
 class ROIPooling(Layer):
@@ -46,11 +45,12 @@ class ROIPooling(Layer):
         image = regions[:, 0].long()
         down = _Bins.of(regions[:, 2] * self.scale, regions[:, 4] * self.scale, self.size[0], x.shape[2])
         across = _Bins.of(regions[:, 1] * self.scale, regions[:, 3] * self.scale, self.size[1], x.shape[3])
-        place = _places(x.detach(), image, down, across).movedim(-1, 1)
+        # Caffe's rule: of equal values the first counts, row by row. So bins look for the least rank of their places
+        values, order = x.flatten(2).sort(dim=-1, descending=True, stable=True)
         plane = image[:, None] * x.shape[1] + torch.arange(x.shape[1], device=x.device)
-        at = plane[..., None, None] * (x.shape[2] * x.shape[3]) + place
+        at = _least_ranks(order, x.shape, image, down, across) + plane[..., None, None] * order.shape[2]
         full = down.full[:, :, None] & across.full[:, None]
-        return torch.where(full[:, None], x.reshape(-1).gather(0, at.flatten()).view(at.shape), 0)
+        return torch.where(full[:, None], values.flatten().gather(0, at.flatten()).view(at.shape), 0)
 
 
 @dataclass(frozen=True)
@@ -74,35 +74,26 @@ class _Bins:
         return cls(start, start + size.clamp_min(1) - 2**level, level, size > 0)
 
 
-def _places(x: Tensor, image: Tensor, down: _Bins, across: _Bins) -> Tensor:
-    """Where each bin's first maximum is: regions x bins down x bins across x channels.
+def _least_ranks(order: Tensor, shape: Shape, image: Tensor, down: _Bins, across: _Bins) -> Tensor:
+    """The least rank in each bin: regions x channels x bins down x bins across.
 
-    A table has the maxima of all blocks whose sides are powers of 2; four of them cover a bin.
+    A table has the least of all blocks whose sides are powers of 2; four of them cover a bin.
     """
-    images, _, height, width = x.shape
-    values = x.permute(0, 2, 3, 1)
-    places = torch.arange(height * width, device=x.device).view(1, height, width, 1).expand(values.shape)
-    rows = _doubled((values, places), 1, int(down.level.max()))
-    table = [_doubled(each, 2, int(across.level.max())) for each in rows]
-    values, places = (torch.stack([block[k] for row in table for block in row]).flatten(0, 3) for k in (0, 1))
-    block = down.level[:, :, None] * len(table[0]) + across.level[:, None]
+    images, _, height, width = shape
+    ranks = torch.arange(height * width, dtype=torch.int32, device=order.device).expand(order.shape)
+    ranks = torch.empty_like(ranks).scatter_(-1, order, ranks).view(shape).permute(0, 2, 3, 1)
+    rows = _doubled(ranks.contiguous(), 1, int(down.level.max()))
+    table = torch.stack([torch.stack(_doubled(each, 2, int(across.level.max()))) for each in rows])
+    block = down.level[:, :, None] * table.shape[1] + across.level[:, None]
     corner = (block * images + image[:, None, None]) * height
-    at = [(corner + y[:, :, None]) * width + x_[:, None] for y in (down.first, down.last)
-          for x_ in (across.first, across.last)]  # fmt: skip
-    one, two, three, four = ((values[each], places[each]) for each in at)
-    return _better(_better(one, two), _better(three, four))[1]
+    corners = ((corner + y[:, :, None]) * width + x[:, None] for y in (down.first, down.last)
+               for x in (across.first, across.last))  # fmt: skip
+    return reduce(torch.minimum, (table.flatten(0, 4)[at] for at in corners)).movedim(-1, 1)
 
 
-def _doubled(best: Best, axis: int, levels: int) -> list[Best]:
-    """The maxima of blocks that are 1, 2, 4... long, where they begin. What goes over the end is never asked for."""
-    blocks = [best]
+def _doubled(ranks: Tensor, axis: int, levels: int) -> list[Tensor]:
+    """The least ranks of blocks that are 1, 2, 4... long, where they begin. What crosses the end is never asked for."""
+    blocks = [ranks]
     for level in range(levels):
-        values, places = blocks[-1]
-        blocks.append(_better(blocks[-1], (values.roll(-(2**level), axis), places.roll(-(2**level), axis))))
+        blocks.append(torch.minimum(blocks[-1], blocks[-1].roll(-(2**level), axis)))
     return blocks
-
-
-def _better(one: Best, other: Best) -> Best:
-    """Caffe's rule: of equal values the first counts, row by row."""
-    better = (other[0] > one[0]) | ((other[0] == one[0]) & (other[1] < one[1]))
-    return torch.where(better, other[0], one[0]), torch.where(better, other[1], one[1])

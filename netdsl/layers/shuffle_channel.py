@@ -18,7 +18,7 @@ class ShuffleChannel(Layer):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        self.group = int(getattr(layer.shuffle_channel_param, "group", 0))
+        self.group = layer.shuffle_channel_param.group
         if len(bottoms[0]) < 2:
             raise ShapeError("needs a bottom with channels")
         if self.group < 1 or bottoms[0][1] % self.group:

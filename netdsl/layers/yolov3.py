@@ -87,7 +87,7 @@ class Yolov3(Layer):
         best = place.where(place >= 0, best.where(best_fit > 0, -1))
         others = sorted(set(self.mask))
         which = best.new_tensor(others)
-        fits = (which != best[..., None]) & (fit[..., others] > p.iou_thresh) & (p.iou_thresh < 1)
+        fits = (which != best[..., None]) & (fit[..., others] > p.iou_thresh)
         valid = torch.cat([(place >= 0)[..., None], fits], 2) & used[..., None]
         item, rank, slot = valid.nonzero(as_tuple=True)
         anchor = torch.cat([place[..., None], best.new_tensor(places)[which].expand_as(fits)], 2)[item, rank, slot]

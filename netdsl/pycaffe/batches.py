@@ -86,7 +86,4 @@ def _collect(found: Collected, batch: Mapping[str, Array]) -> None:
 
 
 def _without_padding(found: Collected, count: int) -> dict[str, Array]:
-    """How many items are too many is told by the first blob, and holds for all; pycaffe does so."""
-    arrays = {name: np.asarray(items) for name, items in found.items()}
-    surplus = len(next(iter(arrays.values()))) - count if arrays else 0
-    return {name: array[:-surplus] if surplus > 0 else array for name, array in arrays.items()}
+    return {name: np.asarray(items[:count]) for name, items in found.items()}

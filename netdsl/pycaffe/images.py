@@ -81,7 +81,7 @@ def _areas(old: int, new: int) -> Array:
 
 
 def _points(old: int, new: int) -> Array:
-    return np.linspace(0, old - 1, new) if new > 1 else np.zeros(new)
+    return np.linspace(0, old - 1, new)
 
 
 def _sampled(values: Array, axis: int, places: Array, outside: float, *, linear: bool) -> Array:

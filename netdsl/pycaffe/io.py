@@ -11,6 +11,7 @@ from netdsl.pycaffe.convert import (
     datum_to_array,
 )
 from netdsl.pycaffe.images import load_image, oversample, resize_image
+from netdsl.pycaffe.proto import caffe_pb2  # scripts write caffe.io.caffe_pb2.Datum()
 from netdsl.pycaffe.transformer import Transformer
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "arraylist_to_blobprotovector_str",
     "blobproto_to_array",
     "blobprotovector_str_to_arraylist",
+    "caffe_pb2",
     "datum_to_array",
     "load_image",
     "oversample",

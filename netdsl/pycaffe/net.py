@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.build import AUTOMATIC, Built, build
+from netdsl.build import AUTOMATIC, Built, build, reshape
 from netdsl.errors import NetError
 from netdsl.graph import Phase, connect, filtered
 from netdsl.layers import LAYERS
@@ -29,7 +29,6 @@ from netdsl.pycaffe.feed import Feed
 from netdsl.pycaffe.memory import Activation
 from netdsl.pycaffe.needs import needs
 from netdsl.pycaffe.net_layer import NetLayer
-from netdsl.pycaffe.shapes import reshape
 from netdsl.pycaffe.turn import Turn
 from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as, share
 from netdsl.pycaffe.wiring import wire

@@ -16,6 +16,10 @@ from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 
 
+class TopError(NetError, TypeError):
+    """What was given to a layer is no blob; pycaffe raises a TypeError here."""
+
+
 class Top:
     """A blob: one of those that a layer makes."""
 
@@ -36,7 +40,7 @@ class Function:
     def __init__(self, type_name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
         for index, each in enumerate(inputs):
             if not isinstance(each, Top):
-                raise TypeError(f"{type_name} input {index} is not a Top (type is {type(each)})")
+                raise TopError(f"{type_name} input {index} is not a Top (type is {type(each)})")
         self.type_name, self.inputs = type_name, inputs
         self.ntop: int = params.pop("ntop", 1)
         self.in_place: bool = params.pop("in_place", False)

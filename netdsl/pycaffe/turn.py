@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
+from netdsl.errors import NetError
 from netdsl.layer import Layer
 from netdsl.pycaffe.memory import Activation, Learned
 from netdsl.pycaffe.needs import Need
@@ -34,11 +36,22 @@ class Turn:
         return sum(float((top.data.read() * top.diff.read()).sum()) for top in pairs)
 
     def _record(self) -> tuple[Tensor, ...]:
-        with torch.enable_grad():
+        with torch.enable_grad(), self._named():
             self._leaves = [self._leaf(*pair) for pair in zip(self.bottoms, self.need.bottoms, strict=True)]
             results = self.layer(*self._leaves)
         self._results = results if isinstance(results, tuple) else (results,)
         return self._results
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Give errors of torch the layer's name; what a layer written in Python raises is its own business."""
+        try:
+            yield
+        except RuntimeError as problem:
+            if isinstance(problem, torch.OutOfMemoryError) or "user" in vars(self.layer):
+                raise
+            layer, reason = self.layer.layer, str(problem).partition("\n")[0]
+            raise NetError(f"layer '{layer.name}' ({layer.type}): {reason}") from problem
 
     def _leaf(self, bottom: Activation, wanted: bool) -> Tensor:
         """A bottom for autograd, kept from being written over if the layer works in place."""
@@ -48,8 +61,8 @@ class Turn:
 
     def _put(self, top: Activation, result: Tensor) -> None:
         result = result.detach()
-        if any(result.data_ptr() == buffer.data_ptr() for buffer in self.layer.buffers() if buffer.numel()):
-            top.data.adopt(result)  # a constant, which stays what somebody writes to it
+        if any(_same(result, own) for own in (*self.layer.buffers(), *self.layer.parameters())):
+            top.data.adopt(result)  # Caffe's rule: a constant, or a blob that is a parameter, is what one writes to it
         elif any(_overlap(result, bottom.data.read()) for bottom in self.bottoms if bottom.data.stays):
             top.data.put(result.clone())  # or writing to the bottom would be seen in the top
         else:
@@ -64,7 +77,8 @@ class Turn:
         self._refresh()
         wanted = [pair for pair in zip(self.bottoms, self._leaves, strict=True) if pair[1].requires_grad]
         learned = self._learned()
-        gradients = _gradients(zip(results, self.tops, strict=False), [leaf for _, leaf in wanted], learned)
+        with self._named():
+            gradients = _gradients(zip(results, self.tops, strict=False), [leaf for _, leaf in wanted], learned)
         for (bottom, leaf), gradient in zip(wanted, gradients, strict=False):
             bottom.diff.put(torch.zeros_like(leaf) if gradient is None else gradient)
         for blob, gradient in zip(learned, gradients[len(wanted) :], strict=True):
@@ -83,6 +97,10 @@ class Turn:
         return [blob for blob in blobs.values() if self.layer.owner_of(blob.name).requires_grad]
 
 
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.data_ptr() == other.data_ptr() and one.numel() == other.numel() > 0
+
+
 def _overlap(one: Tensor, other: Tensor) -> bool:
     return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
 
@@ -95,5 +113,6 @@ def _gradients(
     pairs = [(result, top.diff) for result, top in tops if result.requires_grad]
     if not pairs or not inputs:
         return [None] * len(inputs)
-    given = [diff.read().clone() if diff.stays else diff.read() for _, diff in pairs]
+    given = [diff.read().reshape(result.shape) for result, diff in pairs]
+    given = [gradient.clone() if diff.stays else gradient for gradient, (_, diff) in zip(given, pairs, strict=True)]
     return torch.autograd.grad([result for result, _ in pairs], inputs, given, retain_graph=True, allow_unused=True)

@@ -224,6 +224,12 @@ def test_what_a_fork_cannot_say_is_an_error_that_names_field_and_layer(text: str
         dialect_named(dialect).encode(message.SerializeToString(), NET)
 
 
+def test_fields_are_written_in_the_order_of_the_fork_s_numbers() -> None:
+    message = from_text("layer { bn_param { bn_mode: INFERENCE } pooling_param { pool: AVE } }", pb.NetParameter)
+    data = dialect_named("segnet").encode(message.SerializeToString(), NET)
+    assert data == length(100, length(45, varint(3, 1)) + length(121, varint(1, 1)))
+
+
 def test_a_value_of_another_number_in_a_fork_is_renumbered() -> None:
     message = from_text("layer { loss_param { normalization: NONE } }", pb.NetParameter)
     rfcn = dialect_named("rfcn")

@@ -1,4 +1,7 @@
-"""The door: every binary file of Caffe's is recognised, read, checked and written; every bad one is refused."""
+"""The door: every binary file of Caffe's is recognised, read, checked and written; every bad one is refused.
+
+What lies in tests/data/caffe was written by BVLC's Caffe itself, as it trained two small nets.
+"""
 
 import os
 import struct
@@ -52,8 +55,10 @@ NET = length(1, b"net") + layer(length(7, BLOB))
 
 
 def file_of(tmp_path: Path, data: bytes, name: str = "x.caffemodel") -> Path:
-    (tmp_path / name).write_bytes(data)
-    return tmp_path / name
+    path = tmp_path / name
+    path.unlink(missing_ok=True)  # most file systems are slow to replace a file, and quick to make one
+    path.write_bytes(data)
+    return path
 
 
 def array_of(file: CaffeFile, index: int = 0) -> np.ndarray:
@@ -580,6 +585,12 @@ def test_a_net_of_two_thousand_layers_is_read_in_well_under_a_second(tmp_path: P
     write(file, tmp_path / "y.caffemodel")
     assert time.process_time() - start < 1.5
     assert (tmp_path / "y.caffemodel").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("empty", [layer()[:2] + b"\0", length(2, b"")], ids=["today's", "V1"])
+def test_a_small_file_of_countless_layers_is_refused_before_it_fills_the_memory(empty: bytes, tmp_path: Path) -> None:
+    with pytest.raises(BinaryError, match=r"x\.caffemodel: byte .* more than 100,000 layers or blobs"):
+        read(file_of(tmp_path, empty * 150_000))
 
 
 def test_many_fields_that_nobody_knows_take_bounded_time(tmp_path: Path) -> None:

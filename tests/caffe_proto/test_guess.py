@@ -120,13 +120,25 @@ def test_a_net_without_anything_of_a_fork_is_bvlc_s(data: bytes) -> None:
     assert guess(data, NET).name == "bvlc"
 
 
-def test_ceil_mode_false_does_not_become_round_mode() -> None:
-    data = CONVOLUTION + pooling(varint(13, 0)) + pooling(varint(13, 0))
+@pytest.mark.parametrize("modes", [[0], [0, 0, 0], [0, 1], [1, 1, 0]])
+def test_ceil_mode_false_does_not_become_round_mode(modes: list[int]) -> None:
+    data = CONVOLUTION + b"".join(pooling(varint(13, mode)) for mode in modes)
     message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
-    for each in message.layer[1:]:
+    for each, mode in zip(message.layer[1:], modes, strict=True):
         assert each.pooling_param.HasField("ceil_mode")
-        assert not each.pooling_param.ceil_mode
+        assert each.pooling_param.ceil_mode == bool(mode)
         assert not each.pooling_param.HasField("round_mode")
+
+
+def test_a_value_that_an_enum_or_a_truth_cannot_have_is_a_number_of_another_fork() -> None:
+    data = pooling(varint(13, 2))  # neither round_mode nor ceil_mode
+    message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
+    assert message.layer[0].pooling_param.ListFields()[-1][1] in (2, [2])
+
+
+def test_a_fork_is_known_however_many_blobs_come_first() -> None:
+    blobs = [layer("Convolution", length(7, varint(536870911, index))) for index in range(10_000)]
+    assert guess(b"".join(blobs) + BY_HAND["PriorBox"][1], NET).name == "ssd"
 
 
 def test_an_ssd_with_half_weights_is_read_with_both_kinds_of_fields() -> None:
@@ -197,10 +209,10 @@ def test_the_fork_of_a_solver_state_is_known_too() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"".join(varint(4000 + n, n) for n in range(20_000)),
+        b"".join(varint(4000 + n, n) for n in range(100_000)),
         b"".join(layer("Interp", length(143, varint(1, n))) for n in range(4_000)),
-        layer("Interp", length(143, varint(1, 5) * 15_000)),
-        layer("Interp", b"".join(length(143, varint(1, n)) for n in range(20_000))),
+        layer("Interp", length(143, varint(1, 5) * 200_000)),
+        layer("Interp", b"".join(length(143, varint(1, n)) for n in range(100_000))),
     ],
     ids=["unknown fields", "layers", "one field", "fields"],
 )

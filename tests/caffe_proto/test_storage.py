@@ -113,9 +113,18 @@ except FileError as problem:
     assert names_in(tmp_path) == {"file"}
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")
 def test_a_device_without_space_is_a_file_error(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/dev/full")
+    device = Path("/dev/full")
+    if os.geteuid() == 0:  # who could do harm to the system's own
+        device = tmp_path / "full"
+        try:
+            os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 7))
+            device.open("rb").close()
+        except OSError:
+            pytest.skip("devices can't be made here")
+    if not device.exists():
+        pytest.skip("this system has no disk that is always full")
+    (tmp_path / "link").symlink_to(device)
     with pytest.raises(FileError, match=r"link: can't be written: No space left on device"):
         write_pieces(tmp_path / "link", [b"x"])
     assert (tmp_path / "link").is_symlink()

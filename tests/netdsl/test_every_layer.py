@@ -1,4 +1,4 @@
-"""What must hold of every layer type, tried on every recorded case: shapes, gradients, other batch sizes, torch's tools."""
+"""What must hold of every layer type, tried on every recorded case: shapes, gradients, other batch sizes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto.errors import UpgradeError
-from caffe_proto.files import Form, form_of, prototxt, read, write
+from caffe_proto.files import Form, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
 from zoo.cli.output import print_json
@@ -38,7 +38,6 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
     if target is None and upgraded.form is not Form.TEXT and not as_json:
         raise click.UsageError("a binary file can't be printed: name OUTPUT, or use --in-place")
     if target is not None:
-        form_of(target)
         write(upgraded, target)
     if as_json:
         print_json({"file": file, "output": target, "changes": changes})

@@ -33,7 +33,7 @@ INPUTS = """
 input : 'x' input_shape { dim : 1 dim : 3 } input : 'y' input_shape { dim : 1 }
 layer { name : 'bn' type : 'BatchNorm' bottom : 'x' top : 'bn' param { } param { lr_mult : 1 } param { } }
 """
-UNUSED = "input : 'x' layer { name : 'a' }"
+UNUSED = "layer { name : 'a' } input : 'x'"
 SOLVER = "net : 'n' solver_type : ADAM base_lr : 0.1"
 
 
@@ -141,12 +141,13 @@ def test_comments_of_a_layer_that_goes_stand_above_the_next() -> None:
 layers { bottom: "x" top: "x" layer { name: "r" type: "relu" } }  # r
 # two on each side
 layers { bottom: "x" top: "p" layer { name: "p" type: "padding" pad: 2 } }  # p
+# the weights
 layers { bottom: "p" top: "c" layer { name: "c" type: "conv" } }  # c
 input: "x"
 """
     new, _ = upgraded(text)
     above, below = new.split('name: "c"')
-    assert above.endswith("}  # r\n# two on each side\n# p\nlayer {\n  ")
+    assert above.endswith("}  # r\n# two on each side\n# p\n# the weights\nlayer {\n  ")
     assert below.endswith("}  # c\n")
 
 
@@ -161,12 +162,13 @@ layers { name: "data" type: DATA include { phase: TEST } }  # to test
 
 
 def test_a_solvers_comments_stay() -> None:
-    text = "# for digits\n\n# which one\nsolver_type: ADAM  # quick\n\nnet: 'n'\n# the end\n"
+    text = "# for digits\n\n# which one\nsolver_type: ADAM  # quick\n# the net\nnet: 'n'\n# the end\n"
     assert (
         upgraded(text, pb.SolverParameter)[0]
         == """\
 # for digits
 
+# the net
 net: "n"
 # which one
 type: "Adam"  # quick

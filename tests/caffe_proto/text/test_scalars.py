@@ -97,7 +97,8 @@ def test_ways_to_write_a_text(text: str, value: str) -> None:
 @example(0.1)
 @example(-0.0)
 @example(2.0**-149)
-@example(16777217.0)
+@example(16777216.0)
+@example(1000 + 2.0**-14)  # one of those that need nine digits
 def test_a_float_comes_back_exactly_in_no_more_digits_than_it_needs(value: float) -> None:
     solver = pb.SolverParameter(base_lr=value)
     text = text_of(solver)

@@ -30,7 +30,7 @@ def test_beside_a_loop():
     label[0, 0, 0] = (1, 0.4, 0.5, 0.2, 0.4)
     label[0, 0, 1] = (2, 0.05, 0.9, 0.3, 0.9)  # over the border
     label[0, 0, 3] = (2, 0.9, 0.1, 0.3, 0.9)  # behind a zero
-    label[1, 0, 0] = (0, 0.7, 0.7, 0.01, 0.02)  # less than a pixel
+    label[1, 0, 0] = (0, 0.503, 0.7, 0.001, 0.02)  # less than a pixel
     layer = excitation()
     layer.iteration, layer.max_iteration = 30, 100
     wanted = x.copy()

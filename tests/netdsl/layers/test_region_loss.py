@@ -129,8 +129,9 @@ def test_mobilenet_yolo(rescore, match):
     check(layer, five(TRUTHS), naive(some(), TRUTHS, intel=False, rescore=rescore, match=match), ITEMS)
 
 
-def test_intel():
-    check(region_loss("", (1, 1, 5, 8)), eight(TRUTHS), naive(some(), TRUTHS, intel=True), 1)
+@pytest.mark.parametrize("settings", ["", "rescore: 0"])
+def test_intel(settings):
+    check(region_loss(settings, (1, 1, 5, 8)), eight(TRUTHS), naive(some(), TRUTHS, intel=True), 1)
 
 
 def test_no_truths_at_all():

@@ -20,10 +20,11 @@ MASK = [1, 3, 2]
 SHAPE = (ITEMS, 3 * (5 + CLASSES), HEIGHT, WIDTH)
 USUAL = f"""num_class: {CLASSES} num: 3 thresh: 0.35 object_scale: 3 class_scale: 1.5 coord_scale: 2
     anchors_scale: {CELL} """ + " ".join([*(f"biases: {n}" for n in BIASES), *(f"mask: {n}" for n in MASK)])
-# Two truths in one cell that have an anchor in common, one that fits several anchors, one that fits none of the mask's.
+# Two truths in one cell that have an anchor in common, one that fits several anchors, one
+# that fits none of the mask's, and one that is so flat that nothing fits it by GIoU.
 TRUTHS = [
     [(0, 0.3, 0.4, 0.45, 0.4), (2, 0.31, 0.45, 0.5, 0.35), (0, 0.33, 0.42, 0.46, 0.41)],
-    [(1, 0.9, 0.9, 0.12, 0.2), (1, 0.6, 0.2, 0.7, 0.9)],
+    [(1, 0.9, 0.9, 0.12, 0.2), (1, 0.6, 0.2, 0.7, 0.9), (0, 0.5, 0.5, 0.95, 0.02)],
 ]
 
 

@@ -1,0 +1,86 @@
+"""The geometry of boxes beside plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layers._boxes import areas, best_first, decode, encode, overlaps, suppressed
+
+CODES = [pb.PriorBoxParameter.CORNER, pb.PriorBoxParameter.CENTER_SIZE, pb.PriorBoxParameter.CORNER_SIZE]
+
+
+def boxes(count: int, seed: int = 0, side: float = 0.4) -> torch.Tensor:
+    rng = np.random.default_rng(seed)
+    centres, sides = rng.uniform(0, 1, (count, 2)), rng.uniform(0.05, side, (count, 2))
+    return torch.tensor(np.concatenate((centres - sides / 2, centres + sides / 2), 1))
+
+
+def plain_overlap(one: list[float], other: list[float], pixel: float) -> float:
+    width = min(one[2], other[2]) - max(one[0], other[0]) + pixel
+    height = min(one[3], other[3]) - max(one[1], other[1]) + pixel
+    if width <= 0 or height <= 0:
+        return 0.0
+    sizes = [(box[2] - box[0] + pixel) * (box[3] - box[1] + pixel) for box in (one, other)]
+    return width * height / (sum(sizes) - width * height)
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("variances", [None, torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)])
+def test_decoding_is_the_inverse_of_encoding(code, variances):
+    some, priors = boxes(7), boxes(7, seed=1)
+    codes = encode(code, some, priors, variances)
+    torch.testing.assert_close(decode(code, codes, priors, variances), some)
+
+
+def test_codes_by_hand():
+    box, prior = torch.tensor([[1.0, 2, 5, 10]]), torch.tensor([[0.0, 0, 2, 4]])
+    assert encode(CODES[0], box, prior).tolist() == [[1, 2, 3, 6]]
+    assert encode(CODES[2], box, prior).tolist() == [[0.5, 0.5, 1.5, 1.5]]
+    expected = torch.tensor([[1, 1, 2.0, 2.0]])
+    expected[:, 2:] = expected[:, 2:].log()
+    torch.testing.assert_close(encode(CODES[1], box, prior), expected)
+
+
+@pytest.mark.parametrize("pixel", [0, 1])
+def test_overlaps(pixel):
+    one, other = boxes(6) * (40 if pixel else 1), boxes(5, seed=2) * (40 if pixel else 1)
+    expected = [[plain_overlap(a, b, pixel) for b in other.tolist()] for a in one.tolist()]
+    torch.testing.assert_close(overlaps(one[:, None], other, pixel), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_boxes_that_are_the_wrong_way_round_or_points_overlap_with_nothing():
+    odd = torch.tensor([[0.5, 0, 0.2, 1], [0.3, 0.3, 0.3, 0.3]])
+    assert areas(odd).tolist() == [0, 0]
+    assert overlaps(odd[:, None], torch.cat((odd, torch.tensor([[0.0, 0, 1, 1]])))).count_nonzero() == 0
+
+
+@pytest.mark.parametrize("eta", [1, 0.9])
+@pytest.mark.parametrize("limit", [None, 3, 40])
+@pytest.mark.parametrize("groups", [1, 3, 40])
+def test_suppression(groups, limit, eta):
+    some, rng = boxes(280), np.random.default_rng(3)  # more than are compared at once
+    group, score = torch.tensor(rng.integers(0, groups, 280)), torch.tensor(rng.random(280))
+    order, rank = best_first(group, score)
+    some, group, score = some[order], group[order], score[order]
+    expected = []
+    for label in range(groups):
+        threshold, kept = 0.6, []
+        for index in range(280):
+            if group[index] == label and (limit is None or len(kept) < limit):
+                box = some[index].tolist()
+                if all(plain_overlap(box, some[other].tolist(), 0) <= threshold for other in kept):
+                    kept.append(index)
+                    threshold *= eta if threshold > 0.5 else 1
+        expected += kept
+        assert score[group == label].tolist() == sorted(score[group == label].tolist(), reverse=True)
+        assert rank[group == label].tolist() == list(range(int((group == label).sum())))
+    assert suppressed(some, group, 0.6, eta=eta, limit=limit).tolist() == expected
+
+
+def test_no_boxes():
+    none = torch.zeros(0, dtype=torch.long)
+    assert suppressed(torch.zeros(0, 4), none, 0.5).tolist() == []
+    assert best_first(none, torch.zeros(0))[1].tolist() == []

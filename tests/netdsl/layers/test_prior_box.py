@@ -1,0 +1,86 @@
+"""PriorBox beside plain loops over places and sizes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+
+
+def boxes(settings: str, image: tuple[int, int] = (50, 60), height: int = 2, width: int = 3) -> np.ndarray:
+    text = f'type: "PriorBox" bottom: "x" bottom: "image" top: "y" prior_box_param {{ {settings} }}'
+    shapes = [(2, 4, height, width), (2, 3, *image)]
+    layer = LAYERS["PriorBox"](from_text(text, pb.LayerParameter), shapes)
+    top = layer(*(torch.zeros(shape) for shape in shapes))
+    assert layer.top_shapes(shapes) == [tuple(top.shape)] == [(1, 2, top.numel() // 2)]
+    return top.numpy().reshape(2, -1, 4)
+
+
+def plain(sides: list[tuple[float, float]], image: tuple[int, int], step: tuple[float, float], offset: float) -> list:
+    """Every box of a map of 2 x 3, from the sides that a place has."""
+    found = []
+    for y in range(2):
+        for x in range(3):
+            for width, height in sides:
+                cx, cy = (x + offset) * step[1], (y + offset) * step[0]
+                found.append([(cx - width / 2) / image[1], (cy - height / 2) / image[0],
+                              (cx + width / 2) / image[1], (cy + height / 2) / image[0]])  # fmt: skip
+    return found
+
+
+def test_sizes_ratios_and_their_order():
+    got, variances = boxes("min_size: 20 min_size: 30.9 max_size: 40 max_size: 50 aspect_ratio: 2 aspect_ratio: 1")
+    sides = []
+    for least, most in ((20, 40), (30, 50)):  # Caffe makes them integers
+        root = math.sqrt(least * most)
+        sides += [(least, least), (root, root), (least * 2**0.5, least / 2**0.5), (least / 2**0.5, least * 2**0.5)]
+    np.testing.assert_allclose(got, plain(sides, (50, 60), (25, 20), 0.5), atol=1e-6)
+    assert (variances == np.float32(0.1)).all()
+
+
+def test_image_step_offset_variances_and_no_flip():
+    settings = "min_size: 8 aspect_ratio: 0.5 flip: false img_size: 40 step_h: 7 step_w: 5 offset: 0.3"
+    got, variances = boxes(settings + " variance: 0.1 variance: 0.2 variance: 0.3 variance: 0.4")
+    root = math.sqrt(0.5)
+    np.testing.assert_allclose(got, plain([(8, 8), (8 * root, 8 / root)], (40, 40), (7, 5), 0.3), atol=1e-6)
+    np.testing.assert_allclose(variances, [[0.1, 0.2, 0.3, 0.4]] * len(got))
+
+
+def test_clipping_and_repeated_ratios():
+    clipped, _ = boxes("min_size: 55 aspect_ratio: 3 aspect_ratio: 0.33333334 clip: true")
+    assert clipped.min() == 0
+    assert clipped.max() == 1
+    assert len(clipped) == 2 * 3 * 3  # a ratio that is another's inverse counts once
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("", "min_size"),
+        ("min_size: 3 min_size: -1", "min_size"),
+        ("min_size: 3 max_size: 3", "more than its min_size"),
+        ("min_size: 3 min_size: 4 max_size: 9", "1 max_size for 2 min_size"),
+        ("min_size: 3 variance: 1 variance: 2", "one or four"),
+        ("min_size: 3 img_size: 4 img_h: 5", "one or the other"),
+        ("min_size: 3 step_h: 5", "must be more than 0"),
+        ("min_size: 3 tf: true", "tf"),
+    ],
+)
+def test_wrong_settings_are_told(settings, says):
+    with pytest.raises(NetError, match=says):
+        boxes(settings)
+
+
+def test_the_image_may_be_missing_only_if_its_size_is_given():
+    message = from_text('type: "PriorBox" bottom: "x" top: "y" prior_box_param { min_size: 3 }', pb.LayerParameter)
+    with pytest.raises(NetError, match="img_size"):
+        LAYERS["PriorBox"](message, [(1, 2, 3, 4)])
+    message.prior_box_param.img_size = 12
+    assert LAYERS["PriorBox"](message, [(1, 2, 3, 4)]).top_shapes([(1, 2, 3, 4)]) == [(1, 2, 48)]

@@ -1,0 +1,286 @@
+"""pycaffe's Net: names, phases, and what `forward` and `backward` do to blobs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netdsl import pycaffe
+from netdsl.errors import NetError
+
+BY_STATE = """
+layer { name: "data" type: "DummyData" top: "data" dummy_data_param { shape { dim: 1 dim: 10 } } }
+layer { name: "any" type: "Silence" bottom: "data" }
+layer { name: "one" type: "InnerProduct" bottom: "data" top: "one" inner_product_param { num_output: 1 }
+  include { min_level: 1 stage: "a" } include { phase: TRAIN stage: "a" stage: "b" } }
+layer { name: "two" type: "InnerProduct" bottom: "data" top: "two" inner_product_param { num_output: 1 }
+  exclude { phase: TRAIN not_stage: "b" } }
+"""
+
+
+def layers_of(net: pycaffe.Net) -> list[str]:
+    return [name for name in net._layer_names if "split" not in name and name not in ("data", "any")]
+
+
+def test_layers_belong_to_a_phase_level_and_stage(make_net) -> None:
+    assert layers_of(make_net(BY_STATE, pycaffe.TEST)) == ["two"]
+    assert layers_of(make_net(BY_STATE, pycaffe.TRAIN)) == []
+    assert layers_of(make_net(BY_STATE, pycaffe.TEST, level=1, stages=["a"])) == ["one", "two"]
+    assert layers_of(make_net(BY_STATE, pycaffe.TRAIN, stages=["a", "b"])) == ["one", "two"]
+    assert layers_of(make_net(BY_STATE, pycaffe.TEST, 1, ["a"])) == ["one", "two"]
+
+
+def test_the_level_that_is_asked_for_is_taken_even_if_the_file_has_one(make_net) -> None:
+    assert layers_of(make_net('state { level: 1 stage: "a" }' + BY_STATE, pycaffe.TEST)) == ["two"]
+
+
+def test_file_phase_and_weights_can_be_named(make_net, tmp_path: Path) -> None:
+    net = make_net(BY_STATE, pycaffe.TEST)
+    net.params["two"][0].data[...] = 7
+    net.save(tmp_path / "x.caffemodel")
+    file, weights = str(tmp_path / "net.prototxt"), str(tmp_path / "x.caffemodel")
+    named = pycaffe.Net(network_file=file, phase=pycaffe.TRAIN, stages=["b"], weights=weights)
+    assert named.params["two"][0].data.mean() == 7
+    assert layers_of(named) == ["two"] and named._built.graph.phase == pycaffe.TRAIN
+
+
+def test_the_old_constructor_still_works_and_says_so(make_net, tmp_path: Path) -> None:
+    net = make_net(BY_STATE, pycaffe.TEST)
+    net.params["two"][0].data[...] = 7
+    net.save(tmp_path / "x.caffemodel")
+    with pytest.warns(DeprecationWarning, match="weights="):
+        old = pycaffe.Net(str(tmp_path / "net.prototxt"), str(tmp_path / "x.caffemodel"), pycaffe.TEST)
+    assert old.params["two"][0].data.mean() == 7 and old._built.graph.phase == pycaffe.TEST
+
+
+def test_a_phase_that_is_none_is_refused(make_net) -> None:
+    with pytest.raises(NetError, match="neither TRAIN nor TEST"):
+        make_net(BY_STATE, 3)
+
+
+def test_names_and_numbers_of_blobs_are_caffes(learning) -> None:
+    names = ["data", "label", "conv", "scores", "scores_ip_0_split_0", "scores_ip_0_split_1", "loss", "prob"]
+    assert list(learning.blobs) == learning._blob_names == names
+    assert learning._layer_names == ["input", "conv", "relu", "ip", "scores_ip_0_split", "loss", "prob"]
+    assert (learning._inputs, learning._outputs) == ([0, 1], [6, 7])
+    assert learning._bottom_ids(2) == learning._top_ids(2) == [2]
+    assert learning._bottom_ids(5) == [4, 1] and learning._top_ids(0) == [0, 1]
+    assert learning.top_names["scores_ip_0_split"] == names[4:6]
+    assert learning.bottom_names == OrderedDict(
+        input=[], conv=["data"], relu=["conv"], ip=["conv"], scores_ip_0_split=["scores"],
+        loss=["scores_ip_0_split_0", "label"], prob=["scores_ip_0_split_1"],
+    )  # fmt: skip
+    assert list(learning.layer_dict) == learning._layer_names
+    assert [learning.layer_dict[name].type for name in ("conv", "loss")] == ["Convolution", "SoftmaxWithLoss"]
+    assert list(learning.params) == ["conv", "ip"]
+    assert learning.blob_loss_weights["loss"] == 1 and sum(learning._blob_loss_weights) == 1
+
+
+def test_outputs_are_sorted_and_data_layers_are_no_inputs(make_net) -> None:
+    net = make_net(
+        """
+        layer { type: "DummyData" name: "d" top: "data" dummy_data_param { shape { dim: 2 dim: 3 } } }
+        layer { type: "MemoryData" name: "m" top: "x" top: "y"
+          memory_data_param { batch_size: 2 channels: 1 height: 1 width: 3 } }
+        layer { type: "Power" name: "z" bottom: "data" top: "z" }
+        layer { type: "Power" name: "a" bottom: "x" top: "a" }
+        """
+    )
+    assert net.inputs == [] and net.outputs == ["a", "y", "z"]
+
+
+def test_every_loss_without_a_top_counts(make_net) -> None:
+    net = make_net(
+        """
+        input: "x" input_shape { dim: 2 dim: 3 }
+        input: "y" input_shape { dim: 2 dim: 3 }
+        layer { type: "EuclideanLoss" name: "one" bottom: "x" bottom: "y" }
+        layer { type: "EuclideanLoss" name: "two" bottom: "x" bottom: "y" loss_weight: 10 }
+        """
+    )
+    net.blobs["x"].data[...] = 2
+    net.forward()
+    assert net._forward(0, len(net.layers) - 1) == pytest.approx(6 + 60)
+    assert net.outputs == [] and net._blob_names[-2:] == ["(automatic)", "(automatic)"]
+
+
+def test_forward_gives_the_outputs_or_the_tops_of_its_end(learning) -> None:
+    assert set(learning.forward()) == {"loss", "prob"}
+    assert set(learning.forward(blobs=["conv"])) == {"loss", "prob", "conv"}
+    assert set(learning.forward(end="ip")) == {"scores"}
+    assert set(learning.forward(start="ip", blobs=["data"])) == {"loss", "prob", "data"}
+    assert set(learning.backward()) == {"data", "label"}
+    assert set(learning.backward(end="ip", diffs=["loss"])) == {"conv", "loss"}
+
+
+def test_forward_takes_all_inputs_or_none(learning) -> None:
+    data, label = np.ones((5, 2, 3, 4)), np.zeros(5)
+    assert learning.forward(data=data, label=label)["loss"] > 0
+    assert (learning.blobs["data"].data == 1).all()
+    with pytest.raises(NetError, match="given are data, the net's are data, label"):
+        learning.forward(data=data)
+    with pytest.raises(NetError, match="'data' has shape"):
+        learning.forward(data=data[:3], label=label)
+
+
+def test_unknown_names_are_errors(learning) -> None:
+    with pytest.raises(NetError, match="no layer 'fc'"):
+        learning.forward(start="fc")
+    with pytest.raises(NetError, match="no blob 'fc'"):
+        learning.forward(blobs=["fc"])
+    with pytest.raises(NetError, match="layers 0 to 9 are"):
+        learning._forward(0, 9)
+
+
+def test_what_is_written_to_a_blob_is_what_the_next_layer_reads(learning) -> None:
+    learning.forward()
+    values = np.random.default_rng(1).standard_normal(learning.blobs["conv"].shape, np.float32)
+    learning.blobs["conv"].data[...] = values
+    scores = learning.forward(start="ip", end="ip")["scores"]
+    weight, bias = (blob.data for blob in learning.params["ip"])
+    np.testing.assert_allclose(scores, values.reshape(5, -1) @ weight.T + bias, rtol=1e-4, atol=1e-5)
+
+
+def test_backward_starts_from_the_diffs_that_are_there_even_without_a_forward_pass(learning) -> None:
+    diff = np.random.default_rng(1).standard_normal((5, 6), np.float32)
+    learning.blobs["scores"].diff[...] = diff
+    found = learning.backward(start="ip", end="ip")["conv"]
+    wanted = (diff @ learning.params["ip"][0].data).reshape(found.shape)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_backward_of_a_part_goes_on_where_another_ended(learning) -> None:
+    learning.forward()
+    learning.backward()
+    whole = learning.params["conv"][0].diff.copy()
+    learning.clear_param_diffs()
+    learning.backward(end="ip")
+    learning.blobs["conv"].diff[...] *= 2
+    learning.backward(start="relu")
+    np.testing.assert_allclose(learning.params["conv"][0].diff, 2 * whole, rtol=1e-5)
+
+
+def test_gradients_of_parameters_add_up_and_those_of_blobs_do_not(learning) -> None:
+    learning.forward()
+    learning.backward()
+    weight, blob = learning.params["conv"][0].diff.copy(), learning.blobs["scores"].diff.copy()
+    assert abs(weight).max() > 0 and abs(blob).max() > 0
+    learning.backward()
+    np.testing.assert_allclose(learning.params["conv"][0].diff, 2 * weight, rtol=1e-6)
+    np.testing.assert_array_equal(learning.blobs["scores"].diff, blob)
+    learning.clear_param_diffs()
+    assert not learning.params["conv"][0].diff.any()
+
+
+def test_the_gradient_of_a_loss_is_its_weight(make_net) -> None:
+    net = make_net(
+        """
+        input: "x" input_shape { dim: 2 dim: 3 }
+        layer { type: "InnerProduct" name: "ip" bottom: "x" top: "ip" loss_weight: 3
+          inner_product_param { num_output: 4 weight_filler { type: "constant" value: 1 } } }
+        """
+    )
+    net.blobs["x"].data[...] = 1
+    assert (net.blobs["ip"].diff == 3).all()
+    assert net._forward(0, 1) == 3 * 2 * 4 * 3
+    net.blobs["ip"].diff[...] = 1
+    assert net._forward(0, 1) == 2 * 4 * 3
+    net.backward()
+    assert (net.params["ip"][1].diff == 2).all()
+    net.blobs["x"].reshape(7, 3)
+    net.forward()
+    assert (net.blobs["ip"].diff == 3).all()
+
+
+def test_only_the_losses_of_the_layers_that_run_are_counted(learning) -> None:
+    learning.forward()
+    assert learning._forward(0, 4) == 0
+    assert learning._forward(5, 5) == pytest.approx(float(learning.blobs["loss"].data))
+
+
+def test_the_diff_of_an_in_place_blob_is_the_one_before_the_layer(learning) -> None:
+    learning.blobs["data"].data[...] = np.random.default_rng(2).standard_normal((5, 2, 3, 4))
+    learning.forward()
+    learning.backward(end="ip")
+    after = learning.blobs["conv"].diff.copy()
+    learning.backward(start="relu", end="relu")
+    np.testing.assert_array_equal(learning.blobs["conv"].diff, after * (learning.blobs["conv"].data > 0))
+    assert (learning.blobs["conv"].data == 0).any() and (learning.blobs["conv"].data >= 0).all()
+
+
+def test_callbacks_come_layer_by_layer_and_can_change_what_follows(learning) -> None:
+    calls: list[tuple[str, int]] = []
+    learning.before_forward(lambda index: calls.append(("before", index)))
+    learning.after_forward(lambda index: calls.append(("after", index)))
+    learning.before_backward(lambda index: calls.append(("back", index)))
+    learning.after_backward(lambda index: learning.blobs["scores"].diff.fill(0) if index == 4 else None)
+    learning.forward(end="conv")
+    assert calls == [(when, index) for index in range(2) for when in ("before", "after")]
+    learning.forward()
+    calls.clear()
+    learning.backward()
+    assert calls == [("back", index) for index in range(6, -1, -1)]
+    assert not learning.params["ip"][0].diff.any()
+
+
+def test_dummy_data_is_there_at_once_and_constants_can_be_written_to(make_net) -> None:
+    net = make_net(
+        """
+        layer { type: "DummyData" name: "d" top: "drawn" top: "label" dummy_data_param { shape { dim: 5 }
+          data_filler { type: "gaussian" std: 1 } data_filler { type: "constant" value: 2 } } }
+        layer { type: "Eltwise" name: "sum" bottom: "drawn" bottom: "label" top: "sum" }
+        """
+    )
+    before = net.blobs["drawn"].data.copy()
+    assert before.any() and (net.blobs["label"].data == 2).all()
+    net.blobs["label"].data[...] = range(5)
+    net.blobs["drawn"].data[...] = 0
+    net.forward()
+    np.testing.assert_allclose(net.blobs["sum"].data, net.blobs["drawn"].data + np.arange(5))
+    assert net.blobs["drawn"].data.any() and not np.array_equal(net.blobs["drawn"].data, before)
+
+
+def test_a_blob_that_is_a_parameter_is_what_is_written_to_either(make_net) -> None:
+    net = make_net(
+        """
+        layer { type: "Parameter" name: "p" top: "p" parameter_param { shape { dim: 3 } } }
+        layer { type: "Power" name: "twice" bottom: "p" top: "twice" power_param { scale: 2 } }
+        """
+    )
+    net.forward()
+    net.blobs["p"].data[...] = 4
+    assert (net.params["p"][0].data == 4).all()
+    net.params["p"][0].data[...] = 5
+    assert (net.forward()["twice"] == 10).all()
+
+
+def test_a_reshaped_input_reshapes_the_net(make_net) -> None:
+    net = make_net(
+        """
+        input: "data" input_shape { dim: 1 dim: 3 dim: 8 dim: 6 }
+        layer { type: "Convolution" name: "conv" bottom: "data" top: "conv"
+          convolution_param { num_output: 2 kernel_size: 3 } }
+        layer { type: "BatchNorm" name: "norm" bottom: "conv" top: "conv" }
+        layer { type: "Pooling" name: "pool" bottom: "conv" top: "pool" pooling_param { kernel_size: 2 stride: 2 } }
+        """
+    )
+    net.blobs["data"].reshape(4, 3, 10, 8)
+    net.reshape()
+    assert net.blobs["conv"].shape == (4, 2, 8, 6) and net.blobs["pool"].data.shape == (4, 2, 4, 3)
+    assert (net.blobs["data"].num, net.blobs["data"].channels) == (4, 3)
+    net.blobs["data"].reshape(2, 3, 8, 8)
+    assert net.forward()["pool"].shape == net.blobs["pool"].diff.shape == (2, 2, 3, 3)
+    net.blobs["data"].reshape(2, 3, 2, 2)
+    with pytest.raises(NetError, match="layer 'conv'"):
+        net.reshape()
+
+
+def test_arrays_outlive_the_net(learning) -> None:
+    learning.forward()
+    blobs, params = learning.blobs, learning.params
+    wanted = blobs["prob"].data.sum()
+    del learning
+    assert blobs["prob"].data.sum() == wanted and np.isfinite(params["ip"][0].data).all()

@@ -1,0 +1,68 @@
+"""What scripts find in the module, and what it keeps for the whole process."""
+
+from __future__ import annotations
+
+import logging
+from importlib import import_module
+
+import pytest
+from google.protobuf import text_format
+
+from netdsl import pycaffe
+from netdsl.errors import NetError
+
+
+def test_all_public_names_are_there() -> None:
+    assert all(hasattr(pycaffe, name) for name in pycaffe.__all__)
+    assert (pycaffe.TRAIN, pycaffe.TEST) == (0, 1)
+    assert pycaffe.__version__.startswith("1.")
+
+
+def test_messages_are_where_scripts_import_them() -> None:
+    messages = import_module("netdsl.pycaffe.proto.caffe_pb2")
+    assert messages is pycaffe.proto.caffe_pb2 is pycaffe.io.caffe_pb2
+    net = messages.NetParameter()
+    text_format.Parse('name: "x" layer { type: "Pooling" pooling_param { pool: AVE } }', net)
+    assert net.layer[0].pooling_param.pool == messages.PoolingParameter.AVE == pycaffe.params.Pooling.AVE
+    assert messages.TEST == pycaffe.TEST
+
+
+def test_the_types_of_layers_are_listed() -> None:
+    types = pycaffe.layer_type_list()
+    assert types == sorted(types) and {"Convolution", "InnerProduct", "Data"} <= set(types)
+
+
+def test_solvers_can_say_how_many_they_are(monkeypatch) -> None:
+    assert (pycaffe.solver_count(), pycaffe.solver_rank(), pycaffe.has_nccl()) == (1, 0, False)
+    pycaffe.set_solver_count(4)
+    pycaffe.set_solver_rank(3)
+    pycaffe.set_multiprocess(True)
+    try:
+        assert (pycaffe.solver_count(), pycaffe.solver_rank()) == (4, 3)
+    finally:
+        pycaffe.set_solver_count(1)
+        pycaffe.set_solver_rank(0)
+        pycaffe.set_multiprocess(False)
+
+
+def test_a_gpu_that_is_not_there_is_an_error(monkeypatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(NetError, match="set_mode_cpu"):
+        pycaffe.set_mode_gpu()
+
+
+def test_a_timer_measures_milliseconds() -> None:
+    timer = pycaffe.Timer()
+    timer.start()
+    timer.stop()
+    assert 0 <= timer.ms < 1000
+
+
+def test_the_log_is_pythons(caplog) -> None:
+    pycaffe.init_log(0)
+    with caplog.at_level(logging.INFO, "netdsl.pycaffe"):
+        pycaffe.log("hello %s")
+    assert caplog.messages == ["hello %s"]
+    pycaffe.init_log(2)
+    assert not logging.getLogger("netdsl.pycaffe").isEnabledFor(logging.WARNING)
+    pycaffe.init_log(1)
