@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
 
@@ -68,6 +70,7 @@ def main() -> None:
     except CaffeError as problem:
         _fail(str(problem))
     except (OSError, MemoryError) as problem:
+        _drop_output()
         reason = getattr(problem, "strerror", None) or repr(problem)
         _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
 
@@ -75,6 +78,13 @@ def main() -> None:
 def _fail(what: str) -> None:
     complain(what)
     sys.exit(2)
+
+
+def _drop_output() -> None:
+    """Python would try at exit to write again what a full disk didn't take, and complain in its own words."""
+    if sys.stdout is sys.__stdout__ and sys.stdout is not None:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
