@@ -57,6 +57,7 @@ quick: $(READY)
 
 bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py
+	@$(BIN)/python -m benchmarks.forward
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

@@ -1,7 +1,7 @@
 """Reading and writing a 553 MB caffemodel, beside plain I/O of the same bytes and protobuf's own parser.
 
-Every task runs several times, in turn with the others, in processes of their own, so that peak memory can be told
-apart. A ratio compares medians of one run; the target is 1.3 for reading and 1.5 for writing.
+Readers run in turn in processes of their own, so that peak memory can be told apart; writers in turn in one process. A
+ratio compares medians of one run; the target is 1.3 for reading and 1.5 for writing.
 """
 
 from __future__ import annotations
@@ -84,28 +84,33 @@ def protobuf(path: Path) -> float:
     return sum(float(blob.data[0]) for layer in net.layer for blob in layer.blobs)
 
 
-def make(path: Path) -> float:
+def make(path: Path) -> None:
     """The file that the others read."""
-    return timed(lambda: write(vgg16(), path))
+    write(vgg16(), path)
 
 
-def plain_write(path: Path) -> float:
+def plain_write(path: Path, data: bytes) -> None:
     """The bytes written as plainly as can be."""
-    data = path.read_bytes()
-
-    def task(target: Path) -> None:
-        view = memoryview(data)
-        with target.open("wb", buffering=0) as file:
-            while view:
-                view = view[file.write(view) :]
-
-    return to_new_file(task, path)
+    view = memoryview(data)
+    with path.open("wb", buffering=0) as file:
+        while view:
+            view = view[file.write(view) :]
 
 
-def our_write(path: Path) -> float:
+def our_write(path: Path, net: CaffeFile[pb.NetParameter]) -> None:
     """The net built anew and written, not copied from where it was read."""
-    file = vgg16()
-    return to_new_file(lambda target: write(file, target), path)
+    write(net, path)
+
+
+def write_in_turn(path: Path, rounds: int) -> dict[str, float]:
+    """Median seconds of both ways to write, in one process: how fast fresh memory is depends on who had it before."""
+    net, data = vgg16(), path.read_bytes()
+    tasks: dict[str, Callable[[Path], None]] = {
+        "plain_write": lambda target: plain_write(target, data),
+        "our_write": lambda target: our_write(target, net),
+    }
+    runs = [{name: to_new_file(task, path) for name, task in tasks.items()} for _ in range(rounds + 1)][1:]
+    return {name: statistics.median(run[name] for run in runs) for name in tasks}
 
 
 def to_new_file(task: Callable[[Path], None], path: Path) -> float:
@@ -125,46 +130,41 @@ def timed(task: Callable[[], object]) -> float:
 
 
 READERS = [readinto, ours, ours_copied, ours_one, protobuf]
-WRITERS = [plain_write, our_write]
 
 
-def child(name: str, path: Path) -> None:
-    """One task in this process: its seconds and the memory that it added."""
+def child(name: str, path: Path, rounds: int) -> dict[str, float]:
+    """One task in this process: seconds, and for readers the memory that they added."""
+    if name == "write":
+        return write_in_turn(path, rounds)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    task = next(task for task in [make, *READERS, *WRITERS] if task.__name__ == name)
-    seconds = timed(lambda: task(path)) if task in READERS else task(path)
+    task = next(task for task in [make, *READERS] if task.__name__ == name)
+    seconds = timed(lambda: task(path))
     added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps({"seconds": seconds, "megabytes": added / 1000}))
+    return {"seconds": seconds, "megabytes": added / 1000}
 
 
-def in_child(name: str, path: Path) -> dict[str, float]:
+def in_child(name: str, path: Path, rounds: int) -> dict[str, float]:
     """What a process of its own measured. This one stays small: a child's peak begins at its parent's."""
-    command = [sys.executable, __file__, "--child", name, str(path)]
+    command = [sys.executable, __file__, "--rounds", str(rounds), "--child", name, str(path)]
     found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
 
-def measure(path: Path, rounds: int) -> dict[str, dict[str, float]]:
-    """Medians of every task, taken in turn."""
-    runs: dict[str, list[dict[str, float]]] = {}
-    for _ in range(rounds):
-        for task in READERS + WRITERS:
-            runs.setdefault(task.__name__, []).append(in_child(task.__name__, path))
-    return {
-        name: {key: statistics.median(run[key] for run in found) for key in found[0]} for name, found in runs.items()
-    }
-
-
-def report(size: int, found: dict[str, dict[str, float]]) -> None:
+def report(path: Path, rounds: int) -> None:
     """The table, with every task's ratio to the plain one of its kind."""
-    print(f"{size / 1e6:.0f} MB caffemodel, medians\n")
+    runs = [{task.__name__: in_child(task.__name__, path, rounds) for task in READERS} for _ in range(rounds)]
+    print(f"{path.stat().st_size / 1e6:.0f} MB caffemodel, medians of {rounds}\n")
     print(f"{'task':<14}{'seconds':>9}{'ratio':>8}{'MB added':>10}   what it does")
-    for tasks in (READERS, WRITERS):
-        plain = found[tasks[0].__name__]["seconds"]
-        for task in tasks:
-            seconds, megabytes = found[task.__name__].values()
-            ratio, what = seconds / plain, str(task.__doc__).splitlines()[0]
-            print(f"{task.__name__:<14}{seconds:>9.3f}{ratio:>8.2f}{megabytes:>10.0f}   {what}")
+    plain = statistics.median(run["readinto"]["seconds"] for run in runs)
+    for task in READERS:
+        seconds = statistics.median(run[task.__name__]["seconds"] for run in runs)
+        megabytes = statistics.median(run[task.__name__]["megabytes"] for run in runs)
+        print(f"{task.__name__:<14}{seconds:>9.3f}{seconds / plain:>8.2f}{megabytes:>10.0f}   {task.__doc__}")
+    written = in_child("write", path, rounds)
+    for writer in (plain_write, our_write):
+        seconds = written[writer.__name__]
+        ratio = seconds / written["plain_write"]
+        print(f"{writer.__name__:<14}{seconds:>9.3f}{ratio:>8.2f}{'':>10}   {writer.__doc__}")
 
 
 def main() -> None:
@@ -174,13 +174,14 @@ def main() -> None:
     parser.add_argument("--child", nargs=2, metavar=("TASK", "FILE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        child(arguments.child[0], Path(arguments.child[1]))
+        name, path = arguments.child
+        print(json.dumps(child(name, Path(path), arguments.rounds)))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vgg16.caffemodel"
-        in_child("make", path)
+        in_child("make", path, arguments.rounds)
         os.sync()
-        report(path.stat().st_size, measure(path, arguments.rounds))
+        report(path, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from secrets import token_hex
 
@@ -14,11 +15,16 @@ from caffe_proto.wire import Buffer
 
 def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
     """Write one piece after the other, so that no reader ever sees a part of the file."""
-    with replacing(path, nameless=True) as temporary, temporary.open("wb", buffering=0) as file:
+    with replacing(path, nameless=True) as temporary, _opened(temporary) as file:
         for block in _blocks(pieces):
             rest = block
             while rest:  # a single call may write less
                 rest = rest[file.write(rest) :]
+
+
+def _opened(path: Path) -> FileIO:
+    """Opened without being truncated: ext4 would wait for the disk when such a file is closed."""
+    return FileIO(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb")
 
 
 @contextmanager
