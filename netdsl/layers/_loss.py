@@ -84,13 +84,18 @@ class ClassLoss(LossLayer):
             raise ShapeError(f"{what} need {math.prod(places)} labels, the other bottom has {list(bottoms[1])}")
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
+        loss, log, _ = self.evaluated(x, labels, *more)
+        return (loss, log.detach().exp()) if self.shows_softmax else loss
+
+    def evaluated(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss, the logarithms of the probabilities, and the losses of all places before they are normalised."""
         log = F.log_softmax(x, self.axis)
         classes = labels.reshape(_without(x.shape, self.axis)).long()
         valid = self.valid(classes)
-        losses = self.losses(log, counted(classes, valid), *more)
+        losses = counted(self.losses(log, counted(classes, valid), *more), valid)
         outer = math.prod(x.shape[: self.axis])
-        loss = counted(losses, valid).sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
-        return (loss, log.detach().exp()) if self.shows_softmax else loss
+        loss = losses.sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
+        return loss, log, losses
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         """The loss of every place, from the logarithms of its probabilities and its class."""

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-import torch.nn.functional as F
 from torch import Tensor
 
-from netdsl.layers._loss import counted
 from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
 
 
@@ -21,13 +17,7 @@ class SoftmaxWithLossOHEM(SoftmaxWithLoss):
     tops = (1, 3)
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
-        log = F.log_softmax(x, self.axis)
-        places = (*x.shape[: self.axis], *x.shape[self.axis + 1 :])
-        classes = labels.reshape(places).long()
-        valid = self.valid(classes)
-        losses = counted(self.losses(log, counted(classes, valid)), valid)
-        outer = math.prod(x.shape[: self.axis])
-        loss = losses.sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
+        loss, log, losses = self.evaluated(x, labels)
         one_axis = labels.dim() == 1 and x.dim() == 4
         shape = (*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]) if one_axis else labels.shape
         return loss, log.detach().exp(), losses.detach().reshape(shape)
