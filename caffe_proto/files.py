@@ -81,16 +81,22 @@ class Origin:
 
 
 def read(
-    path: str | Path, kind: type[Message] | None = None, *, dialect: str | None = None, lenient: bool = False
+    path: str | Path,
+    kind: type[Message] | None = None,
+    *,
+    dialect: str | None = None,
+    lenient: bool = False,
+    by_content: bool = False,
 ) -> CaffeFile[Message]:
     """Read any of Caffe's files.
 
     What it holds is told by its name and its content, or by `kind`: the message type. A binary file's dialect is
     guessed unless it is named. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
+    With `by_content` the name doesn't count, as where Caffe reads weights.
     """
     path = Path(path)
     data = _mapped(path)
-    form, promised = _recognise(path, data)
+    form, promised = _recognise(path, data, _PROMISES.get("" if by_content else path.suffix, (None, None)))
     with _named(path):
         if form is Form.TEXT:
             return _read_text(path, data, kind, lenient)
@@ -109,11 +115,12 @@ def _named(path: str | Path) -> Iterator[None]:
         raise type(problem)(f"{path}: {problem}") from None
 
 
-def read_net(path: str | Path, *, dialect: str | None = None, lenient: bool = False) -> CaffeFile[pb.NetParameter]:
+def read_net(
+    path: str | Path, *, dialect: str | None = None, lenient: bool = False, by_content: bool = False
+) -> CaffeFile[pb.NetParameter]:
     """Read a net or its weights, in whatever form; a FileError if the file holds something else."""
-    return _expect(
-        read(path, _kind_for(path, pb.NetParameter), dialect=dialect, lenient=lenient), pb.NetParameter, path
-    )
+    kind = pb.NetParameter if by_content else _kind_for(path, pb.NetParameter)
+    return _expect(read(path, kind, dialect=dialect, lenient=lenient, by_content=by_content), pb.NetParameter, path)
 
 
 def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.SolverParameter]:
@@ -148,8 +155,10 @@ def _mapped(path: Path) -> memoryview:
         raise FileError(f"{path}: can't be opened: {reason}") from None
 
 
-def _recognise(path: Path, data: memoryview) -> tuple[Form, type[Message] | None]:
-    form, kind = _PROMISES.get(path.suffix, (None, None))
+def _recognise(
+    path: Path, data: memoryview, promise: tuple[Form | None, type[Message] | None]
+) -> tuple[Form, type[Message] | None]:
+    form, kind = promise
     start = bytes(data[:4096])
     if start.startswith(b"version https://git-lfs"):
         raise FileError(f"{path}: is a Git LFS pointer, not the file itself; fetch it with 'git lfs pull'")

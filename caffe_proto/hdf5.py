@@ -24,7 +24,8 @@ _MOST_COMPRESSED = 1032  # times that deflate makes anything smaller; whoever cl
 _INDEXES = {str(index): index for index in range(256)}  # a blob needs all before it, so a big number would cost much
 
 
-def _library() -> Any:
+def library() -> Any:
+    """h5py, which is imported nowhere else."""
     try:
         import h5py
     except ImportError:
@@ -35,7 +36,7 @@ def _library() -> Any:
 def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.SolverState:
     """The net or the solver state of a file, whose bytes are also at hand as `data`."""
     try:
-        with _library().File(path, "r") as file:
+        with library().File(path, "r") as file:
             return _solver_state(file, data, blobs) if "history" in file else _net(file, data, blobs)
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise BinaryError(f"not a readable HDF5 file ({problem}); it is cut short or damaged") from None
@@ -87,18 +88,18 @@ def _child(group: h5py.Group, name: str | bytes) -> Any:
     links, encoded = group.id.links, name.encode()
     if not links.exists(encoded):
         raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged")
-    if links.get_info(encoded).type != _library().h5l.TYPE_HARD:
+    if links.get_info(encoded).type != library().h5l.TYPE_HARD:
         raise BinaryError(f"'{name}' in '{group.name}' lies in another place or file; Caffe's files are complete")
     return group[name]
 
 
 def _is_dataset(found: Any) -> bool:
-    return isinstance(found, _library().Dataset)
+    return isinstance(found, library().Dataset)
 
 
 def _group(parent: h5py.Group, name: str) -> h5py.Group:
     found = _child(parent, name)
-    if not isinstance(found, _library().Group):
+    if not isinstance(found, library().Group):
         raise BinaryError(f"'{name}' is not a group; Caffe didn't write this file")
     return found
 
@@ -113,7 +114,7 @@ def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
 
 def _gradient(found: Any, layer: str, index: int) -> Any:
     for name in [*layer.split("/"), str(index)]:
-        if not isinstance(found, _library().Group) or name not in found:
+        if not isinstance(found, library().Group) or name not in found:
             return None
         found = _child(found, name)
     return found
@@ -159,7 +160,7 @@ def write(path: Path, message: pb.NetParameter | pb.SolverState, blobs: Blobs) -
     """A file as Caffe writes it."""
     if isinstance(message, pb.NetParameter):
         _check_names(message)
-    with _library().File(path, "w", libver="earliest") as file:
+    with library().File(path, "w", libver="earliest") as file:
         if isinstance(message, pb.SolverState):
             _write_state(file, message, blobs)
         else:

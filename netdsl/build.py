@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from pathlib import Path
+from traceback import extract_tb, walk_tb
 
 from torch import nn
 
@@ -34,7 +37,7 @@ def build(graph: Graph, types: Types) -> Built:
     built = Built(graph, shapes=[()] * len(graph.blobs))
     owners: Owners = {}
     for index, node in enumerate(graph.nodes):
-        with _at(node):
+        with _at(node, type_of(node, types)):
             graph.nodes[index] = node = _with_automatic_top(graph, node, types)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
             _build_node(built, node, types, owners)
@@ -48,7 +51,7 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
             for edge in node.tops:
                 built.shapes[edge] = inputs.get(edge, built.shapes[edge])
         else:
-            with _at(node):
+            with _at(node, type(layer)):
                 _infer(built, node, layer)
 
 
@@ -84,15 +87,49 @@ def _check_types(graph: Graph, types: Types) -> None:
 
 
 @contextmanager
-def _at(node: Node) -> Iterator[None]:
+def _at(node: Node, kind: type[Layer] | None) -> Iterator[None]:
     """Whatever goes wrong inside is told with the layer where it did."""
     try:
         yield
-    except NetError as problem:
-        raise type(problem)(f"layer '{node.layer.name}': {problem}") from None
-    except (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError) as problem:
-        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise ShapeError(f"layer '{node.layer.name}' ({node.layer.type}): {reason}") from problem
+    except Exception as problem:
+        told = _told(problem, node, kind)
+        if told is None:
+            raise
+        raise told from problem
+
+
+@contextmanager
+def running(built: Built) -> Iterator[None]:
+    """Whatever goes wrong while the net runs is told with the layer that ran: its frames have it as `self`."""
+    try:
+        yield
+    except Exception as problem:
+        layers = {id(layer): index for index, layer in enumerate(built.layers)}
+        found = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
+        index = next((index for index in found if index is not None), None)
+        told = None if index is None else _told(problem, built.graph.nodes[index], type(built.layers[index]))
+        if told is None:
+            raise
+        raise told from problem
+
+
+def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
+    """The same problem with its layer, or nothing if it is a mistake of our own."""
+    where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
+    if isinstance(problem, NetError):
+        return type(problem)(f"{where}: {problem}")
+    if kind is not None and kind.foreign:
+        return NetError(f"{where}: {type(problem).__name__}: {reason}{_line(problem, node)}")
+    if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
+        return ShapeError(f"{where} ({node.layer.type}): {reason or type(problem).__name__}")
+    return None
+
+
+def _line(problem: Exception, node: Node) -> str:
+    """Where in the user's own file it was."""
+    file = getattr(sys.modules.get(node.layer.python_param.module), "__file__", None)
+    lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
+    return f", in {Path(file).name}:{lines[-1]}" if file and lines else ""
 
 
 def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:

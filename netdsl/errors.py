@@ -23,3 +23,11 @@ class UnknownLayerError(NetError):
 
 class WeightsError(NetError):
     """Weights that don't fit a net."""
+
+
+class SolverError(NetError):
+    """Settings of a solver, or a state of one, that don't work; or training that went wrong."""
+
+
+class DataError(CaffeError):
+    """Data that can't be read, or doesn't fit a net; the message says where it is."""

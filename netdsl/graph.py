@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import GraphError
+from netdsl.errors import GraphError, NetError
 
 
 class Phase(IntEnum):
@@ -19,6 +19,14 @@ class Phase(IntEnum):
 
 
 _PHASES = {Phase.TRAIN: pb.TRAIN, Phase.TEST: pb.TEST}
+
+
+def phase_of(phase: int | str) -> Phase:
+    """TRAIN or TEST, from its name or from Caffe's number."""
+    try:
+        return Phase[phase.upper()] if isinstance(phase, str) else Phase(phase)
+    except (KeyError, ValueError):
+        raise NetError(f"phase {phase!r} is neither TRAIN nor TEST") from None
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class Graph:
 
 def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
     """Keep the layers of this phase, level and stages, and connect them. The net is in today's form."""
-    return connect(filtered(net, phase, level=level, stages=stages))
+    return connect(filtered(net, state_of(net, phase, level, stages)))
 
 
 def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Graph]:
@@ -65,13 +73,20 @@ def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Gra
     return graphs
 
 
-def filtered(net: pb.NetParameter, phase: Phase, *, level: int = 0, stages: Sequence[str] = ()) -> pb.NetParameter:
+def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:
+    """Caffe's rule: phase and level are those that are asked for, stages are added to the net's own."""
+    state = pb.NetState()
+    state.CopyFrom(net.state)
+    state.phase, state.level = _PHASES[phase], level
+    state.stage.extend([stages] if isinstance(stages, str) else stages)
+    return state
+
+
+def filtered(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
     """The net with the layers of one state only, and with that state."""
     kept = pb.NetParameter()
     kept.CopyFrom(net)
-    kept.state.phase = _PHASES[phase]
-    kept.state.level = level or net.state.level
-    kept.state.stage.extend(stages)
+    kept.state.CopyFrom(state)
     kept.ClearField("layer")
     kept.layer.extend(layer for layer in net.layer if included(layer, kept.state))
     return kept

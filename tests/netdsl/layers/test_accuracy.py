@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
 
 
 def scores(*shape: int) -> torch.Tensor:
@@ -44,7 +29,7 @@ def plain_accuracy(x: np.ndarray, labels: np.ndarray, top_k: int, ignored: int |
 @pytest.mark.parametrize("ignored", [None, 2, -1])
 @pytest.mark.parametrize("top_k", [1, 3])
 @pytest.mark.parametrize(("shape", "axis"), [((20, 6), 1), ((2, 6, 3, 5), 1), ((2, 3, 5, 6), -1)])
-def test_accuracy(shape, axis, top_k, ignored):
+def test_accuracy(made, shape, axis, top_k, ignored):
     x = scores(*shape)
     rows = x.movedim(axis, -1).reshape(-1, 6).numpy()
     labels = np.random.default_rng(1).integers(0, 5, len(rows))  # no case of the last class
@@ -60,7 +45,7 @@ def test_accuracy(shape, axis, top_k, ignored):
     assert by_class.tolist() == pytest.approx(expected_by_class)
 
 
-def test_of_nothing_the_accuracy_is_zero():
+def test_of_nothing_the_accuracy_is_zero(made):
     layer = made("Accuracy", "accuracy_param { ignore_label: 1 }", (2, 3), (2,))
     assert layer(scores(2, 3), torch.ones(2)).item() == 0
 
@@ -74,12 +59,12 @@ def test_of_nothing_the_accuracy_is_zero():
         ("denominator: 2", [(4, 3), (4,)], "'denominator' is a setting of a fork"),
     ],
 )
-def test_wrong_settings_of_accuracy(settings, shapes, message):
+def test_wrong_settings_of_accuracy(made, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made("Accuracy", f"accuracy_param {{ {settings} }}", *shapes)
 
 
-def test_shapes_are_checked_when_the_net_is_reshaped():
+def test_shapes_are_checked_when_the_net_is_reshaped(made):
     layer = made("Accuracy", "", (4, 3), (4,), tops=2)
     assert layer.top_shapes([(5, 3), (5, 1)]) == [(), (3,)]
     with pytest.raises(ShapeError, match="4 labels for 5 predictions"):
@@ -92,7 +77,7 @@ def plain_best(row: np.ndarray, top_k: int) -> list[tuple[float, int]]:
 
 @pytest.mark.parametrize("top_k", [1, 3])
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_arg_max_along_an_axis(axis, top_k):
+def test_arg_max_along_an_axis(made, axis, top_k):
     x = scores(4, 5, 6)
     for setting, part in (("", 1), ("out_max_val: true", 0)):
         layer = made("ArgMax", f"argmax_param {{ axis: {axis} top_k: {top_k} {setting} }}", x.shape)
@@ -111,7 +96,7 @@ def test_arg_max_along_an_axis(axis, top_k):
         ((4, 2, 3, 2, 2), (4, 1, 3, 1, 1), (4, 2, 3, 1, 1)),
     ],
 )
-def test_arg_max_of_items(shape, indices, both):
+def test_arg_max_of_items(made, shape, indices, both):
     x = scores(*shape)
     top_k = indices[2]
     best = [plain_best(item, top_k) for item in x.reshape(4, -1).numpy()]
@@ -134,7 +119,7 @@ def test_arg_max_of_items(shape, indices, both):
         ("min_first: true", "'min_first' is a setting of a fork"),
     ],
 )
-def test_wrong_settings_of_arg_max(settings, message):
+def test_wrong_settings_of_arg_max(made, settings, message):
     with pytest.raises(NetError, match=message):
         made("ArgMax", f"argmax_param {{ {settings} }}", (4, 2, 3))
 

@@ -6,23 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
 
 
 def by_channel(x: np.ndarray) -> np.ndarray:
@@ -46,7 +31,7 @@ def sums(layer: Layer) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (4, 3, 2, 5), (4, 3, 2, 5, 2)])
-def test_training(shape):
+def test_training(made, shape):
     generator = np.random.default_rng(0)
     layer = made(
         "BatchNorm", "batch_norm_param { moving_average_fraction: 0.75 eps: 0.125 }", shape, train=True
@@ -74,7 +59,7 @@ def fill(layer: Layer) -> None:
 
 
 @pytest.mark.parametrize(("settings", "train"), [("", False), ("batch_norm_param { use_global_stats: true }", True)])
-def test_averages_of_the_sums(settings, train):
+def test_averages_of_the_sums(made, settings, train):
     layer = made("BatchNorm", settings, (2, 3, 2), train=train)
     fill(layer)
     before = sums(layer)
@@ -89,13 +74,13 @@ def test_averages_of_the_sums(settings, train):
         np.testing.assert_array_equal(got, want)
 
 
-def test_without_any_batch_yet_mean_and_variance_are_zero():
+def test_without_any_batch_yet_mean_and_variance_are_zero(made):
     layer = made("BatchNorm", "batch_norm_param { eps: 0.25 }", (2, 3))
     layer.mean.fill_(7)  # which counts for nothing as long as the factor is 0
     assert torch.equal(layer(torch.full((2, 3), 5.0)), torch.full((2, 3), 10.0))
 
 
-def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too():
+def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too(made):
     layer = made("BatchNorm", "batch_norm_param { use_global_stats: false }", (4, 3))
     x = torch.randn(4, 3)
     assert layer(x).mean(0).abs().max() < 1e-6
@@ -103,7 +88,7 @@ def test_the_batch_s_own_statistics_in_a_test_are_added_to_the_sums_too():
     assert layer.factor.item() == 1
 
 
-def test_one_value_for_each_channel():
+def test_one_value_for_each_channel(made):
     layer = made("BatchNorm", "", (1, 3), train=True)
     x = torch.randn(1, 3, requires_grad=True)
     top = layer(x)
@@ -114,7 +99,7 @@ def test_one_value_for_each_channel():
     assert layer.variance.tolist() == [0, 0, 0]
 
 
-def test_a_bottom_of_one_axis_is_one_channel():
+def test_a_bottom_of_one_axis_is_one_channel(made):
     layer = made("BatchNorm", "", (4,), train=True)
     x = torch.tensor([1.0, 2.0, 3.0, 6.0])
     top = layer(x)
@@ -124,7 +109,7 @@ def test_a_bottom_of_one_axis_is_one_channel():
     assert layer.eval()(x).shape == (4,)
 
 
-def test_intel_s_parts_of_a_batch_have_statistics_of_their_own():
+def test_intel_s_parts_of_a_batch_have_statistics_of_their_own(made):
     settings = "batch_norm_param { stats_batch_size: 2 moving_average_fraction: 0.5 }"
     layer = made("BatchNorm", settings, (4, 3, 5), train=True)
     plain = made("BatchNorm", "batch_norm_param { moving_average_fraction: 0.5 }", (2, 3, 5), train=True)
@@ -148,14 +133,14 @@ def test_intel_s_parts_of_a_batch_have_statistics_of_their_own():
         ("engine: MKLDNN use_weight_bias: false", ["mean", "variance", "factor"]),
     ],
 )
-def test_blobs_of_forks(settings, blobs):
+def test_blobs_of_forks(made, settings, blobs):
     layer = made("BatchNorm", f"batch_norm_param {{ {settings} }}", (2, 3, 4))
     assert layer.blob_names() == blobs
     assert all(parameter.requires_grad for parameter in layer.parameters())
 
 
 @pytest.mark.parametrize("train", [False, True])
-def test_a_scale_and_a_bias_may_follow(train):
+def test_a_scale_and_a_bias_may_follow(made, train):
     settings = "moving_average_fraction: 0.5"
     more = f"{settings} scale_filler {{ value: 2 }} bias_filler {{ value: 3 }}"
     layer = made("BatchNorm", f"batch_norm_param {{ {more} }}", (4, 3, 5), train=train)
@@ -173,6 +158,6 @@ def test_a_scale_and_a_bias_may_follow(train):
         ("use_global_stats: true update_global_stats: true", (2, 3), "'update_global_stats' is a setting"),
     ],
 )
-def test_wrong_settings(settings, shape, message):
+def test_wrong_settings(made, settings, shape, message):
     with pytest.raises(NetError, match=message):
         made("BatchNorm", f"batch_norm_param {{ {settings} }}", shape, train=True)

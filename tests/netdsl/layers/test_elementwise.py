@@ -8,24 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
-
 
 POINTS = np.array([[-30.0, -3.0, -1.5, -0.5], [0.0, 0.5, 2.0, 30.0]])
 POSITIVE = np.array([[0.25, 0.5, 1.5], [2.0, 3.0, 7.0]])
@@ -117,7 +101,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_value_and_gradient(case):
+def test_value_and_gradient(made, case):
     settings, points, value, slope = CASES[case]
     layer = made(case.split()[0], settings, points.shape).double()
     x = torch.tensor(points, requires_grad=True)
@@ -129,18 +113,18 @@ def test_value_and_gradient(case):
 
 
 @pytest.mark.parametrize(("settings", "value"), [("scale: 0 power: 3 shift: 2", 8), ("power: 0 shift: -1", 1)])
-def test_power_is_constant_where_the_bottom_does_not_count(settings, value):
+def test_power_is_constant_where_the_bottom_does_not_count(made, settings, value):
     top = made("Power", f"power_param {{ {settings} }}", (2,))(torch.tensor([math.inf, 1.0]))
     assert top.tolist() == [value, value]
 
 
-def test_an_identity_is_another_tensor():
+def test_an_identity_is_another_tensor(made):
     x = torch.ones(2, 3, requires_grad=True)
     for kind in ("Power", "Dropout"):
         assert made(kind, "", (2, 3))(x) is not x
 
 
-def test_threshold():
+def test_threshold(made):
     x = torch.tensor([0.25, 0.5, 0.75], requires_grad=True)
     top = made("Threshold", "threshold_param { threshold: 0.5 }", (3,))(x)
     assert top.tolist() == [0, 0, 1]
@@ -148,7 +132,7 @@ def test_threshold():
     assert LAYERS["Threshold"].no_gradient == (0,)
 
 
-def test_prelu_learns_a_slope_for_each_channel_or_one_for_all():
+def test_prelu_learns_a_slope_for_each_channel_or_one_for_all(made):
     x = torch.tensor([[[-2.0, 3.0], [-1.0, -4.0], [5.0, 0.0]]])
     each = made("PReLU", "prelu_param { filler { value: 0.5 } }", (1, 3, 2))
     each(x).sum().backward()
@@ -160,18 +144,18 @@ def test_prelu_learns_a_slope_for_each_channel_or_one_for_all():
     assert one.slope.grad.item() == -7
 
 
-def test_a_filler_without_a_value_is_zero():
+def test_a_filler_without_a_value_is_zero(made):
     assert made("PReLU", "prelu_param { filler { } }", (1, 3)).slope.tolist() == [0, 0, 0]
 
 
-def test_softmax_along_another_axis():
+def test_softmax_along_another_axis(made):
     x = torch.randn(2, 3, 4, 5)
     top = made("Softmax", "softmax_param { axis: -2 }", (2, 3, 4, 5))(x).numpy()
     exponents = np.exp(x.numpy())
     np.testing.assert_allclose(top, exponents / exponents.sum(2, keepdims=True), rtol=1e-5)
 
 
-def test_silence_has_no_top():
+def test_silence_has_no_top(made):
     assert made("Silence", "", (2,), (3, 4), tops=0)(torch.ones(2), torch.ones(3, 4)) == ()
 
 
@@ -190,12 +174,12 @@ def test_silence_has_no_top():
         ("Softmax", "", "axis 1 doesn't exist"),
     ],
 )
-def test_wrong_settings(kind, settings, message):
+def test_wrong_settings(made, kind, settings, message):
     with pytest.raises(NetError, match=message):
         made(kind, settings, (3,))
 
 
-def test_a_fork_s_setting_at_its_default_is_welcome():
+def test_a_fork_s_setting_at_its_default_is_welcome(made):
     made("Dropout", "dropout_param { sqrt_scale: false }", (3,))
 
 
@@ -206,7 +190,7 @@ DROPOUT = {  # settings, and what is left of a one that is kept: in training, in
 
 
 @pytest.mark.parametrize("settings", DROPOUT)
-def test_dropout(settings):
+def test_dropout(made, settings):
     in_training, in_test = DROPOUT[settings]
     layer = made("Dropout", f"dropout_param {{ {settings} }}", (2,), train=True)
     x = torch.ones(10_000, requires_grad=True)
@@ -218,6 +202,6 @@ def test_dropout(settings):
     assert layer.eval()(x).unique().tolist() == [in_test]
 
 
-def test_bayesian_segnet_samples_in_a_test():
+def test_bayesian_segnet_samples_in_a_test(made):
     layer = made("Dropout", "dropout_param { dropout_ratio: 0.5 sample_weights_test: true }", (2,))
     assert set(layer(torch.ones(1000)).tolist()) == {0, 2}

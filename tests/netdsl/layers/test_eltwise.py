@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 
 
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
-
-
-def run(settings: str, *values: list[float]) -> tuple[list[float], list[list[float]]]:
+def run(made: Callable[..., Layer], settings: str, *values: list[float]) -> tuple[list[float], list[list[float]]]:
     """The top, and the gradient of each bottom when the top's is 1, 10, 100, ..."""
     layer = made("Eltwise", f"eltwise_param {{ {settings} }}", *[(len(each),) for each in values])
     bottoms = [torch.tensor(each, dtype=torch.float, requires_grad=True) for each in values]
@@ -34,31 +21,31 @@ def run(settings: str, *values: list[float]) -> tuple[list[float], list[list[flo
     return top.tolist(), [bottom.grad.tolist() for bottom in bottoms]
 
 
-def test_sum():
-    assert run("", [1, 2], [3, 5], [7, 11]) == ([11, 18], [[1, 10]] * 3)
+def test_sum(made):
+    assert run(made, "", [1, 2], [3, 5], [7, 11]) == ([11, 18], [[1, 10]] * 3)
 
 
-def test_sum_with_coefficients():
-    top, gradients = run("coeff: 2 coeff: -1 coeff: 0.5", [1, 2], [3, 5], [8, 16])
+def test_sum_with_coefficients(made):
+    top, gradients = run(made, "coeff: 2 coeff: -1 coeff: 0.5", [1, 2], [3, 5], [8, 16])
     assert top == [3, 7]
     assert gradients == [[2, 20], [-1, -10], [0.5, 5]]
 
 
 @pytest.mark.parametrize("stable", ["true", "false"])
-def test_product_also_of_zeros(stable):
-    top, gradients = run(f"operation: PROD stable_prod_grad: {stable}", [2, 0], [3, 5], [7, 11])
+def test_product_also_of_zeros(made, stable):
+    top, gradients = run(made, f"operation: PROD stable_prod_grad: {stable}", [2, 0], [3, 5], [7, 11])
     assert top == [42, 0]
     assert gradients == [[21, 550], [14, 0], [6, 0]]
 
 
-def test_maximum():
+def test_maximum(made):
     # Equal are: all, the first two, the last two, the first and the last.
-    top, gradients = run("operation: MAX coeff: 1 coeff: 2 coeff: 3", [5, 5, 1, 5], [5, 5, 5, 1], [5, 1, 5, 5])
+    top, gradients = run(made, "operation: MAX coeff: 1 coeff: 2 coeff: 3", [5, 5, 1, 5], [5, 5, 5, 1], [5, 1, 5, 5])
     assert top == [5, 5, 5, 5]
     assert gradients == [[0, 0, 0, 1000], [1, 10, 100, 0], [0, 0, 0, 0]]
 
 
-def test_bottoms_stay_as_they_are():
+def test_bottoms_stay_as_they_are(made):
     bottoms = [torch.ones(2) for _ in range(3)]
     for operation in ("SUM", "PROD", "MAX"):
         made("Eltwise", f"eltwise_param {{ operation: {operation} }}", (2,), (2,), (2,))(*bottoms)
@@ -76,6 +63,6 @@ def test_bottoms_stay_as_they_are():
         ("coeff_blob: true", [(2,), (2,)], "'coeff_blob' is a setting of a fork"),
     ],
 )
-def test_wrong_settings(settings, shapes, message):
+def test_wrong_settings(made, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made("Eltwise", f"eltwise_param {{ {settings} }}", *shapes)

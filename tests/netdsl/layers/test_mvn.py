@@ -6,28 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
 
 
 @pytest.mark.parametrize("across", ["false", "true"])
 @pytest.mark.parametrize(("normalize", "eps"), [("false", 0.0), ("true", 1e-9), ("true", 0.5)])
-def test_formulas(across, normalize, eps):
+def test_formulas(made, across, normalize, eps):
     shape = (2, 3, 4, 5)
     settings = f"mvn_param {{ across_channels: {across} normalize_variance: {normalize} eps: {eps} }}"
     layer = made("MVN", settings, shape)
@@ -46,17 +30,17 @@ def test_formulas(across, normalize, eps):
         np.testing.assert_allclose(below, (above - above.mean() - share) / divisor, atol=1e-8)
 
 
-def test_equal_values_have_a_finite_gradient():
+def test_equal_values_have_a_finite_gradient(made):
     x = torch.ones(1, 2, 3, 3, requires_grad=True)
     made("MVN", "", (1, 2, 3, 3))(x).square().sum().backward()
     assert x.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (2, 3, 4), (2, 3, 4, 5)])
-def test_the_top_has_four_axes(shape):
+def test_the_top_has_four_axes(made, shape):
     assert made("MVN", "", shape).top_shapes([shape]) == [shape + (1,) * (4 - len(shape))]
 
 
-def test_five_axes_are_too_many():
+def test_five_axes_are_too_many(made):
     with pytest.raises(ShapeError, match="more than four axes"):
         made("MVN", "", (2, 3, 4, 5, 6))

@@ -6,22 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, shapes: list[tuple[int, ...]], tops: int) -> Layer:
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    return LAYERS[kind](message, shapes)
 
 
 @pytest.mark.parametrize("more", [(), (1, 1), (2, 3)])
-def test_the_worst_regions_of_each_image(more):
+def test_the_worst_regions_of_each_image(made, more):
     rng = np.random.default_rng(0)
     places = int(np.prod(more)) if more else 1
     regions = rng.integers(0, 3, (10, 5, *more)).astype(np.float32)
@@ -29,7 +18,7 @@ def test_the_worst_regions_of_each_image(more):
     labels, weights = rng.integers(1, 5, losses.shape).astype(np.float32), rng.normal(size=(10, 8, *more))
     bottoms = [torch.tensor(each) for each in (regions, losses, labels, weights)]
     settings = "box_annotator_ohem_param { roi_per_img: 2 ignore_label: 255 }"
-    layer = made("BoxAnnotatorOHEM", settings, [tuple(each.shape) for each in bottoms], 2)
+    layer = made("BoxAnnotatorOHEM", settings, *[tuple(each.shape) for each in bottoms], tops=2)
     got = [each.reshape(10, -1, places).numpy() for each in layer(*bottoms)]
     for image in range(3):
         own = [(n, s) for n in range(10) for s in range(places) if regions.reshape(10, 5, -1)[n, 0, s] == image]
@@ -40,29 +29,29 @@ def test_the_worst_regions_of_each_image(more):
             assert (got[1][n, :, s] == (weights.reshape(10, 8, -1)[n, :, s] if chosen else 0)).all()
 
 
-def test_tops_have_four_axes():
+def test_tops_have_four_axes(made):
     shapes = [(6, 5), (6, 1, 1, 1), (6,), (6, 8)]
-    layer = made("BoxAnnotatorOHEM", "box_annotator_ohem_param { roi_per_img: 2 }", shapes, 2)
+    layer = made("BoxAnnotatorOHEM", "box_annotator_ohem_param { roi_per_img: 2 }", *shapes, tops=2)
     assert layer.top_shapes(shapes) == [(6, 1, 1, 1), (6, 8, 1, 1)]
 
 
-def test_what_does_not_fit_is_told():
+def test_what_does_not_fit_is_told(made):
     with pytest.raises(NetError, match="roi_per_img"):
-        made("BoxAnnotatorOHEM", "", [(6, 5), (6,), (6,), (6, 8)], 2)
+        made("BoxAnnotatorOHEM", "", (6, 5), (6,), (6,), (6, 8), tops=2)
     settings = "box_annotator_ohem_param { roi_per_img: 2 }"
     with pytest.raises(ShapeError, match="4 channels"):
-        made("BoxAnnotatorOHEM", settings, [(6, 4), (6,), (6,), (6, 8)], 2)
+        made("BoxAnnotatorOHEM", settings, (6, 4), (6,), (6,), (6, 8), tops=2)
     with pytest.raises(ShapeError, match="same regions"):
-        made("BoxAnnotatorOHEM", settings, [(6, 5), (7,), (6,), (6, 8)], 2)
+        made("BoxAnnotatorOHEM", settings, (6, 5), (7,), (6,), (6, 8), tops=2)
 
 
 @pytest.mark.parametrize("shape", [(6, 4), (2, 4, 3, 5)])
-def test_softmax_tells_the_loss_of_every_place(shape):
+def test_softmax_tells_the_loss_of_every_place(made, shape):
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=shape), requires_grad=True)
     labels = torch.tensor(rng.integers(0, 4, (shape[0], *shape[2:])), dtype=torch.float64)
     labels.view(-1)[0] = -1
-    layer = made("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", [shape, tuple(labels.shape)], 3)
+    layer = made("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", shape, tuple(labels.shape), tops=3)
     loss, probabilities, each = layer(x, labels)
     loss.backward()
     scores, wanted = x.detach().movedim(1, -1).reshape(-1, 4).numpy(), labels.flatten().long().tolist()
@@ -76,7 +65,7 @@ def test_softmax_tells_the_loss_of_every_place(shape):
     np.testing.assert_allclose(x.grad.movedim(1, -1).reshape(-1, 4), np.array(slopes) / (len(losses) - 1))
 
 
-def test_losses_of_regions_can_be_added_to_those_of_their_boxes():
-    layer = made("SoftmaxWithLossOHEM", "", [(6, 4, 1, 1), (6,)], 3)
-    boxes = made("SmoothL1LossOHEM", "", [(6, 8, 1, 1), (6, 8)], 2)
+def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made):
+    layer = made("SoftmaxWithLossOHEM", "", (6, 4, 1, 1), (6,), tops=3)
+    boxes = made("SmoothL1LossOHEM", "", (6, 8, 1, 1), (6, 8), tops=2)
     assert layer.top_shapes([(6, 4, 1, 1), (6,)])[2] == boxes.top_shapes([(6, 8, 1, 1), (6, 8)])[1] == (6, 1, 1, 1)

@@ -6,24 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
-
 
 OPERATIONS = {  # the value for a row, and its gradient
     "SUM": (np.sum, np.ones_like),
@@ -35,7 +18,7 @@ OPERATIONS = {  # the value for a row, and its gradient
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(("axis", "top"), [(0, ()), (1, (2,)), (-1, (2, 3))])
-def test_reduction(operation, axis, top):
+def test_reduction(made, operation, axis, top):
     value, slope = OPERATIONS[operation]
     layer = made("Reduction", f"reduction_param {{ operation: {operation} axis: {axis} coeff: -0.5 }}", (2, 3, 4))
     x = torch.randint(-2, 3, (2, 3, 4)).double().requires_grad_()  # zeros are among them
@@ -48,7 +31,7 @@ def test_reduction(operation, axis, top):
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_tile(axis):
+def test_tile(made, axis):
     x = torch.randn(2, 3, 4, requires_grad=True)
     top = made("Tile", f"tile_param {{ axis: {axis} tiles: 3 }}", (2, 3, 4))(x)
     top.sum().backward()
@@ -65,6 +48,6 @@ def test_tile(axis):
         ("Tile", "tile_param { tiles: -1 }", "needs tiles, at least 1"),
     ],
 )
-def test_wrong_settings(kind, settings, message):
+def test_wrong_settings(made, kind, settings, message):
     with pytest.raises(NetError, match=message):
         made(kind, settings, (2, 3, 4))

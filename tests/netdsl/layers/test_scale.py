@@ -6,24 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
-
-
-def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, train: bool = False) -> Layer:
-    """A layer on bottoms of these shapes, with memory."""
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    message.phase = pb.TRAIN if train else pb.TEST
-    layer = LAYERS[kind](message, shapes).train(train)
-    layer.top_shapes(shapes)
-    layer.allocate("cpu", {})
-    return layer
-
 
 SHAPE = (2, 3, 4, 5)
 SPANS = {  # axis and num_axes, and the axes of the bottom that the blob has
@@ -54,7 +37,7 @@ def summed(x: np.ndarray, axes: list[int]) -> np.ndarray:
 @pytest.mark.parametrize(("axis", "num_axes"), SPANS)
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize("kind", ["Scale", "Scale and bias", "Bias"])
-def test_span(kind, second, axis, num_axes):
+def test_span(made, kind, second, axis, num_axes):
     axes = SPANS[axis, num_axes]
     small = tuple(SHAPE[each] for each in axes)
     name = "scale_param" if kind.startswith("Scale") else "bias_param"
@@ -86,7 +69,7 @@ def test_span(kind, second, axis, num_axes):
         np.testing.assert_allclose(blobs[-1].grad, summed(gradient.numpy(), axes))
 
 
-def test_first_values():
+def test_first_values(made):
     assert made("Scale", "scale_param { bias_term: true }", (2, 3)).weight.tolist() == [1, 1, 1]
     assert made("Scale", "scale_param { bias_term: true }", (2, 3)).bias.tolist() == [0, 0, 0]
     assert made("Scale", "scale_param { filler { value: 0.5 } }", (2, 3)).weight.tolist() == [0.5, 0.5, 0.5]
@@ -94,7 +77,7 @@ def test_first_values():
     assert made("Bias", "bias_param { filler { value: 2 } }", (2, 3)).bias.tolist() == [2, 2, 2]
 
 
-def test_the_bottom_stays_as_it_is():
+def test_the_bottom_stays_as_it_is(made):
     x = torch.ones(2, 3)
     layer = made("Scale", "scale_param { bias_term: true filler { value: 2 } bias_filler { value: 1 } }", (2, 3))
     assert layer(x).unique().tolist() == [3]
@@ -112,19 +95,19 @@ def test_the_bottom_stays_as_it_is():
         ("axis: 3", [SHAPE, (5, 1)], r"the second bottom \[5, 1\] must match"),
     ],
 )
-def test_wrong_settings(kind, settings, shapes, message):
+def test_wrong_settings(made, kind, settings, shapes, message):
     with pytest.raises(NetError, match=message):
         made(kind, f"{kind.lower()}_param {{ {settings} }}", *shapes)
 
 
 @pytest.mark.parametrize("kind", ["Scale", "Bias"])
-def test_a_second_bottom_is_checked_when_the_net_is_reshaped(kind):
+def test_a_second_bottom_is_checked_when_the_net_is_reshaped(made, kind):
     layer = made(kind, f"{kind.lower()}_param {{ axis: 0 }}", SHAPE, (2, 3))
     assert layer.top_shapes([(7, 3, 4, 5), (7, 3)]) == [(7, 3, 4, 5)]
     with pytest.raises(ShapeError, match="must match"):
         layer.top_shapes([(7, 3, 4, 5), (2, 3)])
 
 
-def test_bounds_of_a_fork():
+def test_bounds_of_a_fork(made):
     with pytest.raises(NetError, match="'min_value' is a setting of a fork"):
         made("Scale", "scale_param { min_value: 0 }", SHAPE)

@@ -6,20 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 
 SHAPE = (2, 3, 4, 5)
-
-
-def made(kind: str, settings: str, shapes: list[tuple[int, ...]], tops: int = 1) -> Layer:
-    message = from_text(f'type: "{kind}" {settings}', pb.LayerParameter)
-    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
-    message.top.extend(f"top{index}" for index in range(tops))
-    return LAYERS[kind](message, shapes)
 
 
 def bottoms(count: int) -> list[torch.Tensor]:
@@ -37,9 +26,9 @@ def slope_of(d: float, sigma: float) -> float:
 
 @pytest.mark.parametrize("sigma", [1, 3])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_loss_and_gradient(count, sigma):
+def test_loss_and_gradient(made, count, sigma):
     given = bottoms(count)
-    layer = made("SmoothL1Loss", f"smooth_l1_loss_param {{ sigma: {sigma} }}", [SHAPE] * count)
+    layer = made("SmoothL1Loss", f"smooth_l1_loss_param {{ sigma: {sigma} }}", *[SHAPE] * count)
     leaves = [each.clone().requires_grad_() for each in given[:2]]
     loss = layer(*leaves, *given[2:])
     loss.backward()
@@ -58,10 +47,10 @@ def test_loss_and_gradient(count, sigma):
     ("settings", "divisor"),
     [("", 40), ("normalization: BATCH_SIZE", 2), ("normalization: PRE_FIXED pre_fixed_normalizer: 128", 128)],
 )
-def test_the_loss_of_every_region(settings, divisor):
+def test_the_loss_of_every_region(made, settings, divisor):
     x, target, inside = bottoms(3)
     leaf = x.clone().requires_grad_()
-    layer = made("SmoothL1LossOHEM", f"loss_param {{ {settings} }}", [SHAPE] * 3, tops=2)
+    layer = made("SmoothL1LossOHEM", f"loss_param {{ {settings} }}", *[SHAPE] * 3, tops=2)
     loss, each = layer(leaf, target, inside)
     loss.backward()
     expected, slopes = np.zeros((2, 1, 4, 5)), np.zeros(SHAPE)
@@ -74,20 +63,20 @@ def test_the_loss_of_every_region(settings, divisor):
     np.testing.assert_allclose(leaf.grad, slopes / divisor)
 
 
-def test_regions_without_height_and_width_have_them_in_the_top():
-    layer = made("SmoothL1LossOHEM", "", [(6, 8), (6, 8)], tops=2)
+def test_regions_without_height_and_width_have_them_in_the_top(made):
+    layer = made("SmoothL1LossOHEM", "", (6, 8), (6, 8), tops=2)
     assert layer.top_shapes([(6, 8), (6, 8)]) == [(), (6, 1, 1, 1)]
 
 
-def test_missing_axes_are_one_long():
-    layer = made("SmoothL1Loss", "", [(6, 8, 1, 1), (6, 8)])
+def test_missing_axes_are_one_long(made):
+    layer = made("SmoothL1Loss", "", (6, 8, 1, 1), (6, 8))
     assert layer(torch.ones(6, 8, 1, 1), torch.zeros(6, 8)).item() == 4
 
 
-def test_what_does_not_fit_is_told():
+def test_what_does_not_fit_is_told(made):
     with pytest.raises(NetError, match="sigma"):
-        made("SmoothL1Loss", "smooth_l1_loss_param { sigma: 0 }", [SHAPE, SHAPE])
+        made("SmoothL1Loss", "smooth_l1_loss_param { sigma: 0 }", SHAPE, SHAPE)
     with pytest.raises(ShapeError, match=r"\[2, 3, 4, 5\] and \[2, 3, 5, 4\]"):
-        made("SmoothL1Loss", "", [SHAPE, (2, 3, 5, 4)])
+        made("SmoothL1Loss", "", SHAPE, (2, 3, 5, 4))
     with pytest.raises(ShapeError, match="same shape"):
-        made("SmoothL1LossOHEM", "", [SHAPE, SHAPE, (2, 3, 4, 1)])
+        made("SmoothL1LossOHEM", "", SHAPE, SHAPE, (2, 3, 4, 1))
