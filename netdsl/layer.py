@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Reading
 from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import fill
 
@@ -31,10 +32,13 @@ class Layer(nn.Module):
     bottoms: ClassVar[Count] = (1, 1)
     tops: ClassVar[Count] = (1, 1)
     in_place: ClassVar[bool] = False  # whether a top may be a bottom
+    fresh: ClassVar[bool] = False  # every top is memory of its own, which the layer's backward pass doesn't read
+    overwrites = False  # set where nobody else needs the bottom's memory: forward may write its top there
     external: ClassVar[bool] = False  # tops come from outside; forward is never called
     is_loss: ClassVar[bool] = False  # the first top weighs 1 unless said otherwise, and is added if it is missing
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
     foreign: ClassVar[bool] = False  # runs code that the net names
+    writes: ClassVar[bool] = False  # forward writes to a file, and makes no top
     stands_for: ClassVar[tuple[str, ...]] = ()  # Python layers, as module.layer, that this type replaces
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -57,6 +61,10 @@ class Layer(nn.Module):
         inputs = tuple(torch.empty(shape, device="meta", dtype=dtype) for shape in bottoms)
         tops = functional_call(self, own, inputs)
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
+
+    def reading(self, seed: int) -> Reading | None:
+        """What the tops of an external layer are read from, opened; None if whoever runs the net gives them."""
+        return None
 
     def loss_weights(self) -> list[float]:
         """What each top adds to the loss."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
+import numpy as np
+from google.protobuf.message import Message
+
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Reading
+from netdsl.data.transform import Transform
 from netdsl.errors import NetError
 from netdsl.layer import Count, Layer, Shape
+from netdsl.layers._forks import refuse
 
 TYPICAL = 224  # the height and width of an image that nothing says the size of
+
+_FORKS = 500000000  # the fields of forks are numbered from here
 
 Size = tuple[int, int]
 
@@ -17,9 +26,9 @@ Size = tuple[int, int]
 class DataLayer(Layer):
     """A layer without bottoms. A type says how many items a batch has, and with `item_shapes` what one looks like.
 
-    The shape of a top is the one in `input_param`, if somebody put one there for it: a shape of four axes is the
-    whole blob's, a shorter one is one item's. Otherwise it is what crop, new size or resizing make of an image, and
-    where nothing says a size an image is taken to be 3 x 224 x 224.
+    The shape of a top is the one in `input_param`, if somebody who knows put one there for it, as an Input layer has
+    it; it is no setting of the layer's, and not kept in its message. Otherwise it is what crop, new size or resizing
+    make of an image, and where nothing says a size an image is taken to be 3 x 224 x 224.
     """
 
     bottoms = (0, 0)
@@ -31,6 +40,7 @@ class DataLayer(Layer):
         self.assumed = [tuple(shape.dim) for shape in layer.input_param.shape]
         if len(self.assumed) > len(layer.top):
             raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops")
+        layer.ClearField("input_param")
         if self.batch_size() < 1:
             raise NetError("needs a batch_size")
 
@@ -43,12 +53,19 @@ class DataLayer(Layer):
         return [self.image(), ()]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The items', with the batch in front."""
-        whole = [shape for shape in self.assumed if len(shape) == 4]
-        batch = whole[0][0] if whole else self.batch_size()
-        shapes = self.item_shapes()[: len(self.layer.top)]
-        shapes[: len(self.assumed)] = [given or own for given, own in zip(self.assumed, shapes, strict=False)]
-        return [shape if len(shape) == 4 else (batch, *shape) for shape in shapes]
+        """Those that are assumed; else the items', with the batch in front of those that don't have it yet."""
+        batch = self.assumed[0][0] if self.assumed and self.assumed[0] else self.batch_size()
+        own = [shape if len(shape) == 4 else (batch, *shape) for shape in self.item_shapes()]
+        pairs = zip_longest(self.assumed, own[: len(self.layer.top)], fillvalue=())
+        return [known or shape for known, shape in pairs]
+
+    def reading(self, seed: int) -> Reading | None:
+        kind = self.layer.type
+        raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
+
+    def transform(self) -> Transform:
+        """What becomes of images; chance is for training."""
+        return Transform(self.layer.transform_param, train=self.layer.phase == pb.TRAIN)
 
     def image(self, *sizes: Size, channels: int = 3) -> Shape:
         """Channels, height and width of the first top: assumed, or what the first of these sizes that is set makes."""
@@ -59,6 +76,17 @@ class DataLayer(Layer):
         resized = [(each.height, each.width) for each in p.resize_param[:1]]
         height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL, TYPICAL))
         return (1 if p.force_gray else 3 if p.force_color else channels, height, width)
+
+
+def check_forks(settings: Message, *known: str) -> None:
+    """Refuse what forks of Caffe can ask of their data and we don't do, but for what only makes them faster."""
+    own = [field.name for field in settings.DESCRIPTOR.fields if field.number > _FORKS and field.name not in known]
+    refuse(settings, *own)
+
+
+def passed_over(rand_skip: int, seed: int) -> int:
+    """Caffe's rule: some items, fewer than `rand_skip`, are passed over at the beginning."""
+    return int(np.random.default_rng(seed).integers(rand_skip)) if rand_skip else 0
 
 
 def both_or_none(height: int, width: int, what: str) -> Size:

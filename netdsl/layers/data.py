@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layers._data import DataLayer
+from netdsl.data.decode import Color
+from netdsl.data.leveldb import LevelDbSource
+from netdsl.data.lmdb import LmdbSource
+from netdsl.data.opening import is_named, open_source
+from netdsl.data.reading import Reading
+from netdsl.data.source import Source
+from netdsl.errors import NetError
+from netdsl.layers._data import DataLayer, check_forks, passed_over
+
+_SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 
 
 class Data(DataLayer):
@@ -14,3 +23,18 @@ class Data(DataLayer):
 
     def batch_size(self) -> int:
         return self.layer.data_param.batch_size
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.data_param
+        check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
+        return Reading(self._source(), p.batch_size, self.transform(), p.shuffle, passed_over(p.rand_skip, seed))
+
+    def _source(self) -> Source:
+        """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
+        p = self.layer.data_param
+        if is_named(p.source):
+            return open_source(p.source, gray=self.layer.transform_param.force_gray)
+        if p.backend not in _SOURCES:
+            raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
+        color = Color.COLOR if p.force_encoded_color else Color.of(self.layer.transform_param)
+        return _SOURCES[p.backend](p.source, color)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Reading
+from netdsl.data.segmentation import dense_image_source
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none
+from netdsl.layers._data import DataLayer, both_or_none, passed_over
 
 _CAMVID = (360, 480)
 
@@ -23,3 +25,8 @@ class DenseImageData(DataLayer):
         new = both_or_none(p.new_height, p.new_width, "new")
         image = self.image(crop, new, _CAMVID, channels=3 if p.is_color else 1)
         return [image, (1, *image[-2:])]
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.dense_image_data_param
+        source = dense_image_source(p, self.layer.transform_param, seed=seed)
+        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.hdf5 import Hdf5Source
+from netdsl.data.reading import Reading
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer
@@ -26,3 +28,8 @@ class HDF5Data(DataLayer):
 
     def item_shapes(self) -> list[Shape]:
         return [self.image(), *[()] * (len(self.layer.top) - 1)]
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.hdf5_data_param
+        source = Hdf5Source(p.source, list(self.layer.top))
+        return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows)

@@ -4,25 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.hdf5_rows import Hdf5Rows
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
 
+_AXES = 4  # of Caffe's old blobs, which the file has whatever the bottoms have
+
 
 class HDF5Output(Layer):
-    """Two bottoms with one row for each item, and no top."""
+    """The data sets `data` and `label`, with the rows of all batches that ran. Caffe ends at the second batch."""
 
     config = pb.HDF5OutputParameter
     bottoms = (2, 2)
     tops = (0, 0)
     no_gradient = (0, 1)
+    writes = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if not layer.hdf5_output_param.file_name:
             raise NetError("needs a file_name")
+        if bottoms[0][:1] != bottoms[1][:1] or max(map(len, bottoms)) > _AXES:
+            raise NetError(f"takes data and labels of one row each, of {_AXES} axes at most, not {list(bottoms)}")
+        self._rows = Hdf5Rows(layer.hdf5_output_param.file_name)
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, data: Tensor, label: Tensor) -> tuple[Tensor, ...]:
+        if not data.is_meta:
+            pairs = (("data", data), ("label", label))
+            self._rows.add({name: _old(tensor).detach().cpu().numpy() for name, tensor in pairs})
         return ()
+
+
+def _old(tensor: Tensor) -> Tensor:
+    return tensor.reshape(*tensor.shape, *[1] * (_AXES - tensor.dim()))

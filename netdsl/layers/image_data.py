@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.images import ImageSource
+from netdsl.data.reading import Reading
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none
+from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_over
 
 
 class ImageData(DataLayer):
@@ -19,3 +21,11 @@ class ImageData(DataLayer):
         p = self.layer.image_data_param
         new = both_or_none(p.new_height, p.new_width, "new")
         return [self.image(new, channels=3 if p.is_color else 1), ()]
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.image_data_param
+        check_forks(p, "threads", "cache", "precache")
+        source = ImageSource(
+            p.source, root_folder=p.root_folder, new_height=p.new_height, new_width=p.new_width, color=p.is_color
+        )
+        return Reading(source, p.batch_size, self.transform(), p.shuffle, passed_over(p.rand_skip, seed))

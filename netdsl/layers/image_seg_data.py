@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Reading
+from netdsl.data.segmentation import image_seg_source
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none
+from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_over
 
 
 class ImageSegData(DataLayer):
@@ -20,3 +22,9 @@ class ImageSegData(DataLayer):
         p = self.layer.image_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
         return [image, (1, *image[-2:]), (1, 1, 2)]
+
+    def reading(self, seed: int) -> Reading:
+        p, train = self.layer.image_data_param, self.layer.phase == pb.TRAIN
+        check_forks(p, "ignore_label", "label_type")
+        source = image_seg_source(p, self.layer.transform_param, train=train, seed=seed)
+        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed))

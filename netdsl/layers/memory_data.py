@@ -29,3 +29,6 @@ class MemoryData(DataLayer):
 
     def item_shapes(self) -> list[Shape]:
         return [self._shape(), ()]
+
+    def reading(self, seed: int) -> None:
+        return None

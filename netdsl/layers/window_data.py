@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Reading
+from netdsl.data.windows import WindowSource
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer
@@ -22,3 +24,7 @@ class WindowData(DataLayer):
 
     def batch_size(self) -> int:
         return self.layer.window_data_param.batch_size
+
+    def reading(self, seed: int) -> Reading:
+        p = self.layer.window_data_param
+        return Reading(WindowSource(p, self.layer.transform_param, seed=seed), p.batch_size)

@@ -1,16 +1,27 @@
-"""The arrays that a MemoryData layer takes its batches from."""
+"""What pycaffe's nets read: databases and lists as Caffe does, and the arrays of a MemoryData layer."""
 
 from __future__ import annotations
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Loading
 from netdsl.errors import NetError, ShapeError
-from netdsl.pycaffe.blob import Array, Blob
+from netdsl.pycaffe import modes
+from netdsl.pycaffe.blob import Array
 
 
-class Feed:
+def loading() -> Loading:
+    """As `set_random_seed`, `set_solver_rank` and `set_solver_count` said."""
+    return Loading(seed=torch.initial_seed() % 2**63, rank=modes.solver_rank(), size=modes.solver_count())
+
+
+class Arrays:
     """Data and labels, handed out batch by batch and then from the start again."""
+
+    waited = 0.0
 
     def __init__(self, settings: pb.MemoryDataParameter, data: Array, labels: Array) -> None:
         item = (settings.channels, settings.height, settings.width)
@@ -20,14 +31,20 @@ class Feed:
             raise ShapeError(f"there are {len(data)} items and {len(labels)} labels")
         if not len(data) or len(data) % settings.batch_size:
             raise ShapeError(f"{len(data)} items are no whole number of batches of {settings.batch_size}")
-        self._data, self._labels, self._size, self._at = data, labels, settings.batch_size, 0
+        self._data, self._labels, self._size = data, labels.reshape(-1), settings.batch_size
+        self.position = 0
 
-    def fill(self, tops: list[Blob]) -> None:
-        """Put the next batch into the blobs."""
-        batch = slice(self._at, self._at + self._size)
-        for top, array in zip(tops, (self._data, self._labels), strict=False):
-            top.data[...] = array[batch].reshape(top.shape)
-        self._at = (self._at + self._size) % len(self._data)
+    def __next__(self) -> tuple[Tensor, ...]:
+        at = self.position * self._size % len(self._data)
+        self.position += 1
+        return tuple(torch.tensor(array[at : at + self._size]) for array in (self._data, self._labels))
+
+    def seek(self, position: int) -> None:
+        """Go on with this batch."""
+        self.position = position
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def _check(what: str, array: Array, item: tuple[int, ...]) -> None:

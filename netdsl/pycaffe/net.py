@@ -5,17 +5,19 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, Form, read_net
+from caffe_proto.files import Form, read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.build import AUTOMATIC, Built, build, reshape
 from netdsl.errors import NetError
-from netdsl.graph import Phase, connect, filtered
+from netdsl.feed import Feeds
+from netdsl.graph import Phase, connect, filtered, phase_of, state_of
 from netdsl.layers import LAYERS
 from netdsl.layers.dummy_data import DummyData
 from netdsl.layers.input import Input
@@ -25,14 +27,15 @@ from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
 from netdsl.pycaffe.callbacks import Callbacks
-from netdsl.pycaffe.feed import Feed
+from netdsl.pycaffe.feed import Arrays, loading
 from netdsl.pycaffe.memory import Activation
 from netdsl.pycaffe.needs import needs
 from netdsl.pycaffe.net_layer import NetLayer
 from netdsl.pycaffe.turn import Turn
-from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as, share
+from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as
 from netdsl.pycaffe.wiring import wire
-from netdsl.snapshot import copy_weights
+from netdsl.snapshot import Reader, load_file
+from netdsl.solver.sharing import share_blobs
 
 
 class Net(BatchCalls, Callbacks):
@@ -54,17 +57,26 @@ class Net(BatchCalls, Callbacks):
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
         file = read_net(network_file, lenient=True)
-        self._init(upgrade_net(file.message).message, phase_of(phase), level, stages or ())
+        net = upgrade_net(file.message).message
+        net.state.CopyFrom(state_of(net, phase_of(phase), level, stages or ()))
+        self._init(net)
         if weights:
             self.copy_from(weights)
 
-    def _init(self, net: pb.NetParameter, phase: Phase, level: int, stages: Sequence[str]) -> None:
+    @classmethod
+    def of(cls, net: pb.NetParameter) -> Net:
+        """The net of a message, in the state that it says."""
+        made = cls.__new__(cls)
+        made._init(net)
+        return made
+
+    def _init(self, net: pb.NetParameter) -> None:
         Callbacks.__init__(self)
-        net.state.level = level
-        self.param = insert_splits(connect(filtered(net, phase, level=level, stages=stages)).net)
+        self.param = insert_splits(connect(filtered(net, net.state)).net)
         self._device = modes.device()
-        self._feed: Feed | None = None
-        self._built = build(connect(self.param), LAYERS)
+        graph = connect(self.param)
+        self._feeds = Feeds.open(graph, LAYERS, loading=loading(), device=self._device)
+        self._built = build(graph, LAYERS)
         self._allocate()
         self._wire(self._built)
         self._name(self._built)
@@ -95,6 +107,8 @@ class Net(BatchCalls, Callbacks):
             Turn(layer, [self._memory[blob] for blob in link.bottoms], [self._memory[blob] for blob in link.tops], need)
             for layer, link, need in zip(built.layers, self._wiring.wires, found, strict=True)
         ]
+        for index in self._feeds.read:
+            self._turns[index].feed = partial(self._feeds.tops, index)
 
     def _name(self, built: Built) -> None:
         """Find everything by the names that scripts use."""
@@ -176,8 +190,6 @@ class Net(BatchCalls, Callbacks):
     def _forward(self, start: int, end: int) -> float:
         """The loss of the layers that run."""
         self._check_range(start, end)
-        if self._feed is not None and start == 0:
-            self._feed.fill([self._blobs[blob] for blob in self._top_ids(0)])
         self._flush()
         loss = 0.0
         for index in range(start, end + 1):
@@ -228,19 +240,20 @@ class Net(BatchCalls, Callbacks):
         layer = self._built.layers[0]
         if not isinstance(layer, MemoryData):
             raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
-        self._feed = Feed(layer.layer.memory_data_param, data, labels)
+        self._feeds.read[0] = Arrays(layer.layer.memory_data_param, data, labels)
+        self._turns[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path) -> None:
         """Take the weights of a caffemodel or an HDF5 file, layer by layer of the same name."""
-        self._take(read_weights(weights))
+        self._take(weights, read_weights)
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""
-        self._take(read_hdf5(weights))
+        self._take(weights, read_hdf5)
 
-    def _take(self, file: CaffeFile[pb.NetParameter]) -> None:
+    def _take(self, weights: str | Path, reader: Reader) -> None:
         self._flush()
-        copy_weights(self._built, file)
+        load_file(self._built, weights, reader=reader)
 
     def save(self, path: str | Path) -> None:
         """Write a caffemodel, whatever it is called."""
@@ -255,15 +268,4 @@ class Net(BatchCalls, Callbacks):
     def share_with(self, other: Net) -> None:
         """Use the values of another net's parameters, layer by layer of the same name."""
         self._flush()
-        mine = dict(zip(self._layer_names, self._built.layers, strict=True))
-        for name, source in zip(other._layer_names, other._built.layers, strict=True):
-            if name in mine:
-                share(name, mine[name], source)
-
-
-def phase_of(phase: int | str | Path) -> Phase:
-    """TRAIN or TEST."""
-    try:
-        return Phase(phase)  # type: ignore[arg-type]
-    except ValueError:
-        raise NetError(f"phase {phase!r} is neither TRAIN nor TEST") from None
+        share_blobs(self._built, other._built)

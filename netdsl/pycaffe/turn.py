@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -23,17 +23,22 @@ class Turn:
 
     def __init__(self, layer: Layer, bottoms: Sequence[Activation], tops: Sequence[Activation], need: Need) -> None:
         self.layer, self.bottoms, self.tops, self.need = layer, bottoms, tops, need
+        self.feed: Callable[[], Sequence[Tensor]] | None = None  # the tops of a layer that reads data
         self._weights = layer.loss_weights()
         self._leaves: list[Tensor] = []
         self._results: tuple[Tensor, ...] | None = None
 
     def forward(self) -> float:
         """Compute the tops; what comes back is their share of the loss."""
-        if not self.layer.external:
-            for top, result in zip(self.tops, self._record(), strict=False):
-                self._put(top, result)
+        for top, result in zip(self.tops, self._made(), strict=False):
+            self._put(top, result)
         pairs = (top for top, weight in zip(self.tops, self._weights, strict=True) if weight)
         return sum(float((top.data.read() * top.diff.read()).sum()) for top in pairs)
+
+    def _made(self) -> Sequence[Tensor]:
+        if self.feed is not None:
+            return self.feed()
+        return () if self.layer.external else self._record()
 
     def _record(self) -> tuple[Tensor, ...]:
         with torch.enable_grad(), self._named():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
@@ -11,7 +10,6 @@ from netdsl.build import build
 from netdsl.errors import NetError
 from netdsl.graph import resolve
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
 
 
 def shapes(kind, settings, tops=2):
@@ -74,17 +72,17 @@ def test_settings_say_the_shape(kind, settings, wanted):
 def test_python_layers_of_data_sets_need_no_python(module, kind, param, wanted):
     settings = f'python_param {{ module: "{module}" layer: "{kind}" param_str: "{param}" }}'
     assert shapes("Python", settings, len(wanted)) == wanted
-    assumed = shapes("Python", settings + "input_param { shape { dim: 3 dim: 20 dim: 30 } }", len(wanted))
+    assumed = shapes("Python", settings + "input_param { shape { dim: 1 dim: 3 dim: 20 dim: 30 } }", len(wanted))
     assert [shape[-2:] for shape in assumed] == [(20, 30)] * len(wanted)
 
 
 @pytest.mark.parametrize(
     ("assumed", "wanted"),
     [
-        ("shape { dim: 1 dim: 28 dim: 28 }", [(4, 1, 28, 28), (4, 1, 28, 28)]),
+        ("shape { dim: 4 dim: 1 dim: 28 dim: 28 }", [(4, 1, 28, 28), (4, 1, 28, 28)]),
         ("shape { dim: 7 dim: 3 dim: 20 dim: 30 }", [(7, 3, 20, 30), (7, 1, 20, 30)]),
-        ("shape { dim: 3 dim: 20 dim: 30 } shape { dim: 5 dim: 20 dim: 30 }", [(4, 3, 20, 30), (4, 5, 20, 30)]),
-        ("shape { } shape { dim: 5 }", [(4, 3, 8, 8), (4, 5)]),
+        ("shape { dim: 7 dim: 3 dim: 2 dim: 20 dim: 30 } shape { dim: 7 }", [(7, 3, 2, 20, 30), (7,)]),
+        ("shape { } shape { dim: 4 dim: 5 }", [(4, 3, 8, 8), (4, 5)]),
     ],
 )
 def test_an_assumed_shape_comes_first(assumed, wanted):
@@ -93,7 +91,7 @@ def test_an_assumed_shape_comes_first(assumed, wanted):
 
 
 def test_assumed_vectors():
-    settings = "hdf5_data_param { batch_size: 10 } input_param { shape { dim: 4 } }"
+    settings = "hdf5_data_param { batch_size: 10 } input_param { shape { dim: 10 dim: 4 } }"
     assert shapes("HDF5Data", settings) == [(10, 4), (10,)]
 
 
@@ -114,13 +112,3 @@ def test_assumed_vectors():
 def test_wrong_settings(kind, settings, says):
     with pytest.raises(NetError, match=says):
         shapes(kind, settings)
-
-
-def test_hdf5_output_ends_a_net():
-    text = """layer { name: 'd' type: 'Data' top: 'x' top: 'y'
-            data_param { batch_size: 2 } transform_param { crop_size: 3 } }
-        layer { name: 'o' type: 'HDF5Output' bottom: 'x' bottom: 'y' hdf5_output_param { file_name: 'out.h5' } }"""
-    net = NetModule(build(resolve(from_text(text, pb.NetParameter)), LAYERS))
-    assert net(torch.rand(2, 3, 3, 3), torch.rand(2)) == {}
-    with pytest.raises(NetError, match="needs a file_name"):
-        build(resolve(from_text(text.replace("file_name: 'out.h5'", ""), pb.NetParameter)), LAYERS)

@@ -1,0 +1,1 @@
+"""Where nets get their items from: sources of every kind, transforms, and batches made ahead of training."""

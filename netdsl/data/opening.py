@@ -1,0 +1,221 @@
+"""A source by its name: `kind:PATH`, or a path that shows by itself what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from netdsl.data.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
+from netdsl.data.csv import CsvSource
+from netdsl.data.decode import Color
+from netdsl.data.digits import DigitsSource
+from netdsl.data.faults import told
+from netdsl.data.folder import FolderSource, class_folders
+from netdsl.data.hdf5 import Hdf5Source
+from netdsl.data.images import ImageSource
+from netdsl.data.leveldb import LevelDbSource
+from netdsl.data.lmdb import LmdbSource
+from netdsl.data.mnist import MnistSource, split_of
+from netdsl.data.netcdf import NetcdfSource
+from netdsl.data.parquet import ParquetSource
+from netdsl.data.source import Source
+from netdsl.data.split import Split
+from netdsl.errors import DataError
+
+_SPLITS = {split.value: split for split in Split}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a source's name says, and whether its images are wanted without colours."""
+
+    path: str
+    split: Split | None
+    options: Mapping[str, str]
+    gray: bool
+
+    def listed(self, option: str) -> list[str]:
+        """The names that an option lists."""
+        return [name for name in self.options.get(option, "").split(",") if name]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How one kind of source is named and opened, and which paths are taken for it."""
+
+    form: str
+    open: Callable[[Place], Source]
+    fits: Callable[[Path], bool]
+    options: tuple[str, ...] | None = ()  # None for any
+    splits: bool = False
+
+
+def open_source(name: str, *, gray: bool = False) -> Source:
+    """The source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
+
+    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is.
+    """
+    kind, rest = _kind(name)
+    source = KINDS[kind].open(_place(kind, rest, gray))
+    if not len(source):
+        source.close()
+        raise DataError(f"{name}: has no items")
+    return source
+
+
+def is_named(name: str) -> bool:
+    """Whether a name says its kind, and is no path of something that is there."""
+    return not Path(name).exists() and name.partition(":")[0] in KINDS
+
+
+def part_of(name: str, split: Split) -> str:
+    """The name of a source's part for training or testing, if it has parts and the name says none."""
+    kind, rest = _kind(name)
+    path, query, options = rest.partition("?")
+    if not KINDS[kind].splits or path.rpartition(":")[2] in _SPLITS:
+        return name
+    part = f"{path}:{split.value}" if path else split.value
+    return f"{kind}:{part}{query}{options}"
+
+
+def _kind(name: str) -> tuple[str, str]:
+    """The kind of a source, and what else its name says."""
+    start, colon, rest = name.partition(":")
+    path = Path(name.partition("?")[0])
+    if start in KINDS and (colon or not path.exists()):
+        return start, rest
+    for kind, known in KINDS.items():
+        if path.exists() and known.fits(path):
+            return kind, name
+    what = "it doesn't show what it holds" if path.exists() else "there is no such file or folder"
+    forms = ", ".join(known.form for known in KINDS.values())
+    raise DataError(f"{name}: {what}; a source is one of {forms}, or a path that shows its kind by itself")
+
+
+def _place(kind: str, rest: str, gray: bool) -> Place:
+    known = KINDS[kind]
+    path, _, query = rest.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for option in options:
+        if known.options is not None and option not in known.options:
+            raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {known.form}")
+    folder, colon, last = path.rpartition(":")
+    if known.splits and colon and last in _SPLITS:
+        return Place(folder, _SPLITS[last], options, gray)
+    return Place(path, None, options, gray)
+
+
+def _lmdb(place: Place) -> Source:
+    return LmdbSource(place.path, Color.GRAY if place.gray else Color.AS_STORED)
+
+
+def _leveldb(place: Place) -> Source:
+    return LevelDbSource(place.path, Color.GRAY if place.gray else Color.AS_STORED)
+
+
+def _parquet(place: Place) -> Source:
+    color = Color.GRAY if place.gray else Color.COLOR
+    return ParquetSource(place.path, columns=place.listed("columns"), color=color)
+
+
+def _mnist(place: Place) -> Source:
+    path = Path(place.path)
+    if path.is_file():
+        return MnistSource(path.parent, split_of(path))
+    return MnistSource(path, place.split or Split.TRAIN)
+
+
+def _digits(place: Place) -> Source:
+    if place.path and place.path not in _SPLITS:
+        raise DataError(
+            f"digits:{place.path}: there are {', '.join(f'digits:{split}' for split in _SPLITS)} and digits"
+        )
+    return DigitsSource(_SPLITS.get(place.path))
+
+
+def _csv(place: Place) -> Source:
+    return CsvSource(place.path, columns=place.listed("columns"), label=place.options.get("label", "label"))
+
+
+def _hdf5(place: Place) -> Source:
+    return Hdf5Source(place.path, place.listed("names") or ("data", "label"))
+
+
+def _images(place: Place) -> Source:
+    root = place.options.get("root", "")
+    return ImageSource(place.path, root_folder=root and f"{root.rstrip('/')}/", color=not place.gray)
+
+
+def _folder(place: Place) -> Source:
+    return FolderSource(place.path, Color.GRAY if place.gray else Color.COLOR)
+
+
+def _has(path: Path, *patterns: str) -> bool:
+    return path.is_dir() and any(any(path.glob(pattern)) for pattern in patterns)
+
+
+def _ends(path: Path, *endings: str) -> bool:
+    return path.is_file() and path.suffix.lower() in endings
+
+
+def _first_line(path: Path) -> str:
+    """The first line of a text file that isn't blank, or nothing."""
+    if not path.is_file():
+        return ""
+    with told(path), path.open("rb") as file:
+        start = file.read(4096)
+    return "" if b"\0" in start else next(iter(start.decode("utf-8", "replace").strip().splitlines()), "").strip()
+
+
+def _nothing(path: Path) -> bool:
+    """What no path shows."""
+    return False
+
+
+# In the order in which a path is tried: what shows its kind most clearly comes first.
+KINDS = {
+    "lmdb": Kind("lmdb:PATH", _lmdb, lambda path: _has(path, "data.mdb")),
+    "leveldb": Kind("leveldb:PATH", _leveldb, lambda path: _has(path, "CURRENT")),
+    "mnist": Kind(
+        "mnist:FOLDER[:train|:test]",
+        _mnist,
+        lambda path: _has(path, "*-ubyte*") or "-ubyte" in path.name,
+        splits=True,
+    ),
+    "cifar10": Kind(
+        "cifar10:FOLDER[:train|:test]",
+        lambda place: Cifar10Source(place.path, place.split or Split.TRAIN),
+        lambda path: _has(path, *TEN[Split.TRAIN], *TEN[Split.TEST]),
+        splits=True,
+    ),
+    "cifar100": Kind(
+        "cifar100:FOLDER[:train|:test]",
+        lambda place: Cifar100Source(place.path, place.split or Split.TRAIN),
+        lambda path: _has(path, *HUNDRED[Split.TRAIN], *HUNDRED[Split.TEST]),
+        splits=True,
+    ),
+    "csv": Kind("csv:PATH?columns=A,B&label=C", _csv, lambda path: _ends(path, ".csv"), ("columns", "label")),
+    "netcdf": Kind(
+        "netcdf:PATH?x=VARIABLE&y=VARIABLE",
+        lambda place: NetcdfSource(place.path, list(place.options.values())),
+        lambda path: _ends(path, ".nc", ".nc4", ".cdf"),
+        options=None,
+    ),
+    "parquet": Kind(
+        "parquet:PATH?columns=A,B",
+        _parquet,
+        lambda path: _ends(path, ".parquet") or _has(path, "*.parquet"),
+        ("columns",),
+    ),
+    "hdf5": Kind("hdf5:LIST?names=A,B", _hdf5, lambda path: _first_line(path).endswith((".h5", ".hdf5")), ("names",)),
+    "images": Kind(
+        "images:LIST?root=FOLDER",
+        _images,
+        lambda path: _first_line(path).rpartition(" ")[2].lstrip("-").isdigit(),
+        ("root",),
+    ),
+    "folder": Kind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
+    "digits": Kind("digits[:train|:test]", _digits, _nothing, splits=True),
+}

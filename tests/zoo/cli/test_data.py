@@ -1,0 +1,171 @@
+"""`zoo data`."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (3, 5, 4, 3), np.uint8)
+
+
+@pytest.fixture
+def folder(zoo) -> None:
+    """Three images of two classes."""
+    for number, name in enumerate(["cat/0.png", "dog/1.png", "dog/2.png"]):
+        path = Path("in", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(cv2.imencode(".png", PIXELS[number])[1]))
+
+
+def test_the_help_says_how_data_sets_are_named(zoo) -> None:
+    code, out, err = zoo("data", "--help")
+    assert (code, err) == (0, "")
+    assert all(word in out for word in ("convert", "mean", "show", "lmdb:PATH", "digits[:train|:test]"))
+
+
+@pytest.mark.parametrize("words", [["data", "--help"], ["data", "convert", "--help"]])
+def test_the_help_loads_nothing_that_is_slow(words: list[str]) -> None:
+    code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    loaded = set(eval(done.stdout.splitlines()[-1]))
+    assert "zoo.cli.data" in loaded
+    assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "netdsl.data"}
+
+
+def test_converting_needs_no_torch(zoo, folder) -> None:
+    code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print('torch' in sys.modules)"
+    words = ["data", "convert", "in", "out_lmdb"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert done.stdout == "3 items written\nFalse\n"
+
+
+def test_a_data_set_is_converted_and_shown(zoo, folder) -> None:
+    assert zoo("data", "convert", "in", "out_lmdb", "--resize", "6x7", "--encoded", "png") == (
+        0,
+        "3 items written\n",
+        "",
+    )
+    code, out, err = zoo("data", "show", "out_lmdb", "--count", "2")
+    assert (code, err) == (0, "")
+    assert [line.split() for line in out.splitlines()] == [
+        ["out_lmdb:", "3", "items"],
+        ["array", "0:", "3", "x", "6", "x", "7,", "uint8"],
+        ["array", "1:", "one", "number,", "float32"],
+        ["labels", "of", "the", "first", "2:"],
+        ["0", "1"],
+        ["1", "1"],
+    ]
+
+
+def test_shuffling_and_gray(zoo, folder) -> None:
+    zoo("data", "convert", "in", "out.parquet", "--shuffle", "--seed", "3", "--gray")
+    found = json.loads(zoo("data", "show", "--json", "out.parquet").out)
+    assert found["arrays"][0] == {"types": ["uint8"], "shapes": [[1, 5, 4]]}
+    assert found["labels"] == {"0": 1, "1": 2}
+    first = json.loads(zoo("data", "show", "--json", "out.parquet", "--count", "1").out)
+    assert first["labels"] == {"1": 1}
+
+
+def test_different_sizes_are_listed(zoo, folder) -> None:
+    for number in range(5):
+        Path(f"in/cat/{number}.png").write_bytes(bytes(cv2.imencode(".png", np.zeros((4 + number, 9, 3), np.uint8))[1]))
+    _, out, _ = zoo("data", "show", "in")
+    assert "array 0: 3 x 5 x 4, 3 x 4 x 9, 3 x 5 x 9 and 3 other shapes, uint8" in out
+
+
+def test_bad_items_are_an_error_of_one_line(zoo, folder) -> None:
+    Path("in/dog/1.png").write_bytes(b"damaged")
+    for words in (["convert", "in", "out_lmdb"], ["show", "in"], ["mean", "in", "m.binaryproto"]):
+        code, out, err = zoo("data", *words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith("zoo: in/dog/1.png: can't be decoded as an image")
+    assert [path.name for path in Path().iterdir()] == ["in"]
+
+
+def test_bad_items_can_be_skipped_and_are_listed(zoo, folder) -> None:
+    Path("in/dog/1.png").write_bytes(b"damaged")
+    code, out, err = zoo("data", "convert", "in", "a_lmdb", "--skip-bad")
+    assert (code, out) == (0, "2 items written, 1 bad ones skipped\n")
+    assert err.startswith("zoo: skipped: in/dog/1.png: can't be decoded") and err.count("\n") == 1
+    found = json.loads(zoo("data", "convert", "in", "b_lmdb", "--skip-bad", "--json").out)
+    assert (found["written"], len(found["bad"])) == (2, 1)
+
+
+def test_the_mean_is_written_and_told_by_channel(zoo, folder) -> None:
+    code, out, err = zoo("data", "mean", "in", "m.binaryproto")
+    assert (code, err) == (0, "")
+    mean = PIXELS.mean(0, dtype=float)
+    file = read("m.binaryproto")
+    assert isinstance(file.message, pb.BlobProto)
+    np.testing.assert_array_equal(file.blobs.array(file.message)[0], mean.transpose(2, 0, 1).astype(np.float32))
+    expected = mean.mean((0, 1))
+    assert out == "mean of 3 items of 3 x 5 x 4\n" + "".join(f"channel {c}: {expected[c]:.6g}\n" for c in range(3))
+    found = json.loads(zoo("data", "mean", "--json", "in", "m.binaryproto").out)
+    assert (found["items"], found["shape"]) == (3, [3, 5, 4])
+    assert found["channels"] == pytest.approx(expected.tolist(), rel=1e-6)  # of means that were rounded to float32
+
+
+def test_a_contact_sheet_is_a_png(zoo, folder) -> None:
+    code, _, err = zoo("data", "show", "in", "-o", "sheet.png")
+    assert (code, err) == (0, "")
+    sheet = cv2.imread("sheet.png")
+    shown = {tuple(color) for color in sheet.reshape(-1, 3).tolist()}
+    assert shown >= {tuple(color) for color in PIXELS.reshape(-1, 3).tolist()}
+    zoo("data", "show", "in", "-o", "sheet.png", "--rgb")
+    assert np.array_equal(cv2.imread("sheet.png")[6:60, 6:60], sheet[6:60, 6:60, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["show", "gone"], "zoo: gone: there is no such file or folder; a source is one of lmdb:PATH"),
+        (["convert", "in", "out"], "zoo: out: the name doesn't say what to write"),
+        (["convert", "in", "in.lmdb/x_lmdb"], "zoo: in.lmdb/x_lmdb: there is no folder in.lmdb"),
+        (["mean", "in", "m.txt"], "zoo: m.txt: can't tell the format by the name"),
+        (["show", "in", "-o", "no/sheet.png"], "zoo: no/sheet.png: can't be written: No such file"),
+        (["mean", "digits:none", "m.binaryproto"], "zoo: digits:none: there are digits:train"),
+    ],
+)
+def test_what_cannot_be_is_one_line(zoo, folder, words: list[str], what: str) -> None:
+    code, out, err = zoo("data", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--resize", "6"], "'6' isn't like 256x256"),
+        (["--resize", "6x0"], "'6x0' isn't like 256x256"),
+        (["--encoded", "gif"], "'gif' is not one of 'jpg', 'png'"),
+    ],
+)
+def test_a_wrong_call_is_told(zoo, folder, words: list[str], what: str) -> None:
+    code, out, err = zoo("data", "convert", "in", "out_lmdb", *words)
+    assert (code, out) == (2, "")
+    assert what in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of our own")
+def test_a_terminal_sees_a_bar(zoo, folder) -> None:
+    ours, theirs = pty.openpty()
+    code = "from zoo.cli import main; main()"
+    words = ["data", "convert", "in", "out_lmdb"]
+    environment = {**os.environ, "TERM": "xterm"}
+    done = subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert done.stdout == b"3 items written\n"
+    assert b"3/3" in seen

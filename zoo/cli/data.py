@@ -1,0 +1,157 @@
+"""`zoo data`: data sets shown, converted, and their mean taken."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from zoo.cli import options
+from zoo.cli.output import complain, print_json
+
+if TYPE_CHECKING:
+    from netdsl.data.summary import Summary
+
+_SOURCES = """\b
+A data set is named by its path, or by its kind and path:
+  lmdb:PATH  leveldb:PATH  hdf5:LIST?names=A,B  images:LIST?root=FOLDER
+  folder:PATH (a folder for each class)
+  mnist:FOLDER[:test]  cifar10:FOLDER[:test]  cifar100:FOLDER[:test]
+  csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B
+  netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
+"""
+
+
+@click.group("data", short_help="Data sets: show, convert, mean.", epilog=_SOURCES)
+def command() -> None:
+    """Show data sets, convert them, and take their mean image."""
+
+
+def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    height, _, width = value.lower().partition("x")
+    if not (height.isdecimal() and width.isdecimal() and int(height) and int(width)):
+        raise click.BadParameter(f"'{value}' isn't like 256x256, height and width")
+    return int(height), int(width)
+
+
+@command.command("convert", short_help="Write a data set as LMDB, LevelDB or Parquet.")
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@click.option("--resize", "size", metavar="HxW", callback=_size, help="Bring all images to one height and width.")
+@click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
+@click.option("--gray", is_flag=True, help="Store images without colours.")
+@click.option("--shuffle", is_flag=True, help="Write the items in random order.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which random order.")
+@click.option("--skip-bad", is_flag=True, help="Leave out items that can't be read, and say which.")
+@options.as_json
+def convert_command(
+    source: str,
+    target: str,
+    size: tuple[int, int] | None,
+    encoded: str | None,
+    gray: bool,
+    shuffle: bool,
+    seed: int,
+    skip_bad: bool,
+    as_json: bool,
+) -> None:
+    """Write a data set as LMDB, LevelDB or Parquet, all of it or nothing.
+
+    DST says which by its ending or its kind: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have Caffe's
+    records, under the keys that convert_imageset gives them.
+    """
+    from netdsl.data.converting import Conversion, convert
+    from netdsl.data.encode import ImageFormat
+    from netdsl.data.opening import open_source
+
+    how = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
+    with closing(open_source(source, gray=gray)) as opened, _progress(len(opened)) as done:
+        converted = convert(opened, target, how, done=done)
+    for reason in converted.bad:
+        complain(f"skipped: {reason}")
+    if as_json:
+        print_json(asdict(converted))
+    else:
+        skipped = f", {len(converted.bad):,} bad ones skipped" if converted.bad else ""
+        click.echo(f"{converted.written:,} items written{skipped}")
+
+
+@command.command("mean", short_help="The mean image, as mean_file and mean_value want it.")
+@click.argument("source", metavar="SRC")
+@click.argument("output", metavar="OUT.binaryproto")
+@options.as_json
+def mean_command(source: str, output: str, as_json: bool) -> None:
+    """Write the mean of all images, for a net's mean_file, and print the mean of each channel, for its mean_value."""
+    from netdsl.data.mean_image import mean_image, write_mean
+    from netdsl.data.opening import open_source
+
+    with closing(open_source(source)) as opened, _progress(len(opened)) as done:
+        items, mean = len(opened), mean_image(opened, done=done)
+    write_mean(mean, output)
+    channels = [float(value) for value in mean.mean((1, 2), dtype=float)]
+    if as_json:
+        print_json({"items": items, "shape": mean.shape, "channels": channels})
+        return
+    click.echo(f"mean of {items:,} items of {' x '.join(map(str, mean.shape))}")
+    for channel, value in enumerate(channels):
+        click.echo(f"channel {channel}: {value:.6g}")
+
+
+@command.command("show", short_help="How many items, their shapes, their labels; a contact sheet.")
+@click.argument("source", metavar="SRC")
+@click.option("-o", "--output", metavar="SHEET.png", help="Also write a contact sheet of the images with their labels.")
+@click.option(
+    "--count", type=click.IntRange(1, 10_000), default=64, show_default=True, help="How many items to look at."
+)
+@click.option("--rgb", is_flag=True, help="Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.")
+@options.as_json
+def show_command(source: str, output: str | None, count: int, rgb: bool, as_json: bool) -> None:
+    """What a data set holds: how many items, their shapes and types, and the labels of the first ones."""
+    from caffe_proto.storage import write_pieces
+    from netdsl.data.opening import open_source
+    from netdsl.data.summary import first_items, summarise
+
+    with closing(open_source(source)) as opened:
+        items = first_items(opened, count)
+        summary = summarise(opened, items)
+    if output:
+        from netdsl.data.sheet import contact_sheet
+
+        write_pieces(output, [contact_sheet(items, rgb=rgb)])
+    if as_json:
+        print_json({"source": source, **asdict(summary)})
+    else:
+        _print(source, summary)
+
+
+def _print(source: str, summary: Summary) -> None:
+    click.echo(f"{source}: {summary.items:,} item{'s' if summary.items > 1 else ''}")
+    for number, tops in enumerate(summary.arrays):
+        shapes = [" x ".join(map(str, shape)) or "one number" for shape in tops.shapes[:3]]
+        more = f" and {len(tops.shapes) - 3} other shapes" if len(tops.shapes) > 3 else ""
+        click.echo(f"  array {number}: {', '.join(shapes)}{more}, {', '.join(tops.types)}")
+    if summary.labels:
+        click.echo(f"labels of the first {summary.seen:,}:")
+    for label, found in summary.labels.items():
+        click.echo(f"  {label:>6}  {found:,}")
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], object]]:
+    """A bar that goes on with each call, if somebody sees it."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda: progress.advance(task)
