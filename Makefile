@@ -9,7 +9,7 @@ PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-corpus fuzz check lint types contracts quick bench proto docs clean
+.PHONY: help setup demo test test-slow test-corpus fuzz check lint types contracts quick bench proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	@$(PIP) install -c constraints.txt pip setuptools wheel
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,dev]'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,dev]'
 	@touch $@
 
 demo: $(READY)  ## Show the main job
@@ -58,10 +58,14 @@ quick: $(READY)
 bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py
 	@$(BIN)/python -m benchmarks.forward
+	@$(BIN)/python -m benchmarks.training
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)
 	@sed -i.old '/^ *None: /d' caffe_proto/caffe_pb2.pyi && rm caffe_proto/caffe_pb2.pyi.old  # no Python name
+
+stubs: $(READY)  ## Write what editors know of the layer types
+	@$(BIN)/python -m netdsl.dsl.stubs
 
 docs: $(READY)  ## Write what is generated in docs/
 	@$(BIN)/python docs/generate.py

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +43,10 @@ class NetModule(nn.Module):
         self.inputs = {built.graph.blobs[edge]: edge for edge in _external(built)}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
         self.losses = _losses(built)
-        self.steps = _steps(built, self.keys, {*self.outputs.values(), *self.losses})
+        kept = {*self.outputs.values(), *self.losses}
+        self.steps = _steps(built, self.keys, kept)
+        for layer in _overwriting(built, kept):
+            layer.overwrites = True
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
@@ -50,6 +54,20 @@ class NetModule(nn.Module):
         done: dict[int, Tensor] = {}
         for layer in self.built.layers:
             layer.allocate(device, done)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Torch moves and converts every buffer by itself; those that layers share are made one again."""
+        first: dict[int, tuple[Layer, str]] = {}
+        shared = []
+        for layer in self.built.layers:
+            for name, buffer in layer.named_buffers():
+                owner = first.setdefault(id(buffer), (layer, name))
+                if owner[0] is not layer:
+                    shared.append((layer, name, *owner))
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for layer, name, owner_layer, owned in shared:
+            setattr(layer, name, getattr(owner_layer, owned))
         return self
 
     def forward(self, *inputs: Tensor, **named: Tensor) -> dict[str, Tensor]:
@@ -141,6 +159,14 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
         unneeded = tuple(dict.fromkeys(ends_here))
         steps.append(Step(key, following, node.bottoms, nodes[end].tops, unneeded, cut_of(built, node, layer)))
     return steps
+
+
+def _overwriting(built: Built, kept: set[int]) -> list[Layer]:
+    """The layers whose bottom is memory of its own that nobody else reads."""
+    pairs = list(zip(built.graph.nodes, built.layers, strict=True))
+    readers = Counter(edge for node, _ in pairs for edge in node.bottoms)
+    fresh = {edge for node, layer in pairs if layer.fresh for edge in node.tops if readers[edge] == 1} - kept
+    return [layer for node, layer in pairs if fresh.intersection(node.bottoms[:1])]
 
 
 def _merged(built: Built, kept: set[int]) -> dict[int, int]:

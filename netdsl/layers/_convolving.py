@@ -22,6 +22,7 @@ class Convolving(Layer):
     blobs = ("weight", "bias")
     bottoms = (1, None)
     tops = (1, None)
+    fresh = True
     depthwise: ClassVar[bool] = False  # whether every channel is a group
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

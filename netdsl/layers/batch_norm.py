@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Self
 
 import torch
 import torch.nn.functional as F
@@ -28,6 +29,7 @@ class BatchNorm(Elementwise):
 
     config = pb.BatchNormParameter
     blobs = ("mean", "variance", "factor", "weight", "bias")
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -56,6 +58,11 @@ class BatchNorm(Elementwise):
     def forward(self, x: Tensor) -> Tensor:
         return self._normalised(x, self.weight, self.bias)
 
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """In a net of half precision the blobs stay single: sums over a thousand batches are more than a half holds."""
+        super()._apply(lambda tensor: _at_least_single(tensor, fn(tensor)), recurse)  # type: ignore[no-untyped-call]
+        return self
+
     def merges(self, following: Layer) -> bool:
         """A Scale over the channels is what torch calls an affine normalisation."""
         return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
@@ -65,6 +72,8 @@ class BatchNorm(Elementwise):
         return self._normalised(bottoms[0], following.weight, following.bias)
 
     def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        if x.dtype != self.mean.dtype:  # torch mixes a bottom of half precision with blobs that are all single
+            weight, bias = (None if blob is None else blob.to(self.mean.dtype) for blob in (weight, bias))
         columns = x if x.dim() > 1 else x[:, None]
         if not self.training if self.use_global_stats is None else self.use_global_stats:
             top = F.batch_norm(columns, *self._averages(), weight, bias, eps=self.eps)
@@ -76,7 +85,7 @@ class BatchNorm(Elementwise):
 
     def _averages(self) -> tuple[Tensor, Tensor]:
         """Caffe's rule: a weight of 0 makes both 0."""
-        inverse = self.factor.reciprocal().nan_to_num(torch.nan, 0.0)
+        inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
         return self.mean * inverse, self.variance * inverse
 
     def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -96,6 +105,10 @@ class BatchNorm(Elementwise):
         self.mean.mul_(self.fraction).add_(mean)
         self.variance.mul_(self.fraction).add_(variance)
         self.factor.mul_(self.fraction).add_(1)
+
+
+def _at_least_single(before: Tensor, after: Tensor) -> Tensor:
+    return before.to(after.device) if after.dtype in (torch.half, torch.bfloat16) else after
 
 
 def _refuse_forks(p: pb.BatchNormParameter, phase: int) -> None:

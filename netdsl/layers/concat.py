@@ -21,6 +21,7 @@ class Concat(Layer):
 
     config = pb.ConcatParameter
     bottoms = (1, None)
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

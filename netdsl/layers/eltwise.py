@@ -21,6 +21,7 @@ class Eltwise(Layer):
 
     config = pb.EltwiseParameter
     bottoms = (2, None)
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

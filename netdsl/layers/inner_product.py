@@ -18,6 +18,7 @@ class InnerProduct(Layer):
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

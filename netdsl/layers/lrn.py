@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -14,11 +15,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 
+_CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
+
 
 class LRN(Layer):
     """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
 
     config = pb.LRNParameter
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -31,46 +35,73 @@ class LRN(Layer):
         self.within = p.norm_region == pb.LRNParameter.WITHIN_CHANNEL
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.dtype in (torch.half, torch.bfloat16):  # squares are more than a half can hold
+            return self._normalised(x.float()).to(x.dtype)
+        return self._normalised(x)
+
+    def _normalised(self, x: Tensor) -> Tensor:
         if self.within:
-            mean = F.avg_pool2d(x * x, self.size, 1, self.size // 2)
-            return x * _power(1 + self.alpha * mean, self.beta)
-        y: Tensor = _AcrossChannels.apply(  # type: ignore[no-untyped-call]
-            x, self.size // 2, self.alpha / self.size, self.beta, self.k
-        )
-        return y
+            return x * _power(1 + self.alpha * F.avg_pool2d(x * x, self.size, 1, self.size // 2), self.beta)
+        alpha = self.alpha / self.size
+        if torch.compiler.is_compiling():  # a compiler finds the few passes by itself
+            return x * _power(self.k + alpha * _neighbours(x * x, self.size), self.beta)
+        top: Tensor = _AcrossChannels.apply(x, self.size // 2, alpha, self.beta, self.k)  # type: ignore[no-untyped-call]
+        return top
+
+
+def _neighbours(x: Tensor, size: int) -> Tensor:
+    """The sum of every channel and those near it."""
+    padded = F.pad(x, (0, 0, 0, 0, size // 2, size // 2))
+    return reduce(torch.add, [padded.narrow(1, start, x.shape[1]) for start in range(size)])
 
 
 class _AcrossChannels(torch.autograd.Function):
-    """The sums are few passes over memory, forward and backward, where autograd would keep each of them."""
+    """Few passes over memory, and on a CPU over as much as its caches hold, where autograd would keep every step."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, reach: int, alpha: float, beta: float, k: float) -> Tensor:
-        scale = _spread(x, x, reach, alpha, torch.addcmul(x.new_full((), k), x, x, value=alpha))
+        top, scale = torch.empty_like(x), torch.empty_like(x)
+        for bottom, its_top, its_scale in _blocks(x, top, scale):
+            squares = torch.mul(bottom, bottom, out=its_top).mul_(alpha)
+            _spread(squares, reach, torch.add(squares, k, out=its_scale))
+            _power(its_scale, beta, out=its_top).mul_(bottom)
         ctx.save_for_backward(x, scale)
         ctx.reach, ctx.alpha, ctx.beta = reach, alpha, beta
-        return _power(scale, beta).mul_(x)
+        return top
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
         x, scale = ctx.saved_tensors
-        direct = _power(scale, ctx.beta).mul_(gradient)
-        ratio = x / scale
-        shared = _spread(direct, ratio, ctx.reach, 1, direct * ratio)
-        return direct.addcmul_(x, shared, value=-2 * ctx.alpha * ctx.beta), None, None, None, None
+        result = torch.empty_like(x)
+        for bottom, its_scale, its_gradient, direct in _blocks(x, scale, gradient, result):
+            _power(its_scale, ctx.beta, out=direct).mul_(its_gradient)
+            ratios = torch.mul(direct, bottom).div_(its_scale)
+            shared = _spread(ratios, ctx.reach, ratios.clone())
+            direct.addcmul_(bottom, shared, value=-2 * ctx.alpha * ctx.beta)
+        return result, None, None, None, None
 
 
-def _spread(first: Tensor, second: Tensor, reach: int, factor: float, total: Tensor) -> Tensor:
-    """Add to every channel the products of its neighbours, in place."""
+def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """The items of a batch together, or on a CPU as many at a time as stay in its caches."""
+    first = tensors[0]
+    if not first.is_cpu or not first.numel():
+        return iter([tensors])
+    count = max(1, _CACHED // first[0].numel())
+    return zip(*(torch.split(tensor, count) for tensor in tensors), strict=True)
+
+
+def _spread(values: Tensor, reach: int, total: Tensor) -> Tensor:
+    """Add to every channel its neighbours, in place."""
     for step in range(1, reach + 1):
-        total[:, step:].addcmul_(first[:, :-step], second[:, :-step], value=factor)
-        total[:, :-step].addcmul_(first[:, step:], second[:, step:], value=factor)
+        total[:, step:].add_(values[:, :-step])
+        total[:, :-step].add_(values[:, step:])
     return total
 
 
-def _power(scale: Tensor, beta: float) -> Tensor:
+def _power(scale: Tensor, beta: float, out: Tensor | None = None) -> Tensor:
     """scale**-beta; roots are many times faster than powers."""
     if beta == 0.75:
-        root = scale.rsqrt()
-        return root.sqrt() * root
-    return scale.pow(-beta)
+        root = torch.rsqrt(scale, out=out)
+        return root * root.sqrt() if out is None else root.mul_(root.sqrt())
+    return torch.pow(scale, -beta, out=out)

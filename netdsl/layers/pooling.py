@@ -27,6 +27,7 @@ class Pooling(Layer):
 
     config = pb.PoolingParameter
     tops = (1, 2)
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -30,5 +30,8 @@ class ReLU(Elementwise):
             raise NetError(f"minimum {self.lower:g} must be smaller than the maximum, {self.upper:g}")
 
     def forward(self, x: Tensor) -> Tensor:
-        top = F.leaky_relu(x, self.slope) if self.slope else F.relu(x)
+        if self.slope:  # torch finds a negative slope's gradient from the bottom alone
+            top = F.leaky_relu(x, self.slope, self.overwrites and self.slope > 0)
+        else:
+            top = F.relu(x, self.overwrites)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top

@@ -20,6 +20,7 @@ class Scale(Elementwise):
     config = pb.ScaleParameter
     blobs = ("weight", "bias")
     bottoms = (1, 2)
+    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

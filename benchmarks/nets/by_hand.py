@@ -1,0 +1,59 @@
+"""What nets written by hand have in common, and how they get the weights of ours."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from netdsl import Net
+
+
+class ByHand(nn.Module):
+    """A classifier: scores for training, probabilities for use."""
+
+    @abstractmethod
+    def scores(self, x: Tensor) -> Tensor:
+        """What the softmax is taken of."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Class probabilities."""
+        return F.softmax(self.scores(x), 1)
+
+
+class ConvBN(nn.Module):
+    """A convolution with batch normalisation, as everybody writes it."""
+
+    def __init__(self, inputs: int, filters: int, kernel: int, stride: int = 1, group: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, filters, kernel, stride, kernel // 2, groups=group, bias=False)
+        self.norm = nn.BatchNorm2d(filters)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalised, not yet cut off at zero."""
+        return self.norm(self.conv(x))
+
+
+def load_by_hand(net: Net, module: nn.Module) -> None:
+    """Give the module by hand the weights of ours; both call their layers alike."""
+    weights = net.get_weights()
+    for path, part in module.named_modules():
+        name = path.rpartition(".")[2]
+        if isinstance(part, ConvBN):
+            arrays = [array for key in ("", "bn_", "scale_") for array in weights[key + name]]
+            _load_conv_bn(part, [torch.from_numpy(array) for array in arrays])
+        elif name in weights:
+            for target, array in zip(part.parameters(), weights[name], strict=True):
+                target.data.copy_(torch.from_numpy(array))
+
+
+def _load_conv_bn(part: ConvBN, arrays: list[Tensor]) -> None:
+    weight, mean, variance, factor, gamma, beta = arrays
+    part.conv.weight.data.copy_(weight)
+    divisor = factor if factor.item() else torch.ones(1)
+    part.norm.running_mean.copy_(mean / divisor)
+    part.norm.running_var.copy_(variance / divisor)
+    part.norm.weight.data.copy_(gamma)
+    part.norm.bias.data.copy_(beta)

@@ -1,0 +1,82 @@
+"""CaffeNet and AlexNet, which differ in what comes first, pooling or normalisation."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from benchmarks.nets.by_hand import ByHand
+from benchmarks.nets.parts import MSRA
+from caffe_proto import caffe_pb2 as pb
+from netdsl import LRN, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, RDDLayer, ReLU, Softmax
+
+CONVOLUTIONS = [("conv1", 96, 11, 4, 0, 1), ("conv2", 256, 5, 1, 2, 2), ("conv3", 384, 3, 1, 1, 1)]
+CONVOLUTIONS += [("conv4", 384, 3, 1, 1, 2), ("conv5", 256, 3, 1, 1, 2)]
+
+
+def caffenet(batch: int) -> NetParams:
+    """CaffeNet pools before it normalises."""
+    return _net("CaffeNet", batch, ("pool", "norm"))
+
+
+def alexnet(batch: int) -> NetParams:
+    """AlexNet normalises before it pools."""
+    return _net("AlexNet", batch, ("norm", "pool"))
+
+
+def _net(name: str, batch: int, order: tuple[str, str]) -> NetParams:
+    layers, bottom = [RDDLayer("data", shape=[batch, 3, 227, 227])], "data"
+    for conv, filters, kernel, stride, pad, group in CONVOLUTIONS:
+        sizes = {"kernel": kernel, "num_filters": filters, "stride": stride, "pad": pad, "group": group}
+        layers.append(ConvLayer(conv, [bottom], weight_filler=MSRA, **sizes))
+        layers.append(ReLU(f"relu_{conv}", [conv], in_place=True))
+        bottom = conv
+        for part in {"conv1": order, "conv2": order, "conv5": ("pool",)}.get(conv, ()):
+            layers.append(_pool_or_norm(part, f"{part}_{conv}", bottom))
+            bottom = f"{part}_{conv}"
+    for full in ("fc6", "fc7"):
+        layers.append(LinearLayer(full, [bottom], num_outputs=4096, weight_filler=MSRA))
+        layers += [ReLU(f"relu_{full}", [full], in_place=True), Dropout(f"drop_{full}", [full], in_place=True)]
+        bottom = full
+    layers += [LinearLayer("fc8", [bottom], num_outputs=1000, weight_filler=MSRA), Softmax("prob", ["fc8"])]
+    return NetParams(name, *layers)
+
+
+def _pool_or_norm(part: str, name: str, bottom: str) -> pb.LayerParameter:
+    if part == "pool":
+        return PoolLayer(name, [bottom], kernel=3, stride=2)
+    return LRN(name, [bottom], local_size=5, alpha=1e-4, beta=0.75)
+
+
+class CaffeNet(ByHand):
+    """CaffeNet by hand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        inputs = 3
+        for name, filters, kernel, stride, pad, group in CONVOLUTIONS:
+            self.add_module(name, nn.Conv2d(inputs, filters, kernel, stride, pad, groups=group))
+            inputs = filters
+        self.norm = nn.LocalResponseNorm(5, 1e-4, 0.75, 1.0)
+        self.fc6, self.fc7, self.fc8 = nn.Linear(9216, 4096), nn.Linear(4096, 4096), nn.Linear(4096, 1000)
+
+    def between(self, x: Tensor) -> Tensor:
+        """What comes after the first two convolutions."""
+        return self.norm(F.max_pool2d(x, 3, 2, ceil_mode=True))
+
+    def scores(self, x: Tensor) -> Tensor:
+        """What the softmax is taken of."""
+        x = self.between(F.relu(self.conv1(x), inplace=True))
+        x = self.between(F.relu(self.conv2(x), inplace=True))
+        x = F.relu(self.conv4(F.relu(self.conv3(x), inplace=True)), inplace=True)
+        x = F.max_pool2d(F.relu(self.conv5(x), inplace=True), 3, 2, ceil_mode=True)
+        x = F.dropout(F.relu(self.fc6(x.flatten(1)), inplace=True), 0.5, self.training)
+        return self.fc8(F.dropout(F.relu(self.fc7(x), inplace=True), 0.5, self.training))
+
+
+class AlexNet(CaffeNet):
+    """AlexNet by hand."""
+
+    def between(self, x: Tensor) -> Tensor:
+        """What comes after the first two convolutions."""
+        return F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)
