@@ -26,6 +26,8 @@ def command_line() -> str:
         command = zoo.cli.zoo.get_command(root, name)
         assert command is not None
         pages.append((f"zoo {name}", command))
+        if isinstance(command, click.Group):
+            pages += [(f"zoo {name} {below}", each) for below, each in command.commands.items()]
     parts = ["# The command line\n\nWritten by `make docs`.\n"]
     for name, command in pages:
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-from torch import Tensor
+from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.build import Built, Types, build, reshape, type_of, unknown_types
-from netdsl.errors import NetError, ShapeError
-from netdsl.graph import Graph, Node, resolve_all
+from netdsl.build import Built, Types, build, unknown_types
+from netdsl.errors import NetError, UnknownLayerError
+from netdsl.graph import Graph, resolve_all
+from netdsl.guess import Shapes, assume, guesses
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
-
-_MOST_ITEMS = 2  # of a batch, for a run that only has to show that it runs
+from netdsl.stub import described, missing, with_stubs
+from netdsl.trial import first_line, run_once
 
 
 @dataclass
 class Finding:
-    """What became of one file. `needs_code` are the private Python layers that alone stand in the way."""
+    """What became of one file.
+
+    A template or a broken file isn't parsed. `needs_code` are the private Python layers that alone stand in the way;
+    `assumed` are the shapes, without the batch, that the net doesn't say and with which it works; `stubbed` are the
+    types of layers that stubs stand for.
+    """
 
     file: str
     parsed: bool = False
@@ -35,101 +40,130 @@ class Finding:
     reason: str = ""
     phases: list[str] = field(default_factory=list)
     needs_code: list[str] = field(default_factory=list)
+    assumed: dict[str, Shape] = field(default_factory=dict)
+    stubbed: list[str] = field(default_factory=list)
 
 
-def check_net(
-    path: str | Path,
-    *,
-    run: bool = False,
-    assume: Mapping[str, Shape] | None = None,
-    stages: Sequence[str] = (),
-    types: Types = LAYERS,
-) -> Finding:
-    """Check one file. `assume` has shapes, without the batch, of blobs whose data layers don't say them."""
+@dataclass(frozen=True)
+class Wanted:
+    """How nets are to be looked at. `assume` has shapes, without the batch, of blobs that data layers bring."""
+
+    assume: Shapes = field(default_factory=dict)
+    stages: Sequence[str] = ()
+    stub_unknown: bool = False
+    types: Types = field(default_factory=lambda: LAYERS)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A net in each phase that it is for, what is assumed of its data, and which types have stubs."""
+
+    builts: list[Built]
+    assumed: dict[str, Shape]
+    stubbed: list[str]
+
+
+_AS_IT_IS = Wanted()
+
+
+def check_net(path: str | Path, wanted: Wanted = _AS_IT_IS, *, run: bool = False) -> Finding:
+    """Check one file. Whatever is wrong with it is in the finding."""
     finding = Finding(str(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = upgrade_net(read_net(path, lenient=True).message).message
-        finding.parsed = True
-        _assume(net, assume or {})
-        builts = [build(graph, types) for graph in _graphs(net, stages, types, finding)]
-        finding.resolved, finding.needs_code = True, []
-        finding.phases = [built.graph.phase.name for built in builts]
-        if run:
-            finding.ran = False
-            for built in builts:
-                run_once(built)
-            finding.ran = True
+            net = read_net(path, lenient=True).message
+            finding.parsed = True
+            net = in_todays_form(net)
+            _forget_files(net)
+            _check(net, wanted, finding, run=run)
     except CaffeError as problem:
-        finding.reason = str(problem).removeprefix(f"{path}: ")
+        finding.reason = str(problem).removeprefix(f"{path}:").strip()
+    except Exception as problem:  # a mistake of ours, or no memory: no reason to leave other files unchecked
+        finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
     return finding
 
 
-def _graphs(net: pb.NetParameter, stages: Sequence[str], types: Types, finding: Finding) -> list[Graph]:
-    graphs = resolve_all(net, stages=stages)
+def _check(net: pb.NetParameter, wanted: Wanted, finding: Finding, *, run: bool) -> None:
+    finding.needs_code = _private(net, wanted)
+    found = resolve_shapes(net, wanted)
+    finding.resolved, finding.needs_code = True, []
+    finding.phases = [built.graph.phase.name for built in found.builts]
+    finding.assumed, finding.stubbed = found.assumed, found.stubbed
+    if run:
+        finding.ran = False
+        for built in _different(found.builts):
+            run_once(built)
+        finding.ran = True
+
+
+def _different(builts: Sequence[Built]) -> list[Built]:
+    """Those to run: a net that has the same layers in both phases, as one to deploy has, is run once."""
+    layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
+    return list(layers.values())[::-1]
+
+
+def in_todays_form(net: pb.NetParameter) -> pb.NetParameter:
+    """The net upgraded. Caffe drops inputs that have no shape; they are kept here, so that one can be assumed."""
+    upgraded = upgrade_net(net).message
+    if net.input and not (net.input_shape or net.input_dim):
+        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=net.input))
+    return upgraded
+
+
+def _forget_files(net: pb.NetParameter) -> None:
+    """Files that settings name, such as of means or of the sizes of images, are where the net is used, not here."""
+    for layer in net.layer:
+        for block in (value for _, value in layer.ListFields() if isinstance(value, Message)):
+            for setting, _ in block.ListFields():
+                if setting.name.endswith("_file"):
+                    block.ClearField(setting.name)
+
+
+def _private(net: pb.NetParameter, wanted: Wanted) -> list[str]:
+    """The Python layers whose code only the user has, if all other types are known."""
+    graphs = resolve_all(net, stages=wanted.stages)
+    if wanted.stub_unknown or any(unknown_types(graph, wanted.types) for graph in graphs):
+        return []
+    return sorted({described(node) for graph in graphs for node in missing(graph, wanted.types)})
+
+
+def resolve_shapes(net: pb.NetParameter, wanted: Wanted = _AS_IT_IS) -> Resolved:
+    """All shapes of a net in today's form.
+
+    Where they don't fit and a data layer doesn't say what it brings, typical shapes are tried; if none fits either,
+    what is wrong is what is wrong with the net as it is.
+    """
+    try:
+        return _build(net, wanted, wanted.assume)
+    except UnknownLayerError:
+        raise
+    except NetError:
+        if not _private(net, wanted):
+            for graph in _graphs(net, wanted, wanted.assume)[0]:
+                for guess in guesses(graph, _types(graph, wanted)):
+                    with suppress(NetError):
+                        return _build(net, wanted, {**guess, **wanted.assume})
+        raise
+
+
+def _build(net: pb.NetParameter, wanted: Wanted, shapes: Shapes) -> Resolved:
+    graphs, told = _graphs(net, wanted, shapes)
+    stubbed = {described(node) for graph in graphs for node in missing(graph, wanted.types) if wanted.stub_unknown}
+    builts = [build(graph, _types(graph, wanted)) for graph in graphs]
+    return Resolved(builts, {name: shapes[name] for name in sorted(told)}, sorted(stubbed))
+
+
+def _graphs(net: pb.NetParameter, wanted: Wanted, shapes: Shapes) -> tuple[list[Graph], set[str]]:
+    """The graphs of the phases that the net is for, and which of the shapes its data layers were told."""
+    own = pb.NetParameter()
+    own.CopyFrom(net)
+    told = assume(own, shapes, wanted.types)
+    graphs = resolve_all(own, stages=wanted.stages)
     if not graphs:
         raise NetError("the net has no layers")
-    unknown = [node for graph in graphs for node in unknown_types(graph, types)]
-    if not unknown:
-        finding.needs_code = sorted(
-            {_code(node) for graph in graphs for node in graph.nodes if _is_foreign(node, types)}
-        )
-    return graphs
+    return graphs, told
 
 
-def _is_foreign(node: Node, types: Types) -> bool:
-    kind = type_of(node, types)
-    return kind is not None and kind.foreign
-
-
-def _code(node: Node) -> str:
-    return f"{node.layer.python_param.module}.{node.layer.python_param.layer}"
-
-
-def _assume(net: pb.NetParameter, shapes: Mapping[str, Shape]) -> None:
-    """Tell layers that bring data the shapes that the user assumes for some of their tops."""
-    for layer in net.layer:
-        if layer.bottom or not any(top in shapes for top in layer.top):
-            continue
-        batch = layer.data_param.batch_size or layer.image_data_param.batch_size or 1
-        layer.input_param.ClearField("shape")
-        for top in layer.top:
-            layer.input_param.shape.add(dim=(batch, *shapes.get(top, ())))
-
-
-def run_once(built: Built) -> None:
-    """A forward pass on small random input."""
-    module = _small(built).allocate()
-    with torch.no_grad():
-        try:
-            module.run({edge: _values(built, edge) for edge in module.inputs.values()})
-        except (RuntimeError, ValueError, IndexError, TypeError) as problem:
-            raise ShapeError(f"{built.graph.phase.name}: {_first_line(problem)}") from problem
-
-
-def _small(built: Built) -> NetModule:
-    """With a batch of two where the net allows it; some have their batch size written into a Reshape."""
-    module, shapes = NetModule(built), list(built.shapes)
-    edges = list(module.inputs.values())
-    smaller = {edge: (min(shapes[edge][0], _MOST_ITEMS), *shapes[edge][1:]) for edge in edges if shapes[edge]}
-    try:
-        reshape(built, smaller)
-    except NetError:
-        reshape(built, {edge: shapes[edge] for edge in edges})
-    return module
-
-
-def _values(built: Built, edge: int) -> Tensor:
-    """Random values, but zeros where a layer reads labels: any number is no label."""
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    labels = any(
-        position in layer.no_gradient and reads == edge
-        for node, layer in pairs
-        for position, reads in enumerate(node.bottoms)
-    )
-    return torch.zeros(built.shapes[edge]) if labels else torch.randn(built.shapes[edge])
-
-
-def _first_line(problem: Exception) -> str:
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+def _types(graph: Graph, wanted: Wanted) -> Types:
+    return with_stubs(graph, wanted.types) if wanted.stub_unknown else wanted.types

@@ -23,6 +23,15 @@ from netdsl.pycaffe.modes import (
 from netdsl.pycaffe.net import Net
 from netdsl.pycaffe.net_spec import NetSpec, layers, params, to_proto
 from netdsl.pycaffe.python_layer import Layer
+from netdsl.pycaffe.solver import (
+    AdaDeltaSolver,
+    AdaGradSolver,
+    AdamSolver,
+    NesterovSolver,
+    RMSPropSolver,
+    SGDSolver,
+    get_solver,
+)
 from netdsl.pycaffe.timer import Timer
 
 __version__ = "1.0.0"  # the Caffe whose interface this is
@@ -38,12 +47,19 @@ def layer_type_list() -> list[str]:
 __all__ = [
     "TEST",
     "TRAIN",
+    "AdaDeltaSolver",
+    "AdaGradSolver",
+    "AdamSolver",
     "Classifier",
     "Detector",
     "Layer",
+    "NesterovSolver",
     "Net",
     "NetSpec",
+    "RMSPropSolver",
+    "SGDSolver",
     "Timer",
+    "get_solver",
     "has_nccl",
     "init_log",
     "io",

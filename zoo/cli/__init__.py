@@ -19,8 +19,14 @@ _COMMANDS = {
     "show": ("zoo.cli.show", "What a file holds: a net, weights, a solver, a mean."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
+    "import": ("zoo.cli.import_", "A net as a readable Python program."),
     "check": ("zoo.cli.check", "Whether nets would work: types, connections, shapes."),
+    "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
+    "test": ("zoo.cli.test", "What a net with weights gives on its test data."),
+    "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
+    "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),
     "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
+    "data": ("zoo.cli.data", "Data sets: show, convert, take the mean image."),
 }
 
 

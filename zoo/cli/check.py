@@ -8,47 +8,42 @@ from dataclasses import asdict
 import click
 
 from netdsl.layer import Shape
-from netdsl.lint import Finding, check_net
-from zoo.cli import options
+from netdsl.lint import Finding, Wanted, check_net
+from zoo.cli import options, shapes
 from zoo.cli.output import print_json
-
-
-def _shapes(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Shape]:
-    found = {}
-    for value in values:
-        name, _, sizes = value.partition("=")
-        try:
-            found[name] = tuple(int(size) for size in sizes.split("x"))
-        except ValueError:
-            raise click.BadParameter(f"'{value}' isn't like data=3x224x224") from None
-    return found
 
 
 @click.command("check", short_help="Whether nets would work.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--run", is_flag=True, help="Also run each net once, forward, on small random input.")
-@click.option(
-    "--assume",
-    multiple=True,
-    metavar="BLOB=SHAPE",
-    callback=_shapes,
-    help="The shape of a blob whose data layer doesn't say it, without the batch: data=3x224x224.",
-)
-@click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
+@shapes.assume
+@shapes.stages
+@shapes.stub_unknown
 @options.as_json
 def command(
-    files: tuple[str, ...], run: bool, assume: Mapping[str, Shape], stages: tuple[str, ...], as_json: bool
+    files: tuple[str, ...],
+    run: bool,
+    assume: Mapping[str, Shape],
+    stages: tuple[str, ...],
+    stub_unknown: bool,
+    as_json: bool,
 ) -> None:
     """Check that each net can be parsed, has only known layer types, connects in the phases that it is for, and has
     shapes that fit. Exits with 1 if one doesn't.
+
+    What a data layer brings is read nowhere. Where the net doesn't say its shape, typical ones are tried, and the one
+    that fits is told.
     """
+    wanted = Wanted(assume, stages, stub_unknown)
     findings = []
     for file in files:
-        findings.append(check_net(file, run=run, assume=assume, stages=stages))
+        findings.append(check_net(file, wanted, run=run))
         if not as_json:
             click.echo(_line(findings[-1]))
     if as_json:
         print_json([asdict(finding) for finding in findings])
+    if all(finding.resolved for finding in findings):
+        shapes.complain_of_unused(assume, {name for finding in findings for name in finding.assumed})
     if not all(finding.resolved and finding.ran is not False for finding in findings):
         raise click.exceptions.Exit(1)
 
@@ -58,4 +53,8 @@ def _line(finding: Finding) -> str:
         return f"{finding.file}: needs the Python code of {', '.join(finding.needs_code)}"
     if finding.reason:
         return f"{finding.file}: {finding.reason}"
-    return f"{finding.file}: good for {' and '.join(finding.phases)}{', runs' if finding.ran else ''}"
+    parts = [f"good for {' and '.join(finding.phases)}"]
+    parts += ["runs"] if finding.ran else []
+    parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
+    parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
+    return f"{finding.file}: {', '.join(parts)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict
 
 import click
@@ -13,29 +14,79 @@ from rich.table import Table
 
 from caffe_proto.files import read
 from caffe_proto.summary import Summary, summarise
-from zoo.cli import options
+from zoo.cli import options, shapes
 from zoo.cli.output import print_json
+from zoo.cli.shapes import Shape, Shapes
 
 _WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
 
 
 @click.command("show", short_help="What a file holds.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--shapes", "with_shapes", is_flag=True, help="Show the shapes of a net's blobs instead.")
+@shapes.assume
+@shapes.stages
+@shapes.stub_unknown
 @options.as_json
 @options.lenient
 @options.dialect
-def command(files: tuple[str, ...], as_json: bool, lenient: bool, dialect: str | None) -> None:
+def command(
+    files: tuple[str, ...],
+    with_shapes: bool,
+    assume: Mapping[str, Shape],
+    stages: tuple[str, ...],
+    stub_unknown: bool,
+    as_json: bool,
+    lenient: bool,
+    dialect: str | None,
+) -> None:
     """What a file holds: a net's layers with their settings, shapes and parameters; the blobs of weights, of a solver
     state or of a mean; the settings of a solver.
+
+    With --shapes, which the options about nets need: the shapes of a net's blobs, in each phase that it is for.
     """
-    summaries = {file: summarise(read(file, dialect=dialect, lenient=lenient)) for file in files}
+    if not with_shapes and (assume or stages or stub_unknown):
+        raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
+    contents = {file: read(file, dialect=dialect, lenient=lenient) for file in files}
+    if with_shapes:
+        each = {
+            file: shapes.infer(file, content.message, assume, stages, stub=stub_unknown)
+            for file, content in contents.items()
+        }
+        _show_shapes(each, as_json=as_json)
+        shapes.complain_of_unused(assume, {name for found in each.values() for name in found.assumed})
+        return
+    summaries = {file: summarise(content) for file, content in contents.items()}
     if as_json:
         found = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
         print_json(found if len(found) > 1 else found[0])
         return
-    console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    console = _console()
     for file, summary in summaries.items():
         show(console, file, summary)
+
+
+def _console() -> Console:
+    return Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+
+
+def _show_shapes(each: Mapping[str, Shapes], *, as_json: bool) -> None:
+    if as_json:
+        found = [{"file": file, **asdict(one)} for file, one in each.items()]
+        print_json(found if len(found) > 1 else found[0])
+        return
+    console = _console()
+    for file, one in each.items():
+        for name, shape in one.assumed.items():
+            console.print(f"{escape(file)}: {escape(name)} is taken as {_shape(shape)}")
+        for kind in one.stubbed:
+            console.print(f"{escape(file)}: {escape(kind)} hands on what it gets")
+        for phase, tops in one.phases.items():
+            console.print(f"{escape(file)}: {phase}")
+            table = _table("layer", "type", "top", "shape")
+            for top in tops:
+                table.add_row(escape(top.layer), escape(top.type), escape(top.top), _shape(top.shape))
+            console.print(table)
 
 
 def show(console: Console, file: str, summary: Summary) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -94,3 +96,76 @@ def test_a_named_dialect_must_exist(zoo, files) -> None:
     assert err.startswith("zoo: w.caffemodel: ")
     assert "klingon" in err
     assert err.count("\n") == 1
+
+
+SHAPED = """input: "x" input_shape { dim: [2, 3, 7, 5] }
+layer { name: "conv" type: "Convolution" bottom: "x" top: "conv" convolution_param { num_output: 4 kernel_size: 3 } }
+"""
+STRANGE = SHAPED + 'layer { name: "odd" type: "Magic" bottom: "conv" top: "a" top: "b" include { phase: TEST } }'
+
+
+def table(out: str) -> list[str]:
+    return [" ".join(line.split()) for line in out.splitlines() if line.strip(" \u2500")]
+
+
+def test_shapes_are_shown_for_every_phase(zoo) -> None:
+    Path("net.prototxt").write_text(SHAPED)
+    code, out, err = zoo("show", "--shapes", "net.prototxt")
+    assert (code, err) == (0, "")
+    rows = ["layer type top shape", "input Input x 2 x 3 x 7 x 5", "conv Convolution conv 2 x 4 x 5 x 3"]
+    assert table(out) == ["net.prototxt: TEST", *rows, "net.prototxt: TRAIN", *rows]
+
+
+def test_assumed_shapes_change_the_others(zoo) -> None:
+    Path("net.prototxt").write_text(SHAPED)
+    code, out, err = zoo("show", "--shapes", "--assume", "x=3x9x8", "net.prototxt")
+    assert (code, err) == (0, "")
+    assert table(out)[0] == "net.prototxt: x is taken as 3 x 9 x 8"
+    assert "conv Convolution conv 2 x 4 x 7 x 6" in table(out)
+
+
+def test_an_unknown_type_is_named_and_can_be_stubbed(zoo) -> None:
+    Path("net.prototxt").write_text(STRANGE)
+    code, out, err = zoo("show", "--shapes", "net.prototxt")
+    assert (code, out) == (2, "")
+    assert err.startswith("zoo: net.prototxt: unknown layer type 'Magic' (layers odd)")
+    code, out, err = zoo("show", "--shapes", "--stub-unknown", "net.prototxt")
+    assert (code, err) == (0, "")
+    assert table(out)[0] == "net.prototxt: Magic hands on what it gets"
+    assert "odd Magic b 2 x 4 x 5 x 3" in table(out)
+
+
+def test_json_has_the_shapes(zoo) -> None:
+    Path("net.prototxt").write_text(STRANGE)
+    code, out, err = zoo("show", "--shapes", "--stub-unknown", "--json", "net.prototxt")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert (found["file"], found["assumed"], found["stubbed"]) == ("net.prototxt", {}, ["Magic"])
+    assert list(found["phases"]) == ["TEST", "TRAIN"]
+    assert found["phases"]["TRAIN"][1] == {"layer": "conv", "type": "Convolution", "top": "conv", "shape": [2, 4, 5, 3]}
+    assert [top["top"] for top in found["phases"]["TEST"]] == ["x", "conv", "a", "b"]
+
+
+def test_what_has_no_shapes_says_so(zoo, files) -> None:
+    code, _, err = zoo("show", "--shapes", "solver.prototxt")
+    assert (code, err) == (
+        2,
+        "zoo: solver.prototxt: has no shapes to infer: it is no net, but a SolverParameter\n",
+    )
+
+
+def test_options_about_shapes_go_with_shapes(zoo, files) -> None:
+    code, _, err = zoo("show", "--assume", "x=3x9x8", "net.prototxt")
+    assert code == 2
+    assert "--assume, --stage and --stub-unknown go with --shapes" in err
+
+
+def test_an_assumption_about_no_data_is_warned_of(zoo) -> None:
+    Path("net.prototxt").write_text(SHAPED)
+    code, _, err = zoo("show", "--shapes", "--assume", "y=3", "net.prototxt")
+    assert (code, err) == (0, "zoo: warning: --assume y: no data layer brings this blob\n")
+
+
+def test_torch_is_not_waited_for_without_shapes() -> None:
+    check = "import sys, zoo.cli.show; assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

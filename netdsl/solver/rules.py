@@ -1,0 +1,148 @@
+"""Caffe's six rules for changing weights, each on a stretch of weights, gradients and history."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import SolverError
+
+
+class Rule(Protocol):
+    """Changes weights and history in place; the gradient may be written over."""
+
+    histories: ClassVar[int]  # how many values are remembered for each weight
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """One step."""
+        ...
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Momentum. Caffe's rule: the learning rate is part of what is remembered."""
+
+    momentum: float
+    histories: ClassVar[int] = 1
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """V = momentum v + rate g; w -= v."""
+        velocity = history[0].mul_(self.momentum).add_(gradient, alpha=rate)
+        weights.sub_(velocity)
+
+
+@dataclass(frozen=True)
+class Nesterov:
+    """Momentum that looks ahead: a step back by the old velocity, then over by the new one."""
+
+    momentum: float
+    histories: ClassVar[int] = 1
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """W += momentum v; v = momentum v + rate g; w -= (1 + momentum) v."""
+        velocity = history[0]
+        weights.add_(velocity, alpha=self.momentum)
+        velocity.mul_(self.momentum).add_(gradient, alpha=rate)
+        weights.sub_(velocity, alpha=1 + self.momentum)
+
+
+@dataclass(frozen=True)
+class AdaGrad:
+    """Divided by the root of the sum of all squares so far."""
+
+    delta: float
+    histories: ClassVar[int] = 1
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """S += g g; w -= rate g / (sqrt(s) + delta)."""
+        squares = history[0].addcmul_(gradient, gradient)
+        weights.addcdiv_(gradient, squares.sqrt().add_(self.delta), value=-rate)
+
+
+@dataclass(frozen=True)
+class RMSProp:
+    """Divided by the root of a decaying mean of squares."""
+
+    decay: float
+    delta: float
+    histories: ClassVar[int] = 1
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """S = decay s + (1 - decay) g g; w -= rate g / (sqrt(s) + delta)."""
+        squares = history[0].mul_(self.decay).addcmul_(gradient, gradient, value=1 - self.decay)
+        weights.addcdiv_(gradient, squares.sqrt().add_(self.delta), value=-rate)
+
+
+@dataclass(frozen=True)
+class AdaDelta:
+    """Scaled by the ratio of two decaying means: of squared updates and of squared gradients."""
+
+    momentum: float
+    delta: float
+    histories: ClassVar[int] = 2
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """G scaled by sqrt((u + delta) / (s + delta)), where s and u are the means."""
+        squares, updates = history
+        squares.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
+        gradient.mul_(((updates + self.delta) / (squares + self.delta)).sqrt_())
+        updates.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
+        weights.sub_(gradient, alpha=rate)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Decaying means of gradients and of their squares, corrected for having begun at zero."""
+
+    momentum: float
+    momentum2: float
+    delta: float
+    histories: ClassVar[int] = 2
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+        """W -= rate c m / (sqrt(s) + delta), where c corrects for the start."""
+        mean, squares = history
+        mean.mul_(self.momentum).add_(gradient, alpha=1 - self.momentum)
+        squares.mul_(self.momentum2).addcmul_(gradient, gradient, value=1 - self.momentum2)
+        turn = iteration + 1
+        correction = math.sqrt(1 - self.momentum2**turn) / (1 - self.momentum**turn)
+        weights.addcdiv_(mean, squares.sqrt().add_(self.delta), value=-rate * correction)
+
+
+def rule_of(param: pb.SolverParameter) -> Rule:
+    """The rule that a solver names, with its settings."""
+    match param.type:
+        case "SGD":
+            return SGD(param.momentum)
+        case "Nesterov":
+            return Nesterov(param.momentum)
+        case "AdaGrad":
+            _without_momentum(param)
+            return AdaGrad(param.delta)
+        case "RMSProp":
+            _without_momentum(param)
+            _fraction(param.rms_decay, "rms_decay")
+            return RMSProp(param.rms_decay, param.delta)
+        case "AdaDelta":
+            return AdaDelta(param.momentum, param.delta)
+        case "Adam":
+            _fraction(param.momentum, "momentum")
+            return Adam(param.momentum, param.momentum2, param.delta)
+    raise SolverError(f"unknown solver type '{param.type}'; it is one of {', '.join(TYPES)}")
+
+
+TYPES = tuple(rule.__name__ for rule in (SGD, Nesterov, AdaGrad, RMSProp, AdaDelta, Adam))
+
+
+def _without_momentum(param: pb.SolverParameter) -> None:
+    if param.momentum:
+        raise SolverError(f"solver type {param.type} has no momentum; take `momentum: {param.momentum:g}` away")
+
+
+def _fraction(value: float, name: str) -> None:
+    if not 0 <= value < 1:
+        raise SolverError(f"{name} is {value:g}; it must be at least 0 and below 1")

@@ -1,0 +1,66 @@
+"""One buffer under all blobs: the blobs stay what they were, groups have one pace."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+import torch
+
+from netdsl.errors import SolverError
+from netdsl.solver.flat import FlatWeights
+
+SHARED = """
+layer { name: "d" type: "Input" top: "x" input_param { shape { dim: 6 dim: 3 } } }
+layer { name: "a" type: "InnerProduct" bottom: "x" top: "a" param { name: "w" lr_mult: 3 } param { lr_mult: 0 }
+        inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer { name: "n" type: "BatchNorm" bottom: "a" top: "a" }
+layer { name: "b" type: "InnerProduct" bottom: "a" top: "b" param { name: "w" %s }
+        inner_product_param { num_output: 3 bias_term: false } }
+layer { name: "c" type: "InnerProduct" bottom: "b" top: "c" param { lr_mult: 3 } param { lr_mult: 3 decay_mult: 0 }
+        inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+layer { name: "s" type: "Reduction" bottom: "c" top: "s" loss_weight: 1 }
+"""
+
+
+def test_blobs_keep_their_values_and_follow_the_buffer(regression) -> None:
+    net = regression(text=SHARED % "")
+    layers = dict(zip(net.module.keys, net.built.layers, strict=True))
+    before = {name: [blob.detach().clone() for blob in layer.blob_tensors()] for name, layer in layers.items()}
+    flat = FlatWeights(net.built)
+    for name, layer in layers.items():
+        for blob, values in zip(layer.blob_tensors(), before[name], strict=True):
+            assert torch.equal(blob, values)
+    flat.buffer.fill_(7)
+    assert all((blob == 7).all() for layer in layers.values() for blob in layer.blob_tensors())
+
+
+def test_shared_blobs_are_there_once_in_caffes_order(regression) -> None:
+    flat = FlatWeights(regression(text=SHARED % "").built)
+    assert [(blob.layer, tuple(blob.tensor.shape)) for blob in flat.blobs] == [
+        *[("a", (3, 3)), ("a", (3,))],
+        *[("n", (3,)), ("n", (3,)), ("n", (1,))],
+        *[("c", (5, 3)), ("c", (5,))],
+    ]
+
+
+def test_what_learns_at_one_pace_lies_together_and_the_rest_behind(regression) -> None:
+    flat = FlatWeights(regression(text=SHARED % "").built)
+    paces = [(group.lr_mult, group.decay_mult, [blob.layer for blob in group.blobs]) for group in flat.groups]
+    assert paces == [(3, 1, ["a", "c"]), (3, 0, ["c"])]
+    assert all(blob.start >= flat.learned for blob in flat.blobs if not blob.learns)
+    assert [blob.layer for blob in flat.blobs if not blob.learns] == ["a", "n", "n", "n"]
+    starts = sorted((blob.start, blob.stop) for blob in flat.blobs)
+    assert all(stop <= start for (_, stop), (start, _) in pairwise(starts))
+
+
+def test_layers_that_share_a_parameter_must_agree_on_its_pace(regression) -> None:
+    FlatWeights(regression(text=SHARED % "lr_mult: 3").built)
+    with pytest.raises(SolverError, match="layer 'b': lr_mult is 5 for a shared parameter that has 3"):
+        FlatWeights(regression(text=SHARED % "lr_mult: 5").built)
+
+
+def test_a_net_without_blobs_cannot_be_trained(regression) -> None:
+    text = SHARED[: SHARED.index('layer { name: "a"')]
+    with pytest.raises(SolverError, match="nothing to learn"):
+        FlatWeights(regression(text=text).built)

@@ -1,0 +1,82 @@
+"""A module with its data, on one device and on several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.solver.module_net import ModuleNet, Way
+from netdsl.solver.replicated import ReplicatedNet
+from netdsl.solver.solver import Solver
+
+NET = """
+layer {{ name: "data" type: "HDF5Data" top: "x" top: "y" hdf5_data_param {{ source: "{list}" batch_size: {batch} }} }}
+layer {{ name: "ip" type: "InnerProduct" bottom: "x" top: "p" inner_product_param {{ num_output: 2 }} }}
+layer {{ name: "loss" type: "EuclideanLoss" bottom: "p" bottom: "y" top: "loss" loss_weight: 2 }}
+layer {{ name: "out" type: "Power" bottom: "x" top: "double" power_param {{ scale: 2 }} }}
+"""
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    x = np.random.default_rng(3).normal(size=(12, 3)).astype(np.float32)
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["x"], file["y"] = x, x[:, :2] + 1
+    (tmp_path / "list.txt").write_text(f"{tmp_path / 'rows.h5'}\n")
+    return tmp_path / "list.txt"
+
+
+def net_of(listed: Path, batch: int) -> pb.NetParameter:
+    net = from_text(NET.format(list=listed, batch=batch), pb.NetParameter)
+    net.state.phase = pb.TRAIN
+    return net
+
+
+def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
+    net = ModuleNet(net_of(listed, 4))
+    assert (net.batch_size, net.built.shapes[0]) == (4, (4, 3))
+    loss = net.forward()
+    with h5py.File(listed.parent / "rows.h5") as file:
+        first = file["x"][:4]
+        expected = 2 * np.square(file["y"][:4]).sum() / 8  # weights are zero
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(net.outputs()["double"], first * 2)
+    assert net.loss_weights() == {"loss": 2}
+    assert net.positions() == {"data": 1}
+    net.seek({"data": 0})
+    assert net.forward().item() == pytest.approx(expected, rel=1e-6)
+    net.close()
+
+
+def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> None:
+    net = ModuleNet(net_of(listed, 4), Way(precision=torch.bfloat16))
+    net.forward_backward()
+    layer = net.built.layers[1]
+    assert layer.weight.dtype == layer.weight.grad.dtype == torch.float32
+    exact = ModuleNet(net_of(listed, 4))
+    exact.forward_backward()
+    gap = (exact.built.layers[1].weight.grad - layer.weight.grad).abs().max()
+    assert 0 < gap < 0.05
+    net.close()
+    exact.close()
+
+
+def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -> None:
+    """Caffe's shards: of two, one reads every second item, so a double batch has the same items."""
+    param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", momentum=0.9, iter_size=2)
+    double = ModuleNet(net_of(listed, 8))
+    pair = ReplicatedNet(net_of(listed, 4), [CPU, CPU], Way())
+    assert pair.batch_size == double.batch_size
+    Solver(param, double).step(3)
+    Solver(param, pair).step(3)
+    np.testing.assert_allclose(pair.built.layers[1].weight.detach(), double.built.layers[1].weight.detach(), rtol=1e-5)
+    assert pair.positions() == {"data": 6}
+    double.close()
+    pair.close()

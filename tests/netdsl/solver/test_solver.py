@@ -1,0 +1,177 @@
+"""The loop: what happens in which iteration, what is told, and what can be asked of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import SolverError
+from netdsl.graph import Phase
+from netdsl.solver import events as tell
+from netdsl.solver.events import Displayed, Event, Saved, Stepped
+from netdsl.solver.solver import Action, Solver
+
+
+def param_of(**settings: object) -> pb.SolverParameter:
+    given = {"base_lr": 0.1, "lr_policy": "fixed", "type": "SGD", "max_iter": 4, "snapshot_after_train": False}
+    return pb.SolverParameter(**(given | settings))
+
+
+def told(events: list[Event], kind: type) -> list[int]:
+    return [event.iteration for event in events if isinstance(event, kind)]
+
+
+def test_it_learns(regression) -> None:
+    events: list[Event] = []
+    Solver(param_of(max_iter=80, display=79), regression(), listen=events.append).solve()
+    losses = [event.loss for event in events if isinstance(event, Displayed)]
+    assert losses[-1] < 0.1 * losses[0]
+
+
+def test_display_test_and_snapshot_come_when_caffe_has_them(regression, tmp_path: Path) -> None:
+    events: list[Event] = []
+    settings = {"max_iter": 6, "display": 2, "snapshot": 4, "snapshot_prefix": str(tmp_path / "s")}
+    param = param_of(test_iter=[2], test_interval=3, snapshot_after_train=True, **settings)
+    Solver(param, regression(), [regression(Phase.TEST)], listen=events.append).solve()
+    assert told(events, Stepped) == [1, 2, 3, 4, 5, 6]
+    assert told(events, Displayed) == [0, 2, 4, 6]  # the last one after training, without learning
+    assert told(events, tell.Tested) == [0, 3, 6]
+    assert told(events, Saved) == [4, 6]
+
+
+def test_the_first_test_can_be_left_out(regression) -> None:
+    events: list[Event] = []
+    param = param_of(test_iter=[1], test_interval=2, test_initialization=False)
+    Solver(param, regression(), [regression(Phase.TEST)], listen=events.append).solve()
+    assert told(events, tell.Tested) == [2, 4]
+
+
+def test_a_test_averages_with_the_weights_of_now(regression) -> None:
+    net, other = regression(), regression(Phase.TEST)
+    solver = Solver(param_of(test_iter=[3], test_interval=100, test_compute_loss=True), net, [other])
+    solver.step(5)
+    tested = solver.test()
+    assert tested is not None
+    own = regression()
+    for mine, theirs in zip(own.built.layers, net.built.layers, strict=True):
+        for blob, values in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
+            blob.data.copy_(values)
+    own.batch = 3  # the test at the beginning had the first three
+    expected = sum(own.forward().item() for _ in range(3)) / 3
+    assert tested.loss == pytest.approx(expected, rel=1e-6)
+    assert tested.outputs[0].name == "loss"
+    assert tested.outputs[0].values[0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_displayed_loss_is_the_mean_of_the_last_ones(regression) -> None:
+    events: list[Event] = []
+    single: list[Event] = []
+    Solver(param_of(display=1, average_loss=3), regression(), listen=events.append).step(4)
+    torch.manual_seed(0)
+    nets = [regression(), regression()]
+    for mine, theirs in zip(nets[0].built.layers, nets[1].built.layers, strict=True):
+        for blob, values in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
+            blob.data.copy_(values)
+    events.clear()
+    Solver(param_of(display=1, average_loss=3), nets[0], listen=events.append).step(4)
+    Solver(param_of(display=1), nets[1], listen=single.append).step(4)
+    raw = [event.loss for event in single if isinstance(event, Displayed)]
+    means = [event.loss for event in events if isinstance(event, Displayed)]
+    assert means == pytest.approx([raw[0], sum(raw[:2]) / 2, sum(raw[:3]) / 3, sum(raw[1:]) / 3], rel=1e-6)
+
+
+def test_several_batches_make_one_step_as_their_mean_gradient_does(regression) -> None:
+    torch.manual_seed(0)
+    one, many = regression(), regression()
+    for mine, theirs in zip(one.built.layers, many.built.layers, strict=True):
+        for blob, values in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
+            blob.data.copy_(values)
+    Solver(param_of(iter_size=3), many).step(1)
+    for _ in range(3):
+        one.forward_backward()
+    weight = one.built.layers[1].weight
+    expected = weight.detach() - 0.1 * weight.grad / 3
+    torch.testing.assert_close(many.built.layers[1].weight.detach(), expected)
+
+
+def test_a_wish_to_stop_is_heard_after_the_step_and_saves(regression, tmp_path: Path) -> None:
+    wishes = iter([Action.NONE, Action.STOP])
+    events: list[Event] = []
+    param = param_of(max_iter=9, snapshot_after_train=True, snapshot_prefix=str(tmp_path / "s"))
+    solver = Solver(param, regression(), listen=events.append, requested=lambda: next(wishes, Action.NONE))
+    solver.solve()
+    assert solver.iteration == 2
+    assert told(events, Saved) == [2]
+
+
+def test_a_wish_to_save_goes_on(regression, tmp_path: Path) -> None:
+    wishes = iter([Action.SNAPSHOT])
+    events: list[Event] = []
+    param = param_of(snapshot_prefix=str(tmp_path / "s"))
+    Solver(param, regression(), listen=events.append, requested=lambda: next(wishes, Action.NONE)).solve()
+    assert told(events, Saved) == [1]
+    assert told(events, Stepped) == [1, 2, 3, 4]
+
+
+def test_a_wish_during_a_test_ends_the_test(regression) -> None:
+    events: list[Event] = []
+    param = param_of(test_iter=[50], test_interval=1)
+    solver = Solver(param, regression(), [regression(Phase.TEST)], listen=events.append, requested=lambda: Action.STOP)
+    solver.solve()
+    assert (solver.iteration, told(events, tell.Tested)) == (0, [])
+
+
+def test_a_loss_that_is_no_number_is_an_error_with_advice(regression) -> None:
+    solver = Solver(param_of(base_lr=1e30, max_iter=50), regression())
+    with pytest.raises(SolverError, match=r"iteration \d: the loss is (nan|inf); lower base_lr"):
+        solver.solve()
+    scripted = Solver(param_of(base_lr=1e30, max_iter=10), regression(), finite=False)
+    scripted.solve()
+    assert scripted.iteration == 10
+
+
+def test_callbacks_see_the_gradients_before_the_weights_change(regression) -> None:
+    net = regression()
+    solver = Solver(param_of(), net)
+    weight = net.built.layers[1].weight
+    seen: list[object] = []
+    solver.on_start.append(lambda: seen.append("start"))
+    solver.on_gradients_ready.append(lambda: seen.append(weight.detach().clone() if weight.grad is not None else None))
+    before = weight.detach().clone()
+    solver.step(1)
+    assert seen[0] == "start"
+    assert torch.equal(seen[1], before)
+    assert not torch.equal(weight, before)
+
+
+def test_the_rate_of_the_next_step(regression) -> None:
+    solver = Solver(param_of(lr_policy="step", stepsize=2, gamma=0.1), regression())
+    rates = []
+    for _ in range(4):
+        rates.append(solver.rate)
+        solver.step(1)
+    assert rates == pytest.approx([0.1, 0.1, 0.01, 0.01])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"average_loss": 0}, "average_loss is 0"),
+        ({"iter_size": 0}, "iter_size is 0"),
+        ({"lr_policy": "warp"}, "unknown lr_policy 'warp'"),
+        ({"snapshot": 5}, "no snapshot_prefix"),
+    ],
+)
+def test_settings_are_checked_before_anything_runs(settings: dict[str, object], says: str, regression) -> None:
+    with pytest.raises(SolverError, match=says):
+        Solver(param_of(**settings), regression())
+
+
+def test_no_loss_is_lost_on_the_way(regression) -> None:
+    events: list[Event] = []
+    Solver(param_of(display=1), regression(), listen=events.append).step(3)
+    assert all(math.isfinite(event.loss) for event in events if isinstance(event, Displayed))

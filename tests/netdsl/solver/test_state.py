@@ -1,0 +1,139 @@
+"""Snapshots: Caffe's own files, to the bit when training goes on, never half."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from caffe_proto.files import read, write
+from netdsl.errors import SolverError
+from netdsl.solver import state
+from netdsl.solver.solver import Solver
+
+TYPES = ["SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"]
+
+
+def solver_of(net: object, folder: Path, **settings: object) -> Solver:
+    given = {"base_lr": 0.01, "lr_policy": "step", "stepsize": 2, "gamma": 0.5, "type": "SGD", "weight_decay": 0.1}
+    return Solver(pb.SolverParameter(**(given | settings), snapshot_prefix=str(folder / "s")), net)
+
+
+def bits(solver: Solver) -> bytes:
+    found = [blob.detach().numpy().tobytes() for layer in solver.net.built.layers for blob in layer.blob_tensors()]
+    return b"".join([*found, *(history.numpy().tobytes() for history in solver.updater.history())])
+
+
+@pytest.mark.parametrize("form", [pb.SolverParameter.BINARYPROTO, pb.SolverParameter.HDF5])
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_restored_solver_ends_with_the_same_bits(kind: str, form: int, regression, tmp_path: Path) -> None:
+    settings = {"type": kind, "snapshot_format": form, "momentum": 0 if kind in ("AdaGrad", "RMSProp") else 0.9}
+    undisturbed = solver_of(regression(), tmp_path, **settings)
+    undisturbed.step(3)
+    saved = undisturbed.snapshot()
+    undisturbed.step(4)
+    again = solver_of(regression(), tmp_path, **settings)
+    state.restore(again, saved.state)
+    assert (again.iteration, again.current_step) == (3, 1)
+    again.step(4)
+    assert bits(again) == bits(undisturbed)
+
+
+def test_files_that_went_through_caffes_own_forms_restore_the_same(regression, tmp_path: Path) -> None:
+    first = solver_of(regression(), tmp_path, momentum=0.9)
+    first.step(3)
+    saved = first.snapshot()
+    for path in (saved.model, saved.state):
+        write(read(path), path.with_name("copy_" + path.name))
+    again = solver_of(regression(), tmp_path, momentum=0.9)
+    state.restore(again, saved.state.with_name("copy_" + saved.state.name))
+    assert bits(again) == bits(first)
+
+
+def test_a_state_is_what_caffe_writes(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path, type="Adam", momentum=0.9)
+    solver.step(5)
+    saved = solver.snapshot()
+    assert saved.state.name == "s_iter_5.solverstate"
+    message = read(saved.state).message
+    assert (message.iter, message.current_step, message.learned_net) == (5, 2, str(tmp_path / "s_iter_5.caffemodel"))
+    shapes = [tuple(blob.shape.dim) for blob in message.history]
+    assert shapes == [(2, 3), (2,), (2, 3), (2,)]
+
+
+def test_random_numbers_and_data_go_on_where_they_were(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path)
+    solver.step(2)
+    saved = solver.snapshot()
+    expected = torch.rand(3)
+    torch.manual_seed(99)
+    again = solver_of(regression(), tmp_path)
+    state.restore(again, saved.state)
+    assert torch.equal(torch.rand(3), expected)
+    assert again.net.batch == 2
+
+
+def test_a_state_alone_as_caffe_leaves_it_is_enough(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path)
+    solver.step(2)
+    saved = solver.snapshot()
+    saved.state.with_name("s_iter_2.resume.json").unlink()
+    again = solver_of(regression(), tmp_path)
+    state.restore(again, saved.state)
+    assert bits(again) == bits(solver)
+
+
+def test_files_that_were_moved_or_renamed_together_are_found(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path)
+    saved = solver.snapshot()
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    saved.model.rename(other / "best.caffemodel")
+    saved.state.rename(other / "best.solverstate")
+    again = solver_of(regression(), tmp_path)
+    state.restore(again, other / "best.solverstate")
+    assert bits(again) == bits(solver)
+    (other / "best.caffemodel").unlink()
+    with pytest.raises(SolverError, match=r"its weights are neither at .* nor at .*best\.caffemodel"):
+        state.restore(again, other / "best.solverstate")
+
+
+def test_what_does_not_fit_is_an_error_that_says_so(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path)
+    saved = solver.snapshot()
+    with pytest.raises(SolverError, match="has 2 histories, this net needs 4 with solver type Adam"):
+        state.restore(solver_of(regression(), tmp_path, type="Adam"), saved.state)
+    with pytest.raises(SolverError, match="is not the state of a solver"):
+        state.restore(solver, saved.model)
+    resume = tmp_path / "s_iter_0.resume.json"
+    resume.write_text(json.dumps({"iteration": 3}))
+    with pytest.raises(SolverError, match="is of iteration 3, the state of 0"):
+        state.restore(solver, saved.state)
+    resume.write_text("{")
+    with pytest.raises(SolverError, match="can't be read"):
+        state.restore(solver, saved.state)
+
+
+def test_the_newest_whole_snapshot(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path)
+    assert state.newest(str(tmp_path / "s")) is None
+    saved = []
+    for _ in range(3):
+        solver.step(5)
+        saved.append(solver.snapshot())
+    (tmp_path / "s_iter_99.solverstate").write_bytes(b"\x08")  # cut short by somebody else
+    (tmp_path / "other_iter_100.solverstate").write_bytes(saved[0].state.read_bytes())
+    assert state.newest(str(tmp_path / "s")) == saved[2].state
+    saved[2].model.unlink()
+    assert state.newest(str(tmp_path / "s")) == saved[1].state
+
+
+def test_a_snapshot_that_cannot_be_written_leaves_nothing(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path / "missing")
+    with pytest.raises(CaffeError, match="can't be written"):
+        solver.snapshot()
+    assert list(tmp_path.iterdir()) == []

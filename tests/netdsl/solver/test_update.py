@@ -1,0 +1,123 @@
+"""One change of all weights, beside the formulas in double precision and beside torch's own optimisers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import SolverError
+from netdsl.solver import update
+from netdsl.solver.flat import FlatWeights
+from netdsl.solver.update import Updater
+
+# Some steps in float32 beside the same in float64.
+TOLERANCE = 1e-5
+
+
+def updater_of(net: object, **settings: object) -> Updater:
+    return Updater(pb.SolverParameter(**settings), FlatWeights(net.built))
+
+
+def weights_of(net: object) -> list[torch.Tensor]:
+    return [blob.detach().clone() for layer in net.built.layers for blob in layer.blob_tensors()]
+
+
+def test_decay_follows_its_kind_and_the_blobs_multiplier(regression) -> None:
+    for kind, decayed in (("L2", lambda w: w), ("L1", torch.sign)):
+        net = regression()
+        updater = updater_of(net, type="SGD", weight_decay=0.5, regularization_type=kind)
+        weight, bias = weights_of(net)
+        updater.apply(0.1, 0)
+        after = weights_of(net)
+        torch.testing.assert_close(after[0], weight - 0.1 * 0.5 * decayed(weight))
+        assert torch.equal(after[1], bias)  # decay_mult is 0
+
+
+def test_a_bias_learns_twice_as_fast_and_batches_are_averaged(regression) -> None:
+    net = regression()
+    updater = updater_of(net, type="SGD", iter_size=4)
+    weight, bias = weights_of(net)
+    for layer in net.built.layers:
+        for blob in layer.blob_tensors():
+            blob.grad = torch.full_like(blob, 8)
+    updater.apply(0.1, 0)
+    torch.testing.assert_close(weights_of(net), [weight - 0.1 * 2, bias - 0.2 * 2])
+
+
+def test_gradients_are_clipped_by_their_sum_over_batches(regression) -> None:
+    net = regression()
+    updater = updater_of(net, type="SGD", iter_size=2, clip_gradients=3)
+    weight, bias = weights_of(net)
+    blobs = [blob for layer in net.built.layers for blob in layer.blob_tensors()]
+    for blob in blobs:
+        blob.grad = torch.full_like(blob, 5)  # eight values: a norm of 5 sqrt(8)
+    updater.apply(1.0, 0)
+    step = 3 / 8**0.5 / 2
+    torch.testing.assert_close(weights_of(net), [weight - step, bias - 2 * step])
+
+
+@pytest.mark.parametrize(
+    ("settings", "peer"),
+    [
+        ({"type": "SGD", "momentum": 0.9}, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9)),
+        ({"type": "Nesterov", "momentum": 0.9}, lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True)),
+        ({"type": "AdaGrad", "delta": 1e-8}, lambda p: torch.optim.Adagrad(p, 0.1, eps=1e-8)),
+        ({"type": "RMSProp", "rms_decay": 0.9}, lambda p: torch.optim.RMSprop(p, 0.1, alpha=0.9, eps=1e-8)),
+        ({"type": "AdaDelta", "momentum": 0.9}, lambda p: torch.optim.Adadelta(p, 0.1, rho=0.9, eps=1e-8)),
+    ],
+)
+def test_rules_are_torchs_own_where_the_rate_stays(
+    settings: dict[str, object], peer: Callable[..., torch.optim.Optimizer], regression
+) -> None:
+    """Adam differs: Caffe adds delta before the correction, torch after."""
+    torch.manual_seed(1)
+    net = regression()
+    updater = updater_of(net, **{"delta": 1e-8, **settings})
+    blobs = [blob for layer in net.built.layers for blob in layer.blob_tensors()]
+    theirs = [blob.detach().clone().double().requires_grad_() for blob in blobs]
+    optimizer = peer(theirs)
+    for iteration in range(4):
+        for blob, other in zip(blobs, theirs, strict=True):
+            blob.grad = torch.randn_like(blob, requires_grad=False)
+            other.grad = blob.grad.double()
+        for group in updater.weights.groups:
+            assert group.decay_mult in (0, 1)
+        updater.apply(0.1, iteration)
+        optimizer.step()
+    # The bias has lr_mult 2, so only the weights are compared.
+    np.testing.assert_allclose(blobs[0].detach(), theirs[0].detach(), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_long_buffers_are_changed_in_stretches_that_give_the_same(regression, monkeypatch) -> None:
+    found = []
+    for longest in (1 << 17, 5):
+        monkeypatch.setattr(update, "_CACHED", longest)
+        torch.manual_seed(2)
+        net = regression()
+        updater = updater_of(net, type="Adam", momentum=0.9, weight_decay=0.1)
+        for iteration in range(3):
+            for layer in net.built.layers:
+                for blob in layer.blob_tensors():
+                    blob.grad = torch.randn_like(blob, requires_grad=False)
+            updater.apply(0.1, iteration)
+        found.append(weights_of(net))
+    assert all(map(torch.equal, *found))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"type": "Adamm"}, "unknown solver type 'Adamm'; it is one of SGD, Nesterov"),
+        ({"type": "AdaGrad", "momentum": 0.9}, "has no momentum"),
+        ({"type": "RMSProp", "momentum": 0.9}, "has no momentum"),
+        ({"type": "RMSProp", "rms_decay": 1}, "rms_decay is 1"),
+        ({"type": "SGD", "regularization_type": "L3"}, "unknown regularization_type 'L3'"),
+    ],
+)
+def test_settings_that_make_no_rule(settings: dict[str, object], says: str, regression) -> None:
+    with pytest.raises(SolverError, match=says):
+        updater_of(regression(), **settings)

@@ -1,0 +1,88 @@
+"""Training as SparkNet's first listing has it: data are set, steps are taken, weights are got and set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from netdsl import LinearLayer, Net, NetParams, RDDLayer
+from netdsl.dsl import Accuracy, SoftmaxWithLoss
+from netdsl.errors import DataError, NetError
+
+XAVIER = {"type": "xavier"}
+
+
+def net_of() -> Net:
+    return Net(
+        NetParams(
+            "two",
+            RDDLayer("data", shape=[8, 3]),
+            RDDLayer("label", shape=[8, 1]),
+            LinearLayer("ip", ["data"], num_outputs=2, weight_filler=XAVIER),
+            Accuracy("accuracy", ["ip", "label"], include={"phase": "TEST"}),
+            SoftmaxWithLoss("loss", ["ip", "label"]),
+        )
+    )
+
+
+def items(count: int, seed: int = 0) -> list[dict[str, np.ndarray]]:
+    data = np.random.default_rng(seed).normal(size=(count, 3)).astype(np.float32)
+    return [{"data": row, "label": np.float32(row[0] + row[1] > 0)} for row in data]
+
+
+def test_it_learns_from_items_and_is_tested_on_others() -> None:
+    net = net_of()
+    net.set_training_data(items(64))
+    net.set_validation_data(items(40, seed=1))
+    before = net.test(5)
+    first = net.train(1, base_lr=0.5)
+    last = net.train(60)
+    after = net.test(5)
+    assert last < first
+    assert after["accuracy"] > max(0.9, before["accuracy"])
+    assert set(after) == {"accuracy", "loss"}
+
+
+def test_data_may_be_a_function_that_returns_batches() -> None:
+    batches: Iterator[int] = iter(range(100))
+
+    def next_batch() -> tuple[np.ndarray, np.ndarray]:
+        rows = items(8, seed=next(batches))
+        return np.stack([row["data"] for row in rows]), np.stack([row["label"] for row in rows])
+
+    net = net_of()
+    net.set_training_data(next_batch)
+    net.train(3)
+    assert next(batches) == 3
+
+
+def test_training_goes_on_with_weights_that_were_set() -> None:
+    net = net_of()
+    net.set_training_data(items(8))
+    net.train(2)
+    weights = net.get_weights()
+    net.train(2)
+    assert net.get_weights() != weights
+    net.set_weights(weights)
+    assert net.get_weights() == weights
+    np.testing.assert_array_equal(net.module.layers["ip"].weight.detach(), weights["ip"][0])
+    net.set_weights(weights * 0)
+    net.train(1, base_lr=0.0, momentum=0.0)
+    assert net.get_weights() == weights * 0
+
+
+def test_settings_are_those_of_solvers() -> None:
+    net = net_of()
+    net.set_training_data(items(8))
+    with pytest.raises(NetError, match="did you mean base_lr"):
+        net.train(1, base_rl=0.1)
+    with pytest.raises(NetError, match="unknown solver type 'Adamm'"):
+        net.train(1, type="Adamm")
+    assert net.train(1, type="Adam") > 0
+
+
+def test_data_must_have_been_given() -> None:
+    with pytest.raises(DataError, match="no layer of this net reads data for data, label; give it batches of them"):
+        net_of().train(1)

@@ -1,0 +1,204 @@
+"""`zoo caffe`: what scripts do that call Caffe's own program, and that read its log."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+NET = """
+name: "signs"
+layer { name: "rows" type: "HDF5Data" top: "data" top: "label" hdf5_data_param { source: "rows.txt" batch_size: 4 } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+        inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }
+layer { name: "odd" type: "Power" bottom: "ip" top: "odd" include { stage: "odd" } }
+layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" include { phase: TEST } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" loss_weight: 0.5 }
+"""
+SOLVER = """
+net: "net.prototxt" base_lr: 0.5 lr_policy: "step" gamma: 0.1 stepsize: 3 max_iter: 6 random_seed: 1
+display: 2 test_iter: 3 test_interval: 3 snapshot: 4 snapshot_prefix: "signs" solver_mode: CPU
+"""
+LINE = re.compile(r"([IW])(\d{4} \d\d:\d\d:\d\d\.\d{6}) +(\d+) (\w+\.cpp:\d+)\] (.*)")
+NUMBER = r"([.\deE+-]+)"
+
+
+@pytest.fixture
+def signs(zoo) -> None:
+    """A net that tells by its first number which sign it has."""
+    rows = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
+    with h5py.File("rows.h5", "w") as file:
+        file["data"], file["label"] = rows, (rows[:, 0] > 0).astype(np.float32)
+    Path("rows.txt").write_text("rows.h5\n")
+    Path("net.prototxt").write_text(NET)
+    Path("solver.prototxt").write_text(SOLVER)
+
+
+def texts(log: str) -> list[str]:
+    """What the lines of a log say; each of them is as glog writes it."""
+    lines = [LINE.fullmatch(line) for line in log.splitlines()]
+    assert all(lines)
+    times = [datetime.strptime(f"2024 {line[2]}", "%Y %m%d %H:%M:%S.%f") for line in lines if line]
+    assert times == sorted(times)
+    return [line[5] for line in lines if line]
+
+
+def outputs(log: str, phase: str) -> list[tuple[int, int, str, float]]:
+    """Iteration, number, name and value of each output, found as Caffe's own parser of logs finds them."""
+    found, iteration = [], -1
+    for line in log.splitlines():
+        if match := re.search(r"Iteration (\d+)", line):
+            iteration = int(match[1])
+        if match := re.search(rf"{phase} net output #(\d+): (\S+) = {NUMBER}", line):
+            found.append((iteration, int(match[1]), match[2], float(match[3])))
+    return found
+
+
+@pytest.mark.usefixtures("signs")
+def test_training_is_logged_as_caffe_logs_it(zoo) -> None:
+    code, out, err = zoo("caffe", "train", "-solver", "solver.prototxt")
+    said = texts(err)
+    assert (code, out) == (0, "")
+    assert said[:4] == ["Use CPU.", "Starting Optimization", "Solving signs", "Learning Rate Policy: step"]
+    assert said[-2:] == ["Optimization Done.", "Optimization Done."]
+    paces = [rf"Iteration {number} \({NUMBER} iter/s, {NUMBER}s/2 iters\), loss = {NUMBER}" for number in (0, 2, 4)]
+    shown = [line for line in said if re.match(r"Iteration \d+.*, loss = ", line)]
+    assert len(shown) == 4
+    assert all(map(re.fullmatch, [*paces, rf"Iteration 6, loss = {NUMBER}"], shown))
+    assert [line for line in said if "lr = " in line] == [
+        "Iteration 0, lr = 0.5", "Iteration 2, lr = 0.5", "Iteration 4, lr = 0.05"
+    ]  # fmt: skip
+    assert [line for line in said if "Testing" in line] == [
+        f"Iteration {number}, Testing net (#0)" for number in (0, 3, 6)
+    ]
+    assert [line for line in said if "Snapshotting" in line] == [
+        f"Snapshotting {what} signs_iter_{number}.{ending}"
+        for number in (4, 6)
+        for what, ending in (
+            ("to binary proto file", "caffemodel"),
+            ("solver state to binary proto file", "solverstate"),
+        )
+    ]
+    assert all(Path(line.split()[-1]).exists() for line in said if "Snapshotting" in line)
+
+
+@pytest.mark.usefixtures("signs")
+def test_the_outputs_in_the_log_can_be_read_by_scripts(zoo) -> None:
+    log = zoo("caffe", "train", "--solver=solver.prototxt").err
+    train, test = outputs(log, "Train"), outputs(log, "Test")
+    assert [each[:3] for each in train] == [(0, 0, "loss"), (2, 0, "loss"), (4, 0, "loss")]
+    assert [each[:3] for each in test] == [
+        (number, index, name) for number in (0, 3, 6) for index, name in enumerate(("accuracy", "loss"))
+    ]
+    assert test[-2][3] > test[0][3]  # it has learned
+    shares = re.findall(rf"net output #\d: loss = {NUMBER} \(\* 0.5 = {NUMBER} loss\)", log)
+    assert len(shares) == 6
+    assert all(float(share) == pytest.approx(0.5 * float(value), rel=1e-5) for value, share in shares)
+
+
+@pytest.mark.usefixtures("signs")
+def test_training_goes_on_from_a_snapshot(zoo) -> None:
+    whole = zoo("caffe", "train", "-solver", "solver.prototxt").err
+    rest = zoo("caffe", "train", "-solver", "solver.prototxt", "-snapshot", "signs_iter_4.solverstate").err
+    assert "Resuming from signs_iter_4.solverstate" in texts(rest)
+    assert outputs(rest, "Train") == outputs(whole, "Train")[-1:]
+    assert outputs(rest, "Test") == outputs(whole, "Test")[-2:]
+
+
+@pytest.mark.usefixtures("signs")
+def test_weights_and_stages_are_those_of_the_flags(zoo) -> None:
+    zoo("caffe", "train", "-solver", "solver.prototxt")
+    Path("solver.prototxt").write_text(SOLVER.replace("max_iter: 6", "max_iter: 1 weights: 'gone'"))
+    words = ["-solver=solver.prototxt", "--weights", "signs_iter_4.caffemodel,signs_iter_6.caffemodel"]
+    log = zoo("caffe", *words, "train", "-stage", "even,odd").err
+    trained = zoo("caffe", "test", "-model", "net.prototxt", "-weights", "signs_iter_6.caffemodel", "-iterations=3")
+    accuracy, loss = outputs(log, "Test")
+    assert f"accuracy = {accuracy[3]:g}" in texts(trained.err)
+    assert f"loss = {loss[3]:g} (* 0.5 = " in trained.err
+    assert [name for _, _, name, _ in outputs(log, "Train")] == ["loss", *["odd"] * 8]  # a train_state has the stages
+
+
+@pytest.mark.usefixtures("signs")
+def test_snapshots_in_hdf5_and_the_loss_of_a_test_are_told(zoo) -> None:
+    Path("solver.prototxt").write_text(SOLVER + "snapshot_format: HDF5 test_compute_loss: true")
+    said = texts(zoo("caffe", "train", "-solver", "solver.prototxt").err)
+    assert "Snapshotting to HDF5 file signs_iter_4.caffemodel.h5" in said
+    assert "Snapshotting solver state to HDF5 file signs_iter_4.solverstate.h5" in said
+    assert sum(bool(re.fullmatch(f"Test loss: {NUMBER}", line)) for line in said) == 3
+
+
+@pytest.mark.usefixtures("signs")
+def test_a_gpu_that_the_settings_ask_for_and_that_is_not_there_is_a_warning(
+    zoo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    Path("solver.prototxt").write_text(SOLVER.replace("CPU", "GPU").replace("max_iter: 6", "max_iter: 1"))
+    code, _, err = zoo("caffe", "train", "-solver", "solver.prototxt")
+    assert code == 0
+    assert [line[0] for line in err.splitlines() if line[0] != "I"] == ["W"]
+    assert "it runs on the CPU." in err
+
+
+@pytest.mark.usefixtures("signs")
+def test_time_tells_every_layer_and_the_whole_net(zoo) -> None:
+    code, out, err = zoo("caffe", "time", "-model", "net.prototxt", "-phase", "TEST", "-iterations", "2")
+    said = texts(err)
+    assert (code, out) == (0, "")
+    lines = [re.match(r" *(\w+)\t(forward|backward): [\d.e-]+ ms\.", line) for line in said]
+    assert [line.groups() for line in lines if line] == [
+        (name, way) for name in ("ip", "accuracy", "loss") for way in ("forward", "backward")
+    ]
+    assert sum(line.startswith("Iteration: ") for line in said) == 2
+    for what in ("Average Forward pass", "Average Backward pass", "Average Forward-Backward", "Total Time"):
+        assert any(re.fullmatch(rf"{what}: {NUMBER} ms\.", line) for line in said)
+
+
+def test_the_gpus_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    done = zoo("caffe", "device_query")
+    assert (done.code, texts(done.err)) == (0, ["Querying GPUs ", "There are none."])
+
+
+@pytest.mark.parametrize("word", ["-help", "--help", "-h"])
+def test_help_lists_the_flags(zoo, word: str) -> None:
+    code, out, err = zoo("caffe", "train", word)
+    assert (code, err) == (0, "")
+    assert "-sighup_effect" in out and "device_query" in out
+
+
+@pytest.mark.usefixtures("signs")
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        ("", "caffe takes one command, and none is given; the commands are train, test, time, device_query"),
+        ("train test", "caffe takes one command, not 2 (train test); the commands are train, test, time, device_query"),
+        ("trian", "caffe has no command 'trian'; the commands are train, test, time, device_query"),
+        ("train -solvr s", "there is no flag -solvr; did you mean -solver?"),
+        ("train -solver", "-solver needs a value, as -solver=VALUE"),
+        ("train", "caffe train needs a solver's settings; give -solver FILE"),
+        ("test -weights w", "caffe test needs a net; give -model FILE"),
+        ("test -model net.prototxt", "caffe test needs the net's weights; give -weights FILE"),
+        ("time", "caffe time needs a net; give -model FILE"),
+        ("time -model net.prototxt -iterations 0", "-iterations is 0; it must be 1 or more"),
+        ("time -model net.prototxt -phase PLAY", "phase 'PLAY' is neither TRAIN nor TEST"),
+        ("time -model gone", "gone: can't be opened: No such file or directory"),
+        (
+            "train -solver solver.prototxt -snapshot a -weights b",
+            "a snapshot has its own weights; give -snapshot or -weights, not both",
+        ),
+        (
+            "train -solver solver.prototxt -sigint_effect halt",
+            "-sigint_effect is 'halt'; it can be none, stop, snapshot",
+        ),
+        (
+            "train -solver solver.prototxt -gpu one",
+            "-gpu one: 'cuda:one' is no device; try cpu, cuda:0 or all",
+        ),
+    ],
+)
+def test_a_wrong_call_is_one_line(zoo, words: str, what: str) -> None:
+    assert zoo("caffe", *words.split()) == (2, "", f"zoo: {what}\n")

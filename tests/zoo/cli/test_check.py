@@ -1,0 +1,105 @@
+"""`zoo check`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+GOOD = """input: "data" input_shape { dim: [2, 3, 7, 5] }
+layer { name: "conv" type: "Convolution" bottom: "data" top: "conv" convolution_param { num_output: 4 kernel_size: 3 } }
+"""
+TEMPLATE = GOOD.replace("num_output: 4", "num_output: cls3x")
+UNKNOWN = GOOD.replace('"Convolution"', '"Convolutoin"')
+PYTHON = """input: "data" input_shape { dim: [2, 3] }
+layer { name: "mine" type: "Python" bottom: "data" top: "mine" python_param { module: "office" layer: "Secret" } }
+"""
+DATA = """layer { name: "data" type: "Data" top: "data" top: "label" data_param { batch_size: 4 } }
+layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_param { slice_point: 1 } }
+layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
+"""
+FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
+
+
+@pytest.fixture
+def files(zoo) -> None:
+    for name in ("good", "template", "unknown", "python", "data"):
+        Path(f"{name}.prototxt").write_text(globals()[name.upper()])
+
+
+def test_a_good_net_is_good(zoo, files) -> None:
+    assert zoo("check", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN\n", "")
+    assert zoo("check", "--run", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN, runs\n", "")
+
+
+def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
+    code, out, err = zoo("check", "template.prototxt", "unknown.prototxt", "gone.prototxt", "good.prototxt")
+    assert (code, err) == (1, "")
+    template, unknown, gone, good = out.splitlines()
+    assert template.startswith("template.prototxt: 2:")
+    assert template.endswith("is this a template? Fill in its placeholders first")
+    assert "'Convolutoin' (layers conv, did you mean Convolution?)" in unknown
+    assert gone == "gone.prototxt: can't be opened: No such file or directory"
+    assert good == "good.prototxt: good for TEST and TRAIN"
+
+
+def test_private_code_is_said_to_be_missing(zoo, files) -> None:
+    code, out, _ = zoo("check", "python.prototxt")
+    assert (code, out) == (1, "python.prototxt: needs the Python code of office.Secret\n")
+
+
+def test_stubs_are_named(zoo, files) -> None:
+    code, out, _ = zoo("check", "--run", "--stub-unknown", "python.prototxt", "unknown.prototxt")
+    assert code == 0
+    assert out.splitlines() == [
+        "python.prototxt: good for TEST and TRAIN, runs, with stubs for office.Secret",
+        "unknown.prototxt: good for TEST and TRAIN, runs, with stubs for Convolutoin",
+    ]
+
+
+def test_what_is_assumed_is_told(zoo, files) -> None:
+    assert zoo("check", "data.prototxt").out == ("data.prototxt: good for TEST and TRAIN, with data taken as 2x28x28\n")
+    assert zoo("check", "--assume", "data=2x9x11", "data.prototxt").out == (
+        "data.prototxt: good for TEST and TRAIN, with data taken as 2x9x11\n"
+    )
+
+
+@pytest.mark.parametrize("wrong", ["data", "=3x4", "data=", "data=3x", "data=3x-4", "data=3x0", "data=3,4", "data=axb"])
+def test_a_shape_must_be_one(zoo, files, wrong) -> None:
+    code, out, err = zoo("check", "--assume", wrong, "data.prototxt")
+    assert (code, out) == (2, "")
+    assert f"'{wrong}' isn't like data=3x224x224" in err
+
+
+def test_an_assumption_about_no_data_is_warned_of(zoo, files) -> None:
+    code, _, err = zoo("check", "--assume", "daat=3x4x5", "good.prototxt")
+    assert (code, err) == (0, "zoo: warning: --assume daat: no data layer brings this blob\n")
+
+
+def test_stages_select_layers(zoo, files) -> None:
+    staged = UNKNOWN.replace('bottom: "data"', 'include { stage: "odd" } bottom: "data"')
+    Path("staged.prototxt").write_text(staged)
+    assert zoo("check", "staged.prototxt").code == 0
+    assert zoo("check", "--stage", "odd", "staged.prototxt").code == 1
+
+
+def test_json_has_a_finding_for_every_file(zoo, files) -> None:
+    names = ["good", "template", "unknown", "python", "data"]
+    code, out, err = zoo("check", "--run", "--json", *(f"{name}.prototxt" for name in names))
+    assert (code, err) == (1, "")
+    found = json.loads(out)
+    assert [list(each) for each in found] == [FIELDS] * 5
+    assert [each["file"] for each in found] == [f"{name}.prototxt" for name in names]
+    assert [each["parsed"] for each in found] == [True, False, True, True, True]
+    assert [each["resolved"] for each in found] == [True, False, False, False, True]
+    assert [each["ran"] for each in found] == [True, None, None, None, True]
+    assert [each["needs_code"] for each in found] == [[], [], [], ["office.Secret"], []]
+    assert [bool(each["reason"]) for each in found] == [False, True, True, True, False]
+    assert found[4]["assumed"] == {"data": [2, 28, 28]}
+
+
+def test_files_are_needed(zoo) -> None:
+    code, _, err = zoo("check")
+    assert code == 2
+    assert "Missing argument 'FILE...'" in err

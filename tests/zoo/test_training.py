@@ -1,0 +1,134 @@
+"""Training runs that are stopped, killed and resumed end with the same bits as one that nobody disturbed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import lmdb
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read
+from netdsl.data.reading import Bad, Loading
+from netdsl.errors import DataError, SolverError
+from netdsl.solver.module_net import Way
+from netdsl.solver.settings import read_settings
+from netdsl.solver.solver import Action
+from zoo.training import Run, train
+
+# Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
+NET = """
+name: "small"
+layer { name: "data" type: "Data" top: "data" top: "label" transform_param { crop_size: 5 mirror: true scale: 0.01 }
+        data_param { source: "train_lmdb" batch_size: 4 backend: LMDB shuffle: true } include { phase: TRAIN } }
+layer { name: "data" type: "Data" top: "data" top: "label" transform_param { crop_size: 5 scale: 0.01 }
+        data_param { source: "train_lmdb" batch_size: 5 backend: LMDB } include { phase: TEST } }
+layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+        convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+layer { name: "norm" type: "BatchNorm" bottom: "conv" top: "conv" }
+layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+layer { name: "drop" type: "Dropout" bottom: "conv" top: "conv" }
+layer { name: "ip" type: "InnerProduct" bottom: "conv" top: "ip"
+        inner_product_param { num_output: 3 weight_filler { type: "xavier" } } }
+layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" include { phase: TEST } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+SOLVER = """
+net: "net.prototxt" type: "Adam" base_lr: 0.01 lr_policy: "fixed" momentum: 0.9 weight_decay: 0.001 iter_size: 2
+test_iter: 3 test_interval: 4 display: 5 max_iter: 20 snapshot: 3 snapshot_prefix: "run" random_seed: 7
+"""
+
+
+def write_database(folder: Path, bad: int | None = None) -> None:
+    images = np.random.default_rng(0).integers(0, 256, (13, 2, 7, 6), np.uint8)
+    with lmdb.open(str(folder / "train_lmdb"), map_size=1 << 20) as database, database.begin(write=True) as transaction:
+        for index, image in enumerate(images):
+            datum = pb.Datum(channels=2, height=7, width=6, data=image.tobytes(), label=index % 3)
+            data = datum.SerializeToString()
+            transaction.put(f"{index:08d}".encode(), data[:20] if index == bad else data)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_database(tmp_path)
+    (tmp_path / "net.prototxt").write_text(NET)
+    (tmp_path / "solver.prototxt").write_text(SOLVER)
+    return tmp_path
+
+
+def run_of(prefix: str, **more: object) -> Run:
+    param = read_settings("solver.prototxt")
+    param.snapshot_prefix = prefix
+    return Run(param, **more)
+
+
+def last(prefix: str) -> list[bytes]:
+    """All that was saved at the end."""
+    file = read(f"{prefix}_iter_20.solverstate")
+    assert isinstance(file.message, pb.SolverState)
+    assert file.message.iter == 20
+    history = [file.blobs.array(blob).tobytes() for blob in file.message.history]
+    return [Path(f"{prefix}_iter_20.caffemodel").read_bytes(), *history]
+
+
+def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
+    train(run_of("whole"))
+    for stop in (1, 7, 12):
+        wishes = iter([*[Action.NONE] * (stop - 1), Action.STOP])
+        prefix = f"part{stop}"
+        stopped = train(run_of(prefix), requested=lambda wishes=wishes: next(wishes, Action.NONE))
+        assert stopped.iteration < 20
+        train(run_of(prefix, snapshot="auto"))
+        assert last(prefix) == last("whole")
+
+
+def test_killed_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
+    command = [sys.executable, "-c", "from zoo.cli import main; main()"]
+    command += ["train", "--solver", "solver.prototxt", "--snapshot", "auto"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("iteration 9  saved"):
+                process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert not Path("run_iter_20.caffemodel").exists()
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    killed = last("run")
+    for path in folder.glob("run_iter_*"):
+        path.unlink()
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    assert last("run") == killed
+
+
+def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
+    with pytest.raises(SolverError, match="--snapshot or --weights, not both"):
+        train(run_of("run", snapshot="x.solverstate", weights=["y.caffemodel"]))
+
+
+def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
+    runs = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
+    for run in runs:
+        run.param.display = 0  # a display after training would add to the statistics
+    runs[1].param.max_iter = 0
+    first, again = map(train, runs)
+    for mine, theirs in zip(again.net.built.layers, first.net.built.layers, strict=True):
+        for blob, other in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
+            np.testing.assert_array_equal(blob.detach(), other.detach())
+
+
+def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path) -> None:
+    other = tmp_path / "bad"
+    other.mkdir()
+    write_database(other, bad=5)
+    (folder / "net.prototxt").write_text(NET.replace("train_lmdb", "bad/train_lmdb"))
+    with pytest.raises(DataError, match="00000005"):
+        train(run_of("stopped"))
+    solver = train(run_of("skipped", way=Way(loading=Loading(bad=Bad.SKIP))))
+    assert solver.iteration == 20

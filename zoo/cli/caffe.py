@@ -1,0 +1,190 @@
+"""`zoo caffe`: the `caffe` program's own commands, flags and log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net
+from caffe_proto.upgrade import upgrade_net
+from netdsl.graph import phase_of
+from netdsl.solver.module_net import Way
+from netdsl.solver.settings import read_settings
+from netdsl.solver.solver import Action
+from netdsl.timing import Trial, time_net
+from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
+from zoo.cli.devices import devices_of
+from zoo.cli.gflags import FlagError, parse
+from zoo.cli.signals import wishes
+from zoo.testing import test
+from zoo.training import Run, train
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Those of the `caffe` program, with its defaults."""
+
+    solver: str = ""
+    model: str = ""
+    weights: str = ""
+    snapshot: str = ""
+    gpu: str = ""
+    iterations: int = 50
+    phase: str = "TRAIN"
+    level: int = 0
+    stage: str = ""
+    sigint_effect: str = "stop"
+    sighup_effect: str = "snapshot"
+    logtostderr: bool = True  # the log goes there whatever they say
+    alsologtostderr: bool = True
+    help: bool = False
+
+    @property
+    def stages(self) -> list[str]:
+        """Those that commas separate."""
+        return [name for name in self.stage.split(",") if name]
+
+
+@click.command(
+    "caffe",
+    short_help="The caffe program's own commands and flags.",
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+)
+@click.argument("words", metavar="COMMAND [FLAGS]", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(ctx: click.Context, words: tuple[str, ...]) -> None:
+    r"""The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it writes.
+
+    \b
+    Commands:
+      train         Train a net.                   -solver, -snapshot or -weights
+      test          What a net gives on its data.  -model -weights, -iterations
+      time          Time a net, layer by layer.    -model, -iterations -phase
+      device_query  What GPUs there are.           -gpu
+
+    \b
+    Flags, as -name value, --name value, -name=value or --name=value:
+      -solver FILE           The solver's settings, which name the net.
+      -model FILE            The net.
+      -weights A,B           Weights, by layer names.
+      -snapshot FILE         A solver state to go on from.
+      -gpu 0,1               GPUs to use, or all.
+      -iterations N          How many batches; 50 if not given.
+      -phase PHASE           TRAIN or TEST, for time.
+      -level N, -stage A,B   For the net's include rules.
+      -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
+      -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+      -help                  Show this message.
+    """
+    flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
+    if flags.help:
+        click.echo(ctx.get_help())
+        return
+    named = ", ".join(_COMMANDS)
+    if len(commands) != 1:
+        given = f"not {len(commands)} ({' '.join(commands)})" if commands else "and none is given"
+        raise FlagError(f"caffe takes one command, {given}; the commands are {named}")
+    if commands[0] not in _COMMANDS:
+        raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {named}")
+    if flags.iterations < 1:
+        raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
+    _COMMANDS[commands[0]](flags)
+
+
+def _train(flags: Flags) -> None:
+    solver_file = _needed(flags.solver, "train", "solver", "a solver's settings")
+    if flags.snapshot and flags.weights:
+        raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
+    effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
+    param = read_settings(solver_file)
+    param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
+    devices = _devices(flags.gpu or _gpu_of(param))
+    if flags.snapshot:
+        info("caffe.cpp:235", f"Resuming from {flags.snapshot}")
+    if flags.snapshot or flags.weights:
+        param.ClearField("weights")
+    weights = [flags.weights] if flags.weights else []
+    run = Run(param, Path(solver_file).parent, Way(devices[0]), devices, weights, flags.snapshot or None)
+    log = TrainingLog(param.display, param.max_iter)
+    with wishes(*effects) as requested:
+        log.end(train(run, listeners=[log], began=log.begin, requested=requested))
+
+
+def _test(flags: Flags) -> None:
+    model = _needed(flags.model, "test", "model", "a net")
+    weights = _needed(flags.weights, "test", "weights", "the net's weights")
+    device = _devices(flags.gpu)[0]
+    info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
+    tell_test(*test(model, [weights], flags.iterations, device=device, level=flags.level, stages=flags.stages))
+
+
+def _time(flags: Flags) -> None:
+    model = _needed(flags.model, "time", "model", "a net")
+    phase = phase_of(flags.phase)
+    net = upgrade_net(read_net(model, lenient=True).message).message
+    device = _devices(flags.gpu)[0]
+    tell_times(time_net(net, Trial(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+
+
+def _device_query(flags: Flags) -> None:
+    """Caffe asks nothing without -gpu; here that is about all."""
+    info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
+    devices = [device for device in _named(flags.gpu or "all") if device.type == "cuda"]
+    if not devices:
+        info("caffe.cpp:138", "There are none.")
+    for device in devices:
+        properties = torch.cuda.get_device_properties(device)
+        info("common.cpp:178", f"Device id:                     {device.index}")
+        info("common.cpp:179", f"Major revision number:         {properties.major}")
+        info("common.cpp:180", f"Minor revision number:         {properties.minor}")
+        info("common.cpp:181", f"Name:                          {properties.name}")
+        info("common.cpp:182", f"Total global memory:           {properties.total_memory}")
+        info("common.cpp:199", f"Number of multiprocessors:     {properties.multi_processor_count}")
+
+
+_COMMANDS = {"train": _train, "test": _test, "time": _time, "device_query": _device_query}
+
+
+def _needed(value: str, name: str, flag: str, what: str) -> str:
+    if not value:
+        raise FlagError(f"caffe {name} needs {what}; give -{flag} FILE")
+    return value
+
+
+def _effect(flag: str, value: str) -> Action:
+    try:
+        return Action(value)
+    except ValueError:
+        raise FlagError(f"-{flag} is '{value}'; it can be {', '.join(each.value for each in Action)}") from None
+
+
+def _gpu_of(param: pb.SolverParameter) -> str:
+    """Caffe's rule: without -gpu the solver's settings may ask for a GPU; here they get one if there is any."""
+    if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
+        return ""
+    if torch.cuda.device_count():
+        return str(param.device_id)
+    warn("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")
+    return ""
+
+
+def _devices(gpus: str) -> list[torch.device]:
+    """The devices to run on, told in the log."""
+    devices = _named(gpus)
+    if devices[0].type == "cpu":
+        info("caffe.cpp:197", "Use CPU.")
+    else:
+        info("caffe.cpp:204", f"Using GPUs {', '.join(str(device.index) for device in devices)}")
+    return devices
+
+
+def _named(gpus: str) -> list[torch.device]:
+    name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
+    try:
+        return devices_of("cpu" if not gpus else "all" if gpus == "all" else name)
+    except click.BadParameter as problem:
+        raise FlagError(f"-gpu {gpus}: {problem.message}") from None

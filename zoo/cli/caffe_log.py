@@ -1,0 +1,119 @@
+"""Caffe's log, for scripts that read it: lines as glog writes them, in the words that the scripts look for."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from threading import get_native_id
+
+import click
+
+from netdsl.solver.events import Displayed, Event, Output, Saved, Tested, Testing
+from netdsl.solver.solver import Solver
+from netdsl.timing import NetTime
+
+
+def info(where: str, text: str) -> None:
+    """Write a line. `where` is the place in Caffe's own source that it would come from."""
+    _write("I", where, text)
+
+
+def warn(where: str, text: str) -> None:
+    """Write a warning."""
+    _write("W", where, text)
+
+
+def _write(severity: str, where: str, text: str) -> None:
+    click.echo(f"{severity}{datetime.now():%m%d %H:%M:%S.%f} {get_native_id():>5} {where}] {text}", err=True)
+
+
+class TrainingLog:
+    """Tells of a solver what Caffe's tells."""
+
+    def __init__(self, display: int, last: int) -> None:
+        self._display, self._last = display, last
+        self._shown, self._since = 0, time.monotonic()
+
+    def begin(self, solver: Solver) -> None:
+        """Scripts count the time from here."""
+        info("caffe.cpp:239", "Starting Optimization")
+        info("solver.cpp:289", f"Solving {solver.net.built.graph.net.name}")
+        info("solver.cpp:290", f"Learning Rate Policy: {solver.param.lr_policy}")
+        self._shown, self._since = solver.iteration, time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        """Write what happened."""
+        match event:
+            case Displayed():
+                self._displayed(event)
+            case Testing():
+                info("solver.cpp:347", f"Iteration {event.iteration}, Testing net (#{event.net})")
+            case Tested():
+                if event.loss is not None:
+                    info("solver.cpp:401", f"Test loss: {event.loss:g}")
+                _outputs("solver.cpp:414", "Test", event.outputs)
+            case Saved():
+                kind = "HDF5" if event.model.suffix == ".h5" else "binary proto"
+                info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
+                info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
+
+    def _displayed(self, event: Displayed) -> None:
+        """Caffe's rule: after the last iteration there is only the loss."""
+        number = event.iteration
+        if number >= self._last:
+            info("solver.cpp:327", f"Iteration {number}, loss = {event.loss:g}")
+            return
+        seconds = time.monotonic() - self._since
+        speed = (number - self._shown) / (seconds or 1)
+        self._shown, self._since = number, time.monotonic()
+        pace = f"({speed:g} iter/s, {seconds:g}s/{self._display} iters)"
+        info("solver.cpp:239", f"Iteration {number} {pace}, loss = {event.loss:g}")
+        _outputs("solver.cpp:258", "Train", event.outputs)
+        info("sgd_solver.cpp:112", f"Iteration {number}, lr = {event.rate:g}")
+
+    def end(self, solver: Solver) -> None:
+        """Caffe's rule: the solver says how it ended, and the program that it's done."""
+        ended = "Optimization stopped early." if solver.stopped else "Optimization Done."
+        info("solver.cpp:311" if solver.stopped else "solver.cpp:332", ended)
+        info("caffe.cpp:250", "Optimization Done.")
+
+
+def tell_test(loss: float, outputs: tuple[Output, ...]) -> None:
+    """The means of a test."""
+    info("caffe.cpp:309", f"Loss: {loss:g}")
+    for line in _values(outputs):
+        info("caffe.cpp:321", line)
+
+
+def tell_times(times: NetTime) -> None:
+    """The times of every layer, and of the whole net."""
+    both = [each.forward + each.backward for each in times.passes]
+    info("caffe.cpp:365", "*** Benchmark begins ***")
+    info("caffe.cpp:366", f"Testing for {len(both)} iterations.")
+    for index, milliseconds in enumerate(both, 1):
+        info("caffe.cpp:394", f"Iteration: {index} forward-backward time: {milliseconds:g} ms.")
+    info("caffe.cpp:397", "Average time per layer: ")
+    for layer in times.layers:
+        info("caffe.cpp:400", f"{layer.name:>10}\tforward: {layer.forward:g} ms.")
+        info("caffe.cpp:403", f"{layer.name:>10}\tbackward: {layer.backward:g} ms.")
+    info("caffe.cpp:408", f"Average Forward pass: {times.forward:g} ms.")
+    info("caffe.cpp:410", f"Average Backward pass: {times.backward:g} ms.")
+    info("caffe.cpp:412", f"Average Forward-Backward: {times.forward + times.backward:g} ms.")
+    info("caffe.cpp:414", f"Total Time: {sum(both):g} ms.")
+    info("caffe.cpp:415", "*** Benchmark ends ***")
+
+
+def _outputs(where: str, phase: str, outputs: tuple[Output, ...]) -> None:
+    for number, line in enumerate(_values(outputs)):
+        info(where, f"    {phase} net output #{number}: {line}")
+
+
+def _values(outputs: tuple[Output, ...]) -> list[str]:
+    """Every value of every output, with what it counts in the loss."""
+    found = []
+    for output in outputs:
+        for value in output.values:
+            weight = output.loss_weight
+            share = f" (* {weight:g} = {weight * value:g} loss)" if weight else ""
+            found.append(f"{output.name} = {value:g}{share}")
+    return found

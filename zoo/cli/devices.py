@@ -1,0 +1,29 @@
+"""The devices that a user names."""
+
+from __future__ import annotations
+
+import click
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+
+
+def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
+    """cpu, cuda, cuda:1, several with commas, or all GPUs. Unnamed: what the solver asks for, if it is there."""
+    count = torch.cuda.device_count()
+    if name is None:
+        return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
+    if name == "all":
+        return [torch.device("cuda", index) for index in range(count)] or [torch.device("cpu")]
+    return [_device(each.strip(), count) for each in name.split(",")]
+
+
+def _device(name: str, count: int) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise click.BadParameter(f"'{name}' is no device; try cpu, cuda:0 or all") from None
+    if device.type == "cuda" and (device.index or 0) >= count:
+        there = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
+        raise click.BadParameter(f"there is no '{name}': {there}")
+    return device

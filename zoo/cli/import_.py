@@ -1,0 +1,55 @@
+"""`zoo import`: a model brought in, for now as a program in the DSL."""
+
+from __future__ import annotations
+
+import click
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from caffe_proto.files import read_net
+from caffe_proto.storage import write_pieces
+from caffe_proto.upgrade import upgrade_net
+from netdsl.dsl.params import check
+from netdsl.dsl.source import to_python
+from zoo.cli import options
+from zoo.cli.output import complain, print_json
+
+
+@click.command("import", short_help="A net as a Python program.")
+@click.argument("model", metavar="MODEL")
+@click.option("--as-dsl", is_flag=True, help="Write the net as a Python program in the layer DSL.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of printing.")
+@options.as_json
+@options.lenient
+@options.dialect
+def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient: bool, dialect: str | None) -> None:
+    """Write a net of any age as a readable Python program, in which layers that repeat are functions. Running the
+    program gives exactly the same net, without its weights.
+    """
+    if not as_dsl:
+        raise click.UsageError("say what to import it as; --as-dsl is all there is")
+    file = read_net(model, dialect=dialect, lenient=lenient)
+    try:
+        net = upgrade_net(file.message).message
+        program = to_python(net)
+    except CaffeError as error:
+        raise type(error)(f"{model}: {error}") from None
+    problem = _problem(net)
+    if output is not None:
+        write_pieces(output, [program.encode()])
+    if as_json:
+        print_json({"file": model, "output": output, "program": program, "problem": problem})
+        return
+    if problem is not None:
+        complain(f"warning: {model}: {problem}. The program says so too when it runs")
+    if output is None:
+        click.echo(program, nl=False)
+
+
+def _problem(net: pb.NetParameter) -> str | None:
+    """Why the net wouldn't work, if so."""
+    try:
+        check(net)
+    except CaffeError as error:
+        return str(error)
+    return None

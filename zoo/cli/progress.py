@@ -1,0 +1,83 @@
+"""How training shows itself: a bar at a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from netdsl.solver.events import Displayed, Event, Output, Saved, Stepped, Tested
+from netdsl.solver.solver import Solver
+
+
+class TrainingDisplay:
+    """Tells of every display, test and snapshot; at a terminal with a bar below that says how long it will take."""
+
+    def __init__(self, iterations: int) -> None:
+        self._batch, self._loss = 0, ""
+        self._began, self._first = time.monotonic(), 0
+        self._bar = _bar() if sys.stdout.isatty() else None
+        self._task = None if self._bar is None else self._bar.add_task("", total=iterations, detail="")
+        if self._bar is not None:
+            self._bar.start()
+
+    def begin(self, solver: Solver) -> None:
+        """Start the clock."""
+        self._batch = solver.net.batch_size * solver.param.iter_size
+        self._began, self._first = time.monotonic(), solver.iteration
+        click.echo(f"training {solver.net.built.graph.net.name or 'a net'} from iteration {solver.iteration}")
+
+    def __call__(self, event: Event) -> None:
+        """Show what happened."""
+        match event:
+            case Stepped():
+                self._step(event.iteration)
+            case Displayed():
+                self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
+                speed = self._speed(event.iteration)
+                self._say(f"iteration {event.iteration}  {self._loss}{_words(event.outputs)}{speed}")
+            case Tested():
+                name = f"test {event.net}" if event.net else "test"
+                loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
+                self._say(f"iteration {event.iteration}  {name}{loss}{_words(event.outputs)}")
+            case Saved():
+                self._say(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+
+    def _step(self, iteration: int) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
+
+    def _speed(self, iteration: int) -> str:
+        done, seconds = iteration - self._first, time.monotonic() - self._began
+        return f"  {done * self._batch / seconds:,.0f} images/s" if done and seconds and self._batch else ""
+
+    def _say(self, line: str) -> None:
+        if self._bar is None:
+            click.echo(line)
+        else:
+            self._bar.console.print(line, highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> Progress:
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    return Progress(*columns, console=Console(), refresh_per_second=5)
+
+
+def _words(outputs: tuple[Output, ...]) -> str:
+    """Outputs of one value; a blob of many is no news."""
+    single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
+    return f"  ({', '.join(single)})" if single else ""

@@ -1,0 +1,70 @@
+"""A picture of how training went: losses above, what the test nets gave below."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from caffe_proto.errors import MissingExtraError
+from caffe_proto.storage import replacing
+from netdsl.solver.events import Displayed, Event, Tested, as_numbers
+
+Points = dict[int, float]  # by iteration; a resumed run writes over what it repeats
+
+
+class Curves:
+    """Collects what happens, and draws it."""
+
+    def __init__(self) -> None:
+        self.losses: dict[str, Points] = defaultdict(dict)
+        self.scores: dict[str, Points] = defaultdict(dict)
+
+    def __call__(self, event: Event) -> None:
+        """Note what happened."""
+        if isinstance(event, Displayed):
+            self.losses["train"][event.iteration] = event.loss
+        elif isinstance(event, Tested):
+            prefix = f"test {event.net} " if event.net else "test "
+            weights = {output.name: output.loss_weight for output in event.outputs}
+            for name, value in as_numbers(event.outputs).items():
+                kind = self.losses if weights.get(name.partition("[")[0]) else self.scores
+                kind[prefix + name][event.iteration] = value
+
+    def save(self, path: str | Path) -> None:
+        """Write a PNG."""
+        pyplot = _library()
+        panels = [(name, found) for name, found in (("loss", self.losses), ("test", self.scores)) if found]
+        figure, axes = pyplot.subplots(max(1, len(panels)), 1, figsize=(8, 3.2 * max(1, len(panels))), squeeze=False)
+        for axis, (title, found) in zip(axes[:, 0], panels, strict=False):
+            _draw(axis, title, found)
+        figure.tight_layout()
+        with replacing(path) as temporary:
+            figure.savefig(temporary, format="png", dpi=120)
+        pyplot.close(figure)
+
+
+def _draw(axis: Any, title: str, curves: dict[str, Points]) -> None:
+    for name, points in curves.items():
+        iterations = sorted(points)
+        axis.plot(iterations, [points[each] for each in iterations], label=name, marker=_marker(iterations))
+    axis.set_xlabel("iteration")
+    axis.set_ylabel(title)
+    axis.grid(alpha=0.3)
+    axis.legend()
+
+
+def _marker(iterations: Iterable[int]) -> str | None:
+    return "o" if len(list(iterations)) < 30 else None
+
+
+def _library() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("a picture of the curves needs matplotlib: pip install 'netdsl[logs]'") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot

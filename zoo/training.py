@@ -1,0 +1,98 @@
+"""A training run from its settings to its end: on, resumed or fine-tuned, with whoever wants to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net
+from caffe_proto.upgrade import upgrade_net
+from netdsl.data.opening import part_of
+from netdsl.data.split import Split
+from netdsl.errors import SolverError
+from netdsl.graph import included
+from netdsl.solver import state
+from netdsl.solver.events import Event, Listener
+from netdsl.solver.module_net import Way
+from netdsl.solver.nets import found
+from netdsl.solver.opening import opened
+from netdsl.solver.solver import Action, Solver, nothing_wanted
+
+NEWEST = "auto"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to train and how. `snapshot` is a state to go on from, or 'auto' for the newest whole one, if any."""
+
+    param: pb.SolverParameter
+    folder: Path | None = None  # where the files that the settings name may be
+    way: Way = field(default_factory=Way)
+    devices: Sequence[torch.device] = ()
+    weights: Sequence[str | Path] = ()
+    snapshot: str | None = None
+
+
+def train(
+    run: Run,
+    *,
+    listeners: Sequence[Listener] = (),
+    began: Callable[[Solver], None] = lambda solver: None,
+    requested: Callable[[], Action] = nothing_wanted,
+) -> Solver:
+    """Train to the end. `began` is called when everything is open and training is about to begin."""
+
+    def listen(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    start = _start(run)
+    with opened(
+        run.param,
+        folder=run.folder,
+        way=run.way,
+        devices=run.devices,
+        weights=() if start else run.weights,
+        listen=listen,
+        requested=requested,
+    ) as solver:
+        if start is not None:
+            state.restore(solver, start)
+        began(solver)
+        solver.solve()
+    return solver
+
+
+def _start(run: Run) -> Path | None:
+    """The state to go on from."""
+    if run.snapshot is None:
+        return None
+    if run.snapshot == NEWEST:
+        return state.newest(run.param.snapshot_prefix)
+    if run.weights:
+        raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
+    return Path(run.snapshot)
+
+
+def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
+    """The settings with a net whose data layers read something else."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    if not param.HasField("net"):
+        raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
+    net = upgrade_net(read_net(found(param.net, folder), lenient=True).message).message
+    reading = [layer for layer in net.layer if layer.HasField("data_param")]
+    if not reading:
+        raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
+    for layer in reading:
+        tests = not included(layer, pb.NetState(phase=pb.TRAIN))
+        source = test_data or data if tests else data
+        if source is not None:
+            layer.data_param.source = part_of(source, Split.TEST if tests else Split.TRAIN)
+    changed.ClearField("net")
+    changed.net_param.CopyFrom(net)
+    return changed
