@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from netdsl.dsl import (
         ActivationLayer,
         Average,
+        Constructor,
         ConvLayer,
         LinearLayer,
         Max,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
         RDDLayer,
         Stochastic,
     )
+    from netdsl.dsl.layer_types import *  # noqa: F403
     from netdsl.graph import Phase
     from netdsl.net import Net
     from netdsl.weights import LoadReport, WeightCollection
@@ -27,6 +29,7 @@ _HOMES = {"Net": "net", "Phase": "graph", "LoadReport": "weights", "WeightCollec
 __all__ = [
     "ActivationLayer",
     "Average",
+    "Constructor",
     "ConvLayer",
     "LinearLayer",
     "LoadReport",
@@ -40,9 +43,13 @@ __all__ = [
     "WeightCollection",
 ]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    """Public names, and every layer type as its constructor in the DSL."""
-    if name.startswith("_"):
-        raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
-    return getattr(import_module(f"netdsl.{_HOMES.get(name, 'dsl')}"), name)
+    def __getattr__(name: str) -> object:
+        """Public names, and every layer type as its constructor in the DSL."""
+        if name.startswith("_"):
+            raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
+        return getattr(import_module(f"netdsl.{_HOMES.get(name, 'dsl')}"), name)
+
+    def __dir__() -> list[str]:
+        return [*__all__, *import_module("netdsl.layers").LAYERS]

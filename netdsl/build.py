@@ -75,9 +75,10 @@ def _check_types(graph: Graph, types: Types) -> None:
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
     if not unknown:
         return
+    known = {name.lower(): name for name in types}
     parts = []
     for kind, names in unknown.items():
-        near = get_close_matches(kind, types, 1)
+        near = [known[name] for name in get_close_matches(kind.lower(), known, 1)]
         hint = f", did you mean {near[0]}?" if near else ""
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         parts.append(f"'{kind}' (layers {', '.join(names[:3])}{more}{hint})")

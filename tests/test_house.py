@@ -12,6 +12,8 @@ from types import ModuleType
 
 import pytest
 
+from netdsl.dsl.stubs import STUB, stub
+
 ROOT = Path(__file__).parent.parent
 ZOO = Path(sys.executable).with_name("zoo")
 
@@ -35,6 +37,10 @@ def test_the_generated_schema_code_is_fresh(tmp_path: Path) -> None:
         "caffe_pb2.pyi": re.sub(r"(?m)^ *None: .*\n", "", stubs),
     }.items():
         assert (ROOT / "caffe_proto" / name).read_text() == fresh, f"{name} is stale: run `make proto`"
+
+
+def test_what_editors_know_of_the_layer_types_is_fresh() -> None:
+    assert STUB.read_text() == stub(), "layer_types.pyi is stale: run `make stubs`"
 
 
 def test_the_documented_help_is_the_help() -> None:

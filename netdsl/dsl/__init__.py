@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
 from netdsl.dsl.constructors import Constructor
 from netdsl.dsl.friendly import (
     ActivationLayer,
@@ -13,12 +16,14 @@ from netdsl.dsl.friendly import (
     RDDLayer,
     Stochastic,
 )
+from netdsl.dsl.layer_types import *  # noqa: F403 - what there is, the stub says one by one
 from netdsl.dsl.params import NetParams
 from netdsl.layers import LAYERS
 
 __all__ = [
     "ActivationLayer",
     "Average",
+    "Constructor",
     "ConvLayer",
     "LinearLayer",
     "Max",
@@ -28,12 +33,9 @@ __all__ = [
     "Stochastic",
 ]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str) -> Constructor:
-    if name in LAYERS:
-        return Constructor(name, LAYERS[name])
-    raise AttributeError(f"there is no layer type '{name}'")
-
-
-def __dir__() -> list[str]:
-    return [*__all__, *LAYERS]
+    def __getattr__(name: str) -> object:
+        known = {each.lower(): each for each in (*__all__, *LAYERS)}
+        near = get_close_matches(name.lower(), known, 1)
+        raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {known[near[0]]}?" if near else ""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,16 +12,31 @@ from google.protobuf.message import Message
 from caffe_proto.descriptors import enum_of, fields_of
 from netdsl.errors import NetError
 
+_TAKES = {
+    FieldDescriptor.CPPTYPE_INT32: "a whole number",
+    FieldDescriptor.CPPTYPE_INT64: "a whole number",
+    FieldDescriptor.CPPTYPE_UINT32: "a whole number of 0 or more",
+    FieldDescriptor.CPPTYPE_UINT64: "a whole number of 0 or more",
+    FieldDescriptor.CPPTYPE_FLOAT: "a number",
+    FieldDescriptor.CPPTYPE_DOUBLE: "a number",
+    FieldDescriptor.CPPTYPE_BOOL: "True or False",
+    FieldDescriptor.CPPTYPE_STRING: "text",
+}
+
 
 def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
     """Set fields by name. A dict stands for a message, a list for a repeated field, a name for an enum's value."""
     fields = fields_of(message)
     for name, value in settings.items():
-        field = fields.get(name)
-        if field is None:
-            near = get_close_matches(name, fields, 1)
-            raise NetError(f"{what} has no setting '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
-        _assign(message, field, value, f"{what}, {name}")
+        if name not in fields:
+            raise unknown_setting(name, fields, what)
+        _assign(message, fields[name], value, f"{what}: {name}")
+
+
+def unknown_setting(name: object, known: Iterable[str], what: str) -> NetError:
+    """The error about a setting that doesn't exist, with the one that was probably meant."""
+    near = get_close_matches(str(name), list(known), 1)
+    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _assign(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
@@ -49,17 +64,29 @@ def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: 
 
 
 def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
-    if field.enum_type is not None and isinstance(value, str):
-        names = enum_of(field).values_by_name
-        if value not in names:
-            near = get_close_matches(value.upper(), names, 1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(names)}"
-            raise NetError(f"{what}: unknown value '{value}'; {hint}")
-        value = names[value].number
     try:
+        plain = _enum_value(field, value) if field.enum_type is not None else value
         if field.is_repeated:
-            getattr(message, field.name).append(value)
+            getattr(message, field.name).append(plain)
         else:
-            setattr(message, field.name, value)
-    except (TypeError, ValueError) as problem:
-        raise NetError(f"{what}: {problem}") from None
+            setattr(message, field.name, plain)
+    except (TypeError, ValueError):
+        raise NetError(f"{what} takes {_takes(field)}, not {value!r}{_near(field, value)}") from None
+
+
+def _enum_value(field: FieldDescriptor, value: Any) -> Any:
+    known = enum_of(field).values_by_name
+    if isinstance(value, str) and value not in known:
+        raise ValueError(value)
+    return known[value].number if isinstance(value, str) else value
+
+
+def _takes(field: FieldDescriptor) -> str:
+    return " or ".join(enum_of(field).values_by_name) if field.enum_type is not None else _TAKES[field.cpp_type]
+
+
+def _near(field: FieldDescriptor, value: Any) -> str:
+    if field.enum_type is None or not isinstance(value, str):
+        return ""
+    near = get_close_matches(value.upper(), enum_of(field).values_by_name, 1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -2,43 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.dsl.constructors import Constructor
-from netdsl.layers import LAYERS
+from netdsl.dsl.layer_types import Convolution, InnerProduct, Input, Pooling
+from netdsl.errors import NetError
+
+if TYPE_CHECKING:
+    from netdsl.dsl.layer_types import PoolingParameterPoolMethodName
 
 Max = pb.PoolingParameter.MAX
 Average = pb.PoolingParameter.AVE
 Stochastic = pb.PoolingParameter.STOCHASTIC
 
+Names = Sequence[str] | str
 Pair = int | Sequence[int]
 
 
-def _make(type_name: str) -> Constructor:
-    return Constructor(type_name, LAYERS[type_name])
+def _window(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) -> dict[str, Any]:
+    return {
+        **_sides(layer, "kernel", kernel, "kernel_size"),
+        **_sides(layer, "stride", stride, "stride"),
+        **_sides(layer, "pad", pad, "pad"),
+    }
 
 
-def _sides(name: str, value: Pair | None) -> dict[str, Any]:
+def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, Any]:
     """A size as Caffe says it: one number for a square, height and width for anything else."""
     if value is None:
         return {}
-    sizes = [value] if isinstance(value, int) else list(value)
-    if len(set(sizes)) == 1:
-        return {name: sizes[0]}
-    short = name.removesuffix("_size")
-    return {f"{short}_h": sizes[0], f"{short}_w": sizes[1]}
+    sizes = list(value) if isinstance(value, (list, tuple)) else [value]
+    if len(sizes) not in (1, 2):
+        raise NetError(f"layer '{layer}': {what} takes one number or (height, width), not {value!r}")
+    return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
 
 
 def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
     """A blob whose values come from an RDD, a DataFrame, or whoever runs the net."""
-    return _make("Input")(name, shape={"dim": list(shape)}, **settings)
+    return Input(name, shape={"dim": shape}, **settings)
 
 
 def ConvLayer(  # noqa: N802
     name: str,
-    bottoms: Sequence[str],
+    bottoms: Names,
     *,
     kernel: Pair,
     num_filters: int,
@@ -47,32 +54,31 @@ def ConvLayer(  # noqa: N802
     **settings: Any,
 ) -> pb.LayerParameter:
     """A convolution."""
-    sizes = {**_sides("kernel_size", kernel), **_sides("stride", stride), **_sides("pad", pad)}
-    return _make("Convolution")(name, bottoms, num_output=num_filters, **sizes, **settings)
+    sides = _window(name, kernel=kernel, stride=stride, pad=pad)
+    return Convolution(name, bottoms, num_output=num_filters, **sides, **settings)
 
 
 def PoolLayer(  # noqa: N802
     name: str,
-    bottoms: Sequence[str],
+    bottoms: Names,
     *,
     kernel: Pair,
-    pool: int | str = Max,
+    pool: PoolingParameterPoolMethodName = Max,
     stride: Pair | None = None,
     pad: Pair | None = None,
     **settings: Any,
 ) -> pb.LayerParameter:
     """A pooling layer."""
-    sizes = {**_sides("kernel_size", kernel), **_sides("stride", stride), **_sides("pad", pad)}
-    return _make("Pooling")(name, bottoms, pool=pool, **sizes, **settings)
+    return Pooling(name, bottoms, pool=pool, **_window(name, kernel=kernel, stride=stride, pad=pad), **settings)
 
 
-def LinearLayer(name: str, bottoms: Sequence[str], *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
+def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
     """A fully connected layer."""
-    return _make("InnerProduct")(name, bottoms, num_output=num_outputs, **settings)
+    return InnerProduct(name, bottoms, num_output=num_outputs, **settings)
 
 
 def ActivationLayer(  # noqa: N802
-    name: str, bottoms: Sequence[str], *, activation: Constructor, **settings: Any
+    name: str, bottoms: Names, *, activation: Callable[..., pb.LayerParameter], **settings: Any
 ) -> pb.LayerParameter:
     """An activation, given as its type: `activation=ReLU`."""
     return activation(name, bottoms, **settings)

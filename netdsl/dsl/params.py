@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import text_of
 from netdsl.build import Types, build
 from netdsl.dsl.assign import assign
+from netdsl.errors import NetError
 from netdsl.graph import resolve_all
 from netdsl.layers import LAYERS
 
+if TYPE_CHECKING:
+    from netdsl.dsl.layer_types import NetSettings
+
 
 class NetParams:
-    """A name and layers. What doesn't fit is an error here, where it is written, and not when the net runs.
+    """A name, which can be left out, and layers. What doesn't fit is an error here, where it is written.
 
     `message` is the net as Caffe knows it; `prototxt()` is its text.
     """
 
-    def __init__(self, name: str, *layers: pb.LayerParameter, types: Types = LAYERS, **settings: Any) -> None:
-        self.message = pb.NetParameter(name=name or None, layer=layers)
-        assign(self.message, settings, f"net '{name}'")
-        for graph in resolve_all(self.message):
-            build(graph, types)
+    def __init__(
+        self, *name_and_layers: str | pb.LayerParameter, types: Types = LAYERS, **settings: Unpack[NetSettings]
+    ) -> None:
+        self.message = describe(name_and_layers, settings)
+        check(self.message, types)
 
     def prototxt(self) -> str:
         """The net as prototxt."""
@@ -35,3 +40,23 @@ class NetParams:
 
     def __repr__(self) -> str:
         return f"NetParams({self.message.name!r}, {len(self.message.layer)} layers)"
+
+
+def describe(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> pb.NetParameter:
+    """The message that the arguments of NetParams stand for, whether or not such a net would work."""
+    named = bool(name_and_layers) and isinstance(name_and_layers[0], str)
+    net = pb.NetParameter(name=name_and_layers[0] if named else None)
+    what = f"net '{net.name}'"
+    for place, layer in enumerate(name_and_layers[named:], 1):
+        if not isinstance(layer, pb.LayerParameter):
+            hint = "; write * before it" if isinstance(layer, (list, tuple)) else ""
+            raise NetError(f"{what}: number {place} of its layers is a {type(layer).__name__}, not a layer{hint}")
+        net.layer.append(layer)
+    assign(net, settings, what)
+    return net
+
+
+def check(net: pb.NetParameter, types: Types = LAYERS) -> None:
+    """A NetError if the net wouldn't work in the phases that it is for: layer types, connections, shapes."""
+    for graph in resolve_all(net):
+        build(graph, types)

@@ -2,96 +2,95 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import enum_of
-from caffe_proto.text.scalars import text_of
-from netdsl.build import Types
+from netdsl.dsl import layer_types
+from netdsl.dsl.blocks import Block
 from netdsl.dsl.constructors import Constructor
-from netdsl.layers import LAYERS
-
-_WIDTH = 118
-_SAID_OTHERWISE = {"name", "type", "bottom", "top", "blobs"}
-
-
-def to_python(net: pb.NetParameter, types: Types = LAYERS) -> str:
-    """The source of a module with `params`, a NetParams that equals the net. Weights are left out."""
-    calls = [_call(layer, types) for layer in net.layer]
-    used = sorted({name for name, _ in calls} | {"NetParams"})
-    arguments = [repr(net.name), *(call for _, call in calls), *_net_settings(net)]
-    body = ",\n".join(_indented(argument) for argument in arguments)
-    return f'"""{net.name or "A net"}."""\n\n{_imports(used)}\n\nparams = NetParams(\n{body},\n)\n'
+from netdsl.dsl.expression import INDENT, WIDTH, Expression, Leaf, lines_of, quoted
+from netdsl.dsl.folding import fold
+from netdsl.dsl.friendly import RDDLayer
+from netdsl.dsl.params import describe
+from netdsl.dsl.writing import Writer, settings_of
 
 
-def _imports(names: list[str]) -> str:
-    line = f"from netdsl import {', '.join(names)}"
-    return line if len(line) <= _WIDTH else "from netdsl import (\n" + "".join(f"    {name},\n" for name in names) + ")"
+@dataclass(frozen=True)
+class _Program:
+    """A module in two parts, of which the second can be run with names of one's choice."""
+
+    head: str
+    body: str
+
+    def __str__(self) -> str:
+        return f"{self.head}\n{self.body}\n"
 
 
-def _indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.splitlines())
+def to_python(net: pb.NetParameter) -> str:
+    """The source of a module with `params`, a NetParams that equals the net. Weights are left out.
+
+    Layers that repeat become a function, if what it makes is exactly the same.
+    """
+    writer = Writer()
+    layers = [writer.layer(layer) for layer in net.layer]
+    calls, blocks = fold(layers, {*writer.used, *writer.unknown.values(), "LayerParameter", "NetParams", "params"})
+    folded = _program(net, writer, calls, blocks)
+    plain = _program(net, writer, layers, [])
+    return str(folded if _describes(folded, net) else plain)
 
 
-def _call(layer: pb.LayerParameter, types: Types) -> tuple[str, str]:
-    """The name of the function that makes a layer, and the call."""
-    shapes = layer.input_param.shape
-    plain = {field.name for field, _ in layer.ListFields()} == {"name", "type", "top", "input_param"}
-    if plain and list(layer.top) == [layer.name] and len(shapes) == 1:
-        return "RDDLayer", _written("RDDLayer", [repr(layer.name), f"shape={list(shapes[0].dim)}"])
-    constructor = Constructor(layer.type, types.get(layer.type))
-    arguments = [repr(layer.name)] + ([repr(list(layer.bottom))] if layer.bottom else [])
-    arguments += _tops(layer, constructor)
-    settings = {field: value for field, value in layer.ListFields() if field.name not in _SAID_OTHERWISE}
-    for field, value in settings.items():
-        if field.name == constructor.field and _can_be_flat(value):
-            arguments += [f"{inner.name}={_value(inner, each)}" for inner, each in value.ListFields()]
-        else:
-            arguments.append(f"{field.name}={_value(field, value)}")
-    return layer.type, _written(layer.type, arguments)
+def _program(net: pb.NetParameter, writer: Writer, calls: Sequence[Expression], blocks: Sequence[Block]) -> _Program:
+    about = re.sub(r"[^\w .,+-]+", " ", net.name)[:80].strip() or "A net"
+    imports = ["from caffe_proto.caffe_pb2 import LayerParameter"] if blocks else []
+    imports += _import({*writer.used, "NetParams"})
+    unknown = [f"{function} = Constructor({quoted(type_name)})" for type_name, function in writer.unknown.items()]
+    functions = [line for block in blocks for line in ("", "", *block.source())]
+    lines = [*_apart(unknown, 1), *functions, *_apart(_params(net, calls), 2 if blocks else 1)]
+    return _Program("\n".join([f'"""{about}."""', "", *imports]), "\n".join(lines))
 
 
-def _tops(layer: pb.LayerParameter, constructor: Constructor) -> list[str]:
-    tops = list(layer.top)
-    if tops and tops == list(layer.bottom[:1]):
-        return ["in_place=True"]
-    return [] if tops == constructor.usual_tops(layer.name) else [f"tops={tops!r}"]
+def _apart(lines: list[str], blank: int) -> list[str]:
+    return [*[""] * blank, *lines] if lines else []
 
 
-def _can_be_flat(settings: Message) -> bool:
-    """Whether a type's own fields can be told from those of every layer; an empty message can't be said flat."""
-    names = {field.name for field, _ in settings.ListFields()}
-    return bool(names) and not names & {*pb.LayerParameter.DESCRIPTOR.fields_by_name, "tops", "in_place", "bottoms"}
+def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
+    """The net itself, one layer a line, even if all would fit in one."""
+    name = [Leaf(quoted(net.name))] if net.HasField("name") else []
+    items = [*(("", call) for call in (*name, *calls)), *settings_of(net, without=("name", "layer"))]
+    inner = [line for before, value in items for line in lines_of(value, WIDTH - len(INDENT), before, after=",")]
+    return ["params = NetParams(", *(INDENT + line for line in inner), ")"] if inner else ["params = NetParams()"]
 
 
-def _written(function: str, arguments: list[str]) -> str:
-    line = f"{function}({', '.join(arguments)})"
-    if len(line) <= _WIDTH:
-        return line
-    return f"{function}(\n" + "".join(f"    {argument},\n" for argument in arguments) + ")"
+def _import(names: Iterable[str]) -> list[str]:
+    """An import in the order of formatters: constants, classes, the rest."""
+    ordered = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name.lower()))
+    line = f"from netdsl import {', '.join(ordered)}"
+    return [line] if len(line) <= WIDTH else ["from netdsl import (", *(f"{INDENT}{name}," for name in ordered), ")"]
 
 
-def _value(field: FieldDescriptor, value: Any) -> str:
-    if not field.is_repeated:
-        return _one(field, value)
-    each = [_one(field, one) for one in value]
-    return each[0] if len(each) == 1 else f"[{', '.join(each)}]"
+def _describes(program: _Program, net: pb.NetParameter) -> bool:
+    """Whether running the program gives the net. Its strings are literals; there is nothing else that it could call."""
+    names: dict[str, Any] = {name: getattr(layer_types, name) for name in layer_types.__all__}
+    names |= {"Constructor": Constructor, "RDDLayer": RDDLayer, "NetParams": _message}
+    names["__builtins__"] = {"float": float}
+    exec(compile(program.body, "<net>", "exec"), names)
+    wanted = pb.NetParameter()
+    wanted.CopyFrom(net)
+    for layer in wanted.layer:
+        layer.ClearField("blobs")
+    return _bytes(names["params"]) == _bytes(wanted)
 
 
-def _one(field: FieldDescriptor, value: Any) -> str:
-    if isinstance(value, Message):
-        return "{" + ", ".join(f"{inner.name!r}: {_value(inner, each)}" for inner, each in value.ListFields()) + "}"
-    if isinstance(value, (str, bytes, bool)):
-        return repr(value)
-    if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        return repr(enum_of(field).values_by_number[value].name)
-    text = text_of(value, field)
-    return text if text.lstrip("-") not in ("inf", "nan") else f"float('{text}')"
+def _message(*name_and_layers: Any, **settings: Any) -> pb.NetParameter:
+    return describe(name_and_layers, settings)
 
 
-def _net_settings(net: pb.NetParameter) -> list[str]:
-    said = {"name", "layer"}
-    return [f"{field.name}={_value(field, value)}" for field, value in net.ListFields() if field.name not in said]
+def _bytes(message: Message) -> bytes:
+    """What tells -0 from 0 and takes nan for nan, which `==` doesn't."""
+    message.DiscardUnknownFields()
+    return message.SerializePartialToString(deterministic=True)

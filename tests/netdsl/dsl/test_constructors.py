@@ -1,0 +1,98 @@
+"""A function for every layer type."""
+
+from __future__ import annotations
+
+import pytest
+from torch import Tensor
+
+import netdsl
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl import Constructor, NetParams
+from netdsl.dsl import layer_types
+from netdsl.errors import NetError
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS
+
+
+def layer(text: str) -> pb.LayerParameter:
+    return from_text(text, pb.LayerParameter)
+
+
+def test_settings_are_the_types_own_and_those_of_every_layer() -> None:
+    made = netdsl.Convolution("c", ["d"], num_output=3, kernel_size=[5, 7], param={"lr_mult": 0}, phase="TRAIN")
+    assert made == layer(
+        'name: "c" type: "Convolution" bottom: "d" top: "c" param { lr_mult: 0 } phase: TRAIN '
+        "convolution_param { num_output: 3 kernel_size: 5 kernel_size: 7 }"
+    )
+
+
+def test_tops_are_the_name_unless_said_otherwise() -> None:
+    assert netdsl.Split("s", "x", tops=["a", "b"]) == layer('name: "s" type: "Split" bottom: "x" top: "a" top: "b"')
+    assert netdsl.ReLU("r", ["x"], in_place=True) == layer('name: "r" type: "ReLU" bottom: "x" top: "x"')
+    assert netdsl.Silence("s", ["x", "y"]) == layer('name: "s" type: "Silence" bottom: "x" bottom: "y"')
+    assert netdsl.ReLU("r", "x", tops="y") == layer('name: "r" type: "ReLU" bottom: "x" top: "y"')
+    assert netdsl.ReLU(None, "x") == layer('type: "ReLU" bottom: "x"')
+
+
+def test_of_two_settings_of_one_name_bvlcs_is_meant_and_the_layers_can_be_said() -> None:
+    assert netdsl.Convolution("c", engine="CAFFE").convolution_param.engine == pb.ConvolutionParameter.CAFFE
+    both = netdsl.Convolution("c", engine="CAFFE", layer={"engine": "MKL2017"})
+    assert (both.engine, both.convolution_param.engine) == ("MKL2017", pb.ConvolutionParameter.CAFFE)
+    assert netdsl.Split("s", engine="MKL2017").engine == "MKL2017"
+    assert netdsl.Data("d", transform_param={"crop_size": 4}).transform_param.crop_size == 4
+    assert netdsl.ELU("e", elu_param={"lambda": 3}).elu_param == pb.ELUParameter(**{"lambda": 3})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"num_outputs": 3},
+            "layer 'c' of type Convolution: there is no setting 'num_outputs'; did you mean num_output[?]",
+        ),
+        ({"num_output": "3"}, "layer 'c' of type Convolution: num_output takes a whole number of 0 or more, not '3'"),
+        ({"top": "x"}, "layer 'c' of type Convolution: 'top' is no setting; it is given by tops="),
+        ({"type": "ReLU"}, "layer 'c' of type Convolution: 'type' is no setting; it is given by the function"),
+        ({"tops": ["a"], "in_place": True}, "layer 'c' of type Convolution: give tops or in_place, not both"),
+        ({"in_place": True}, "layer 'c' of type Convolution: in_place needs a bottom"),
+        ({"bottoms": [pb.LayerParameter()]}, "bottoms are names of blobs, not a LayerParameter"),
+    ],
+)
+def test_a_wrong_call_is_told_with_its_layer(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(NetError, match=message):
+        netdsl.Convolution("c", **settings)  # type: ignore[arg-type]
+
+
+def test_every_layer_type_can_be_made_and_takes_every_field_of_its_own_message() -> None:
+    assert set(layer_types.__all__) == set(LAYERS)
+    for name, kind in LAYERS.items():
+        made = getattr(netdsl, name)("x", ["a", "b"])
+        assert (made.type, list(made.bottom)) == (name, ["a", "b"])
+        if kind.config is not None:
+            field = getattr(netdsl, name).field
+            assert type(getattr(made, field)) is kind.config
+
+
+def test_a_type_of_ones_own_has_the_settings_of_the_message_that_it_names() -> None:
+    class Twice(Layer):
+        """Everything twice as large."""
+
+        config = pb.PowerParameter
+
+        def forward(self, x: Tensor) -> Tensor:
+            return 2 * x
+
+    twice = Constructor("Twice", Twice)
+    made = twice("t", ["x"], scale=3)
+    assert made == layer('name: "t" type: "Twice" bottom: "x" top: "t" power_param { scale: 3 }')
+    NetParams(netdsl.RDDLayer("x", [2, 3]), made, types=LAYERS | {"Twice": Twice})
+    assert twice.__doc__ == Twice.__doc__
+
+
+def test_a_misspelled_type_is_told_with_the_one_that_was_meant() -> None:
+    with pytest.raises(AttributeError, match=r"there is no layer type 'Convolutoin'; did you mean Convolution[?]"):
+        netdsl.Convolutoin  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"did you mean ReLU[?]"):
+        netdsl.Relu  # type: ignore[attr-defined]  # noqa: B018
+    assert {"Convolution", "Net", "ConvLayer"} <= set(dir(netdsl))
