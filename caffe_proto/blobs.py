@@ -100,11 +100,14 @@ class Blobs:
         given = next((name for name in names if getattr(proto, name)), None)  # a blob written out in a prototxt
         return np.array(getattr(proto, given), kinds[proto.DESCRIPTOR.fields_by_name[given].number]) if given else None
 
-    def put(self, proto: pb.BlobProto, array: Array) -> None:
-        """Give a blob new values and their shape."""
+    def put(self, proto: pb.BlobProto, array: Array, gradient: Array | None = None) -> None:
+        """Give a blob new values and their shape, and gradients if there are any."""
         proto.Clear()
         proto.shape.dim.extend(array.shape)
-        proto.stored = self.add(Blob.of(array))
+        parts = Blob.of(array).parts
+        if gradient is not None:
+            parts += Blob.of(gradient, 9 if gradient.dtype == np.float64 else 6).parts
+        proto.stored = self.add(Blob(parts))
 
     def check(self, proto: pb.BlobProto, what: str) -> None:
         """A BlobError unless shape and values fit each other."""

@@ -22,6 +22,7 @@ from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, r
 
 PRIVATE = 500_000_000  # from here on our numbers mean nothing outside
 PRIVATE_VALUE = 1000  # the same of enums
+FORKS = 500_000_001  # the first number of the fields that forks add to BVLC's messages
 STORED = 536_870_911  # BlobProto.stored, which the pass that handles blobs takes care of
 
 _EMPTY: Mapping[str, int] = MappingProxyType({})

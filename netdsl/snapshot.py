@@ -75,8 +75,15 @@ def array_of(tensor: Tensor) -> AnyArray:
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
 
-def save_net(built: Built, path: str | Path) -> None:
-    """Write a net with its weights as Caffe's snapshots are. Its HDF5 files have a shared blob only once."""
+def _gradient_of(tensor: Tensor) -> AnyArray:
+    return array_of(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
+
+
+def save_net(built: Built, path: str | Path, *, gradients: bool = False) -> None:
+    """Write a net with its weights, and with gradients if asked for, as Caffe's snapshots are.
+
+    Caffe's HDF5 files have a shared blob only once.
+    """
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
     names = {id(layer): name for name, layer in learned_layers(built).items()}
     shared = shared_blobs(built) if form_of(path) is Form.HDF5 else ()
@@ -89,5 +96,5 @@ def save_net(built: Built, path: str | Path) -> None:
         for index, tensor in enumerate(layer.blob_tensors()):
             blob = message.blobs.add()
             if (names[id(layer)], index) not in shared:
-                file.blobs.put(blob, array_of(tensor))
+                file.blobs.put(blob, array_of(tensor), _gradient_of(tensor) if gradients else None)
     write(file, path)

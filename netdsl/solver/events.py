@@ -34,6 +34,25 @@ class Displayed:
 
 
 @dataclass(frozen=True)
+class Magnitude:
+    """How large the values or the gradients of a blob are: the mean of their sizes."""
+
+    layer: str
+    blob: str  # the name of a top, or the number of one of the layer's own blobs
+    own: bool
+    gradient: bool
+    mean: float
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What every layer made in an iteration: with `debug_info`, in those that are displayed."""
+
+    iteration: int
+    magnitudes: tuple[Magnitude, ...]
+
+
+@dataclass(frozen=True)
 class Testing:
     """A test begins."""
 
@@ -60,7 +79,7 @@ class Saved:
     state: Path
 
 
-Event = Stepped | Displayed | Testing | Tested | Saved
+Event = Stepped | Displayed | Inspected | Testing | Tested | Saved
 Listener = Callable[[Event], None]
 
 

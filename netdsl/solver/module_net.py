@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.build import Types, build
+from netdsl.build import Types, build, running
 from netdsl.data.given import Values
 from netdsl.data.reading import Loading
 from netdsl.feed import Feeds
@@ -54,7 +54,8 @@ class ModuleNet:
 
     def _run(self) -> Tensor:
         edges = self.feeds.next()
-        with torch.autocast(self.way.device.type, self.way.precision, enabled=self.way.precision != torch.float32):
+        half = torch.autocast(self.way.device.type, self.way.precision, enabled=self.way.precision != torch.float32)
+        with running(self.built), half:
             loss, self._outputs = self._compute(edges)
         return loss
 

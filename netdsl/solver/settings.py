@@ -7,8 +7,11 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import FORKS
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
+from netdsl.errors import SolverError
+from netdsl.solver.rate import policy_of
 
 
 def read_settings(path: str | Path) -> pb.SolverParameter:
@@ -30,3 +33,28 @@ def seed(param: pb.SolverParameter, rank: int = 0) -> None:
     """Make all random numbers follow from `random_seed`, if there is one; every rank has its own."""
     if param.random_seed >= 0:
         torch.manual_seed(param.random_seed + rank)
+
+
+def check(param: pb.SolverParameter) -> None:
+    """A SolverError for settings that don't work, before anything runs."""
+    for name in ("average_loss", "iter_size"):
+        if getattr(param, name) < 1:
+            raise SolverError(f"{name} is {getattr(param, name)}; it must be 1 or more")
+    policy_of(param)
+    _refuse_forks(param)
+    if param.snapshot and not param.HasField("snapshot_prefix"):
+        raise SolverError("snapshot is given, but no snapshot_prefix that says where to")
+
+
+_HARMLESS = {  # forks' settings that don't change what is learned
+    *("engine", "device", "layer_wise_reduce", "per_parameter_reduce", "store_blobs_in_old_format"),
+    *("eval_type", "ap_version", "show_per_class_result", "log_avg_gradient_norm"),
+}
+
+
+def _refuse_forks(param: pb.SolverParameter) -> None:
+    """Say so where a setting would change what is learned, rather than learn something else."""
+    for field, value in param.ListFields():
+        usual = field.has_default_value and value == field.default_value
+        if field.number >= FORKS and field.name not in _HARMLESS and not usual:
+            raise SolverError(f"'{field.name}' is a setting of a fork of Caffe that isn't supported; remove it")

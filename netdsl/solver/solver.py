@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum
 
 import torch
@@ -13,10 +14,12 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.solver import state
-from netdsl.solver.events import Displayed, Event, Listener, Saved, Stepped, Tested, Testing
+from netdsl.solver.events import Displayed, Event, Inspected, Listener, Saved, Stepped, Tested, Testing
 from netdsl.solver.flat import FlatWeights
-from netdsl.solver.rate import next_step, policy_of, rate_at
+from netdsl.solver.inspecting import inspected
+from netdsl.solver.rate import next_step, rate_at
 from netdsl.solver.running import Running
+from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.testing import averaged, outputs_of
 from netdsl.solver.update import Updater
@@ -56,7 +59,7 @@ class Solver:
         requested: Callable[[], Action] = nothing_wanted,
         finite: bool = True,
     ) -> None:
-        _check(param)
+        check(param)
         self.param, self.net, self.tests = param, net, list(tests)
         self.listen, self.requested, self.finite = listen, requested, finite
         self.weights = FlatWeights(net.built)
@@ -117,11 +120,22 @@ class Solver:
 
     def _learn(self) -> Tensor:
         """The loss of one iteration, which may have several batches."""
-        losses = [self.net.forward_backward() for _ in range(self.param.iter_size)]
+        with self._inspected():
+            losses = [self.net.forward_backward() for _ in range(self.param.iter_size)]
         loss = torch.stack(losses).mean() if len(losses) > 1 else losses[0]
         if loss.device.type == "cpu":  # elsewhere a look would make the device wait; there it is when it's displayed
             self._checked(loss)
         return loss
+
+    @contextmanager
+    def _inspected(self) -> Iterator[None]:
+        """With `debug_info`, what every layer makes is told in iterations that are displayed."""
+        if not (self.param.debug_info and _due(self.param.display, self.iteration)):
+            yield
+            return
+        with inspected(self.net.built) as found:
+            yield
+        self.listen(Inspected(self.iteration, tuple(found)))
 
     def _checked(self, loss: Tensor) -> float:
         value = float(loss)
@@ -174,15 +188,6 @@ class Solver:
         saved = state.save(self)
         self.listen(saved)
         return saved
-
-
-def _check(param: pb.SolverParameter) -> None:
-    for name in ("average_loss", "iter_size"):
-        if getattr(param, name) < 1:
-            raise SolverError(f"{name} is {getattr(param, name)}; it must be 1 or more")
-    policy_of(param)
-    if param.snapshot and not param.HasField("snapshot_prefix"):
-        raise SolverError("snapshot is given, but no snapshot_prefix that says where to")
 
 
 def _call(functions: Sequence[Callable[[], None]]) -> None:

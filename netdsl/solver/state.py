@@ -31,7 +31,7 @@ def save(solver: Solver) -> Saved:
     suffix = ".h5" if hdf5 else ""
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
-    save_net(solver.net.built, model)
+    save_net(solver.net.built, model, gradients=solver.param.snapshot_diff)
     _write_json(Path(base + _RESUME), _resume(solver))
     file = CaffeFile(
         pb.SolverState(iter=solver.iteration, learned_net=str(model)), form=Form.HDF5 if hdf5 else Form.BINARY

@@ -8,7 +8,7 @@ from threading import get_native_id
 
 import click
 
-from netdsl.solver.events import Displayed, Event, Output, Saved, Tested, Testing
+from netdsl.solver.events import Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
 from netdsl.solver.solver import Solver
 from netdsl.timing import NetTime
 
@@ -46,6 +46,9 @@ class TrainingLog:
         match event:
             case Displayed():
                 self._displayed(event)
+            case Inspected():
+                for line in map(_magnitude, event.magnitudes):
+                    info("net.cpp:591", line)
             case Testing():
                 info("solver.cpp:347", f"Iteration {event.iteration}, Testing net (#{event.net})")
             case Tested():
@@ -76,6 +79,12 @@ class TrainingLog:
         ended = "Optimization stopped early." if solver.stopped else "Optimization Done."
         info("solver.cpp:311" if solver.stopped else "solver.cpp:332", ended)
         info("caffe.cpp:250", "Optimization Done.")
+
+
+def _magnitude(each: Magnitude) -> str:
+    direction, blob = "Backward" if each.gradient else "Forward", "param" if each.own else "top"
+    what = "diff" if each.gradient else "data"
+    return f"    [{direction}] Layer {each.layer}, {blob} blob {each.blob} {what}: {each.mean:g}"
 
 
 def tell_test(loss: float, outputs: tuple[Output, ...]) -> None:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.solver.events import Displayed, Event, Output, Saved, Stepped, Tested
+from netdsl.solver.events import Displayed, Event, Inspected, Output, Saved, Stepped, Tested
 from netdsl.solver.solver import Solver
 
 
@@ -39,6 +39,11 @@ class TrainingDisplay:
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
                 self._say(f"iteration {event.iteration}  {self._loss}{_words(event.outputs)}{speed}")
+            case Inspected():
+                for each in event.magnitudes:
+                    kind = "gradient of " if each.gradient else ""
+                    blob = f"blob {each.blob}" if each.own else f"top {each.blob}"
+                    self._say(f"iteration {event.iteration}  {kind}{each.layer}, {blob}: {each.mean:.4g}")
             case Tested():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"

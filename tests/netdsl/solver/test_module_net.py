@@ -11,6 +11,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.errors import NetError
 from netdsl.solver.module_net import ModuleNet, Way
 from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.solver import Solver
@@ -80,3 +81,15 @@ def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -
     assert pair.positions() == {"data": 6}
     double.close()
     pair.close()
+
+
+def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["x"], file["y"] = np.zeros((4, 3), np.float32), np.array([0, 1, 7, 1], np.float32)
+    (tmp_path / "list.txt").write_text(f"{tmp_path / 'rows.h5'}\n")
+    net = net_of(tmp_path / "list.txt", 4)
+    net.layer[2].type = "SoftmaxWithLoss"
+    running = ModuleNet(net)
+    with pytest.raises(NetError, match=r"layer 'loss'.*out of bounds"):
+        running.forward_backward()
+    running.close()

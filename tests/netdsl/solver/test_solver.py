@@ -175,3 +175,24 @@ def test_no_loss_is_lost_on_the_way(regression) -> None:
     events: list[Event] = []
     Solver(param_of(display=1), regression(), listen=events.append).step(3)
     assert all(math.isfinite(event.loss) for event in events if isinstance(event, Displayed))
+
+
+def test_debug_info_tells_how_large_everything_is(regression) -> None:
+    events: list[Event] = []
+    net = regression()
+    Solver(param_of(debug_info=True, display=2), net, listen=events.append).step(3)
+    inspected = [event for event in events if isinstance(event, tell.Inspected)]
+    assert [event.iteration for event in inspected] == [0, 2]
+    seen = [(each.layer, each.blob, each.own, each.gradient) for each in inspected[0].magnitudes]
+    made = [("ip", "p", False), ("ip", "0", True), ("ip", "1", True), ("loss", "loss", False)]
+    back = [("loss", "loss", False), ("ip", "p", False), ("ip", "0", True), ("ip", "1", True)]
+    assert seen == [(*each, False) for each in made] + [(*each, True) for each in back]
+    by_name = {(each.blob, each.gradient): each.mean for each in inspected[1].magnitudes}
+    assert by_name["loss", False] == pytest.approx(net.outputs()["loss"].item())
+    assert by_name["0", True] == pytest.approx(net.built.layers[1].weight.grad.abs().mean().item())
+
+
+def test_settings_of_forks_that_would_change_what_is_learned_are_refused(regression) -> None:
+    Solver(param_of(eval_type="detection", warmup_iter=0), regression())
+    with pytest.raises(SolverError, match="'warmup_iter' is a setting of a fork"):
+        Solver(param_of(warmup_iter=5), regression())

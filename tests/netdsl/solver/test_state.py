@@ -137,3 +137,11 @@ def test_a_snapshot_that_cannot_be_written_leaves_nothing(regression, tmp_path: 
     with pytest.raises(CaffeError, match="can't be written"):
         solver.snapshot()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_gradients_are_saved_if_asked_for(regression, tmp_path: Path) -> None:
+    solver = solver_of(regression(), tmp_path, snapshot_diff=True)
+    solver.step(1)
+    file = read(solver.snapshot().model)
+    weight = solver.net.built.layers[1].weight
+    assert torch.equal(torch.tensor(file.blobs.gradient(file.message.layer[1].blobs[0])), weight.grad)
