@@ -71,11 +71,11 @@ def is_named(name: str) -> bool:
 
 
 def part_of(name: str, split: Split) -> str:
-    """The name of a source's part for training or testing, if it has parts and the name says none."""
+    """The full name of a source, and of its part for training or testing if it has parts and the name says none."""
     kind, rest = _kind(name)
     path, query, options = rest.partition("?")
     if not KINDS[kind].splits or path.rpartition(":")[2] in _SPLITS:
-        return name
+        return f"{kind}:{rest}"
     part = f"{path}:{split.value}" if path else split.value
     return f"{kind}:{part}{query}{options}"
 

@@ -63,6 +63,8 @@ def zoo() -> None:
 
 def main() -> None:
     """The console script: errors as one line, never a traceback."""
+    # Threads that wait for each other by spinning make training twenty times as slow on a machine that is busy.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
     if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal's encoding lacks is no reason to fail
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -20,7 +20,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
 from netdsl.data import arrow, digits, netcdf, sheet
-from netdsl.data.opening import KINDS, open_source
+from netdsl.data.opening import KINDS, is_named, open_source, part_of
+from netdsl.data.split import Split
 from netdsl.errors import DataError
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
@@ -157,3 +158,14 @@ def test_a_missing_library_is_told_with_what_to_install(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'netdsl\[data\]'"):
         library()
+
+
+def test_full_names_and_parts(data: Path) -> None:
+    (data / "db").mkdir()
+    (data / "db/data.mdb").touch()
+    (data / "digits").mkdir()
+    assert not is_named("digits")  # since there is a folder of that name
+    assert (is_named("digits:test"), is_named("lmdb:db"), is_named("db"), is_named("x")) == (True, True, False, False)
+    assert [part_of(name, Split.TRAIN) for name in ("db", "digits:", "digits:test", "mnist:m?a=b", "mnist:m:test")] == [
+        *("lmdb:db", "digits:train", "digits:test", "mnist:m:train?a=b", "mnist:m:test"),
+    ]

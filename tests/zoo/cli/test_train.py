@@ -1,0 +1,72 @@
+"""`zoo train` and `zoo test`: the net that comes along, one's own, and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from zoo.logs.lines import read_lines
+
+
+def accuracies(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"accuracy ([\d.]+)", text)]
+
+
+@pytest.mark.slow
+def test_digits_are_learned_with_nothing_downloaded(zoo) -> None:
+    done = zoo("train", "lenet", "--data", "digits")
+    assert (done.code, done.err) == (0, "")
+    assert accuracies(done.out)[-1] > 0.97
+
+
+def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
+    files = ["--log", "log.jsonl", "--plot", "curves.png", "--tensorboard", "board"]
+    done = zoo("train", "lenet", "--data", "digits", "--max-iter", "20", "--device", "cpu", *files)
+    assert (done.code, done.err) == (0, "")
+    assert re.match(r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
+    assert "iteration 20  saved lenet_iter_20.caffemodel and lenet_iter_20.solverstate" in done.out
+    assert [each["event"] for each in read_lines("log.jsonl")] == ["test", "train", "snapshot"]
+    assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(Path("board").iterdir())) == 1
+    resumed = zoo("train", "lenet", "--data", "digits", "--max-iter", "25", "--snapshot", "auto")
+    assert resumed.out.startswith("training LeNet from iteration 20\n")
+
+
+def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "40")
+    net = str(Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt")
+    done = zoo("test", net, "--weights", "lenet_iter_40.caffemodel", "--iterations", "10", "--json")
+    assert '"accuracy": 0.' in done.out
+    assert accuracies(zoo("test", net, "--weights", "lenet_iter_40.caffemodel").out)[0] > 0.3
+    assert "can't be opened" in zoo("test", net, "--weights", "missing.caffemodel").err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "Give a MODEL of the zoo, or --solver FILE."),
+        (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE."),
+        (["lenett"], "the zoo has no net 'lenett'; did you mean lenet?"),
+        (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; a source is one of"),
+        (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
+        (["lenet", "--device", "gpu"], "'gpu' is no device"),
+        (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),
+        (["lenet", "--snapshot", "a", "--weights", "b"], "give --snapshot or --weights, not both"),
+        (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
+    ],
+)
+def test_what_is_wrong_is_one_line(zoo, words: list[str], says: str) -> None:
+    done = zoo("train", *words)
+    assert done.code == 2
+    assert says in done.err
+    assert list(Path().iterdir()) == []
+
+
+def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
+    zoo("data", "convert", "digits:test", "own_lmdb")
+    done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
+    assert (done.code, done.err) == (0, "")
+    (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
+    assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
