@@ -38,6 +38,9 @@ def main() -> None:
     say("A slip of the pen is found and named:")
     zoo("show", "typo.prototxt")
 
+    say("A net learns handwritten digits:")
+    zoo("train", "lenet", "--data", "digits", "--max-iter", "200", "--plot", "curves.png")
+
     print(f"\nThe results are in {RESULTS}/: " + ", ".join(sorted(path.name for path in RESULTS.iterdir())))
 
 

@@ -1,0 +1,91 @@
+"""What `zoo export` does: a net made ready to deploy, rewritten as one wishes, and written in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from caffe_proto.errors import FileError
+from caffe_proto.files import read_solver
+from caffe_proto.upgrade import upgrade_solver
+from converters.caffe import export_caffe
+from converters.model import Model, built_of, deployed, open_model
+from converters.name_map import Mapped
+from converters.onnx import export_onnx
+from converters.rewriting import Proof, Rewrites, rewrite
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+
+
+class Target(Enum):
+    """What a net is exported to."""
+
+    CAFFE = "caffe"
+    ONNX = "onnx"
+
+
+@dataclass(frozen=True)
+class Export:
+    """What is exported, and how."""
+
+    net: str
+    weights: tuple[str, ...]
+    target: Target
+    output: Path | None = None
+    shapes: Mapping[str, Shape] = field(default_factory=dict)  # without the batch
+    batch: int | None = None
+    stages: Sequence[str] = ()
+    rewrites: Rewrites = field(default_factory=Rewrites)
+    verified: bool = True
+    opset: int | None = None
+    train_val: bool = False
+    solver: str | None = None
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The files that were written, what the net takes, and what was proved."""
+
+    files: tuple[Path, ...]
+    inputs: dict[str, Shape]
+    proofs: tuple[Proof, ...]
+    names: tuple[Mapped, ...]
+
+
+def export(wanted: Export) -> Exported:
+    """Export a net. Nothing is written unless all goes well."""
+    trained = open_model(wanted.net, wanted.weights)
+    try:
+        model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
+        model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified)
+    except NetError as problem:
+        raise type(problem)(f"{wanted.net}: {problem}") from None
+    files, difference = (_to_caffe if wanted.target is Target.CAFFE else _to_onnx)(model, trained, wanted)
+    proofs += [Proof(f"as {wanted.target.value}", difference)]
+    inputs = {
+        top: tuple(shape.dim)
+        for layer in model.net.layer
+        for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
+    }
+    return Exported(files, inputs, tuple(proofs), trained.names)
+
+
+def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
+    folder = wanted.output or Path(f"{Path(wanted.net).stem}_caffe")
+    for path in (wanted.net, *wanted.weights, *([wanted.solver] if wanted.solver else [])):
+        if Path(path).resolve().parent == folder.resolve():
+            raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
+    solver = upgrade_solver(read_solver(wanted.solver).message).message if wanted.solver else None
+    train_val = trained.net if wanted.train_val or solver else None
+    done = export_caffe(model, folder, train_val=train_val, solver=solver, verified=wanted.verified)
+    return done.files, done.difference
+
+
+def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
+    if not model.weights:
+        raise NetError(f"{wanted.net}: has no weights to export; name them with --weights")
+    path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
+    report = export_onnx(built_of(model), path, opset=wanted.opset, verified=wanted.verified)
+    return (path,), None if report is None else max(report.outputs.values(), default=0.0)
