@@ -5359,8 +5359,12 @@ class LSTMUnitParameter(_message.Message):
     def __init__(self, forget_bias: _Optional[float] = ...) -> None: ...
 
 class BatchToSpaceNDParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("block_shape", "crops")
+    BLOCK_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    CROPS_FIELD_NUMBER: _ClassVar[int]
+    block_shape: _containers.RepeatedScalarFieldContainer[int]
+    crops: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, block_shape: _Optional[_Iterable[int]] = ..., crops: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class BroadcastToParameter(_message.Message):
     __slots__ = ()
@@ -5371,8 +5375,12 @@ class CropAndResizeParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class DepthToSpaceParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("block_size", "data_format")
+    BLOCK_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    block_size: int
+    data_format: str
+    def __init__(self, block_size: _Optional[int] = ..., data_format: _Optional[str] = ...) -> None: ...
 
 class EmbeddingLookupParameter(_message.Message):
     __slots__ = ()
@@ -5415,8 +5423,12 @@ class NMSGatherParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class PadParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("paddings", "constant_values")
+    PADDINGS_FIELD_NUMBER: _ClassVar[int]
+    CONSTANT_VALUES_FIELD_NUMBER: _ClassVar[int]
+    paddings: _containers.RepeatedScalarFieldContainer[int]
+    constant_values: float
+    def __init__(self, paddings: _Optional[_Iterable[int]] = ..., constant_values: _Optional[float] = ...) -> None: ...
 
 class PieceParameter(_message.Message):
     __slots__ = ()
@@ -5471,24 +5483,63 @@ class ReduceSumParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class ResizeBilinearParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("align_corners", "output_height", "output_width", "data_format", "scale_height", "scale_width", "half_pixel_centers", "pytorch_half_pixel")
+    ALIGN_CORNERS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    DATA_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    SCALE_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SCALE_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HALF_PIXEL_CENTERS_FIELD_NUMBER: _ClassVar[int]
+    PYTORCH_HALF_PIXEL_FIELD_NUMBER: _ClassVar[int]
+    align_corners: bool
+    output_height: int
+    output_width: int
+    data_format: str
+    scale_height: float
+    scale_width: float
+    half_pixel_centers: bool
+    pytorch_half_pixel: bool
+    def __init__(self, align_corners: bool = ..., output_height: _Optional[int] = ..., output_width: _Optional[int] = ..., data_format: _Optional[str] = ..., scale_height: _Optional[float] = ..., scale_width: _Optional[float] = ..., half_pixel_centers: bool = ..., pytorch_half_pixel: bool = ...) -> None: ...
 
 class ResizeNearestNeighborParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("align_corners", "output_height", "output_width", "data_format", "scale_height", "scale_width", "half_pixel_centers", "half_pixel_onnx")
+    ALIGN_CORNERS_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    DATA_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    SCALE_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SCALE_WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HALF_PIXEL_CENTERS_FIELD_NUMBER: _ClassVar[int]
+    HALF_PIXEL_ONNX_FIELD_NUMBER: _ClassVar[int]
+    align_corners: bool
+    output_height: int
+    output_width: int
+    data_format: str
+    scale_height: float
+    scale_width: float
+    half_pixel_centers: bool
+    half_pixel_onnx: bool
+    def __init__(self, align_corners: bool = ..., output_height: _Optional[int] = ..., output_width: _Optional[int] = ..., data_format: _Optional[str] = ..., scale_height: _Optional[float] = ..., scale_width: _Optional[float] = ..., half_pixel_centers: bool = ..., half_pixel_onnx: bool = ...) -> None: ...
 
 class ReverseSequenceParameter(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class SeLuDropoutParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("dropout_ratio", "alpha")
+    DROPOUT_RATIO_FIELD_NUMBER: _ClassVar[int]
+    ALPHA_FIELD_NUMBER: _ClassVar[int]
+    dropout_ratio: float
+    alpha: float
+    def __init__(self, dropout_ratio: _Optional[float] = ..., alpha: _Optional[float] = ...) -> None: ...
 
 class SeLuParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("alpha",)
+    LAMBDA_FIELD_NUMBER: _ClassVar[int]
+    ALPHA_FIELD_NUMBER: _ClassVar[int]
+    alpha: float
+    def __init__(self, alpha: _Optional[float] = ..., **kwargs) -> None: ...
 
 class ShuffleChannelParameter(_message.Message):
     __slots__ = ("group",)
@@ -5497,12 +5548,20 @@ class ShuffleChannelParameter(_message.Message):
     def __init__(self, group: _Optional[int] = ...) -> None: ...
 
 class SpaceToBatchNDParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("block_shape", "paddings")
+    BLOCK_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    PADDINGS_FIELD_NUMBER: _ClassVar[int]
+    block_shape: _containers.RepeatedScalarFieldContainer[int]
+    paddings: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, block_shape: _Optional[_Iterable[int]] = ..., paddings: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SpaceToDepthParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("block_size", "data_format")
+    BLOCK_SIZE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FORMAT_FIELD_NUMBER: _ClassVar[int]
+    block_size: int
+    data_format: str
+    def __init__(self, block_size: _Optional[int] = ..., data_format: _Optional[str] = ...) -> None: ...
 
 class SparseToDenseParameter(_message.Message):
     __slots__ = ()
@@ -5517,8 +5576,10 @@ class SqueezeInnerProductParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class SqueezeParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("axis",)
+    AXIS_FIELD_NUMBER: _ClassVar[int]
+    axis: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, axis: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StackParameter(_message.Message):
     __slots__ = ()
@@ -5545,8 +5606,10 @@ class UnstackParameter(_message.Message):
     def __init__(self) -> None: ...
 
 class UpsampleDarknetParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("stride",)
+    STRIDE_FIELD_NUMBER: _ClassVar[int]
+    stride: int
+    def __init__(self, stride: _Optional[int] = ...) -> None: ...
 
 class Where4GatherndCropParameter(_message.Message):
     __slots__ = ()

@@ -21,6 +21,10 @@ class UnknownLayerError(NetError):
     """A layer type that nobody knows."""
 
 
+class ConversionError(NetError):
+    """A net that has no counterpart in another format, or one that doesn't compute the same."""
+
+
 class WeightsError(NetError):
     """Weights that don't fit a net."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.build import Types, build
+from netdsl.build import Types, build, type_of
 from netdsl.errors import NetError
-from netdsl.graph import Graph, connect
+from netdsl.graph import Graph, Node, connect
 from netdsl.layer import Shape
 from netdsl.layers._data import TYPICAL
 from netdsl.stub import Stub
@@ -27,11 +27,12 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
         if layer.bottom or not known:
             continue
         own, said = _own_shapes(layer, types), [tuple(shape.dim) for shape in layer.input_param.shape]
-        batch = own[0][0] if own and own[0] else 1
+        own = own or [()] * len(layer.top)
         said = said * len(layer.top) if len(said) == 1 else said or [()] * len(layer.top)
         layer.input_param.ClearField("shape")
-        for top, shape in zip(layer.top, said, strict=False):
-            layer.input_param.shape.add(dim=(batch, *shapes[top]) if top in shapes else shape)
+        for top, shape, usual in zip(layer.top, said, own, strict=False):
+            batch = usual[:1] or own[0][:1] or (1,)
+            layer.input_param.shape.add(dim=(*batch, *shapes[top]) if top in shapes else shape)
         told |= known
     return told
 
@@ -49,7 +50,7 @@ def guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
 
 def _own_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
     """The shapes of the tops that the settings of a data layer say; none if it isn't one, or they are wrong."""
-    kind, alone = types.get(layer.type), pb.LayerParameter()
+    kind, alone = type_of(Node(layer, (), ()), types), pb.LayerParameter()
     alone.CopyFrom(layer)
     try:
         return kind(alone, []).top_shapes([]) if kind is not None and kind.external else []
@@ -72,5 +73,4 @@ def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict
         return
     for node in readers:
         predicted = built.shapes[node.bottoms[0]]
-        for name in labels.intersection(node.layer.bottom[1:]):
-            yield {name: predicted[1:]}
+        yield {name: predicted[1:] for name in node.layer.bottom[1:] if name in labels}

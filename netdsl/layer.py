@@ -12,11 +12,13 @@ from torch.func import functional_call
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.reading import Reading
-from netdsl.errors import NetError, ShapeError
+from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.fillers import fill
+from netdsl.onnx_graph import OnnxGraph
 
 Shape = tuple[int, ...]
 Count = tuple[int, int | None]  # at least, at most; None is without limit
+Rewritten = tuple[pb.LayerParameter, list[Tensor]]  # a layer in the place of another one, and its blobs
 
 
 class Layer(nn.Module):
@@ -39,7 +41,12 @@ class Layer(nn.Module):
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
     foreign: ClassVar[bool] = False  # runs code that the net names
     writes: ClassVar[bool] = False  # forward writes to a file, and makes no top
+    varies: ClassVar[int | None] = None  # the axis of the tops whose length is known only when the layer runs
+    chooses = False  # whether the last digit of a bottom can change a top altogether, as it can a place of a maximum
     stands_for: ClassVar[tuple[str, ...]] = ()  # Python layers, as module.layer, that this type replaces
+    predictions: ClassVar[tuple[int, ...] | None] = None  # bottoms that a deploy net has instead of the layer
+    deploys_as: ClassVar[str | None] = None  # the type that a deploy net has in the layer's place
+    fillers_tell: ClassVar[bool] = False  # whether a filler that is set says that its blob exists
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
@@ -80,6 +87,28 @@ class Layer(nn.Module):
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
         """What the following layer makes of what this one makes, if `merges` says so."""
         raise NotImplementedError
+
+    def onnx(self, g: OnnxGraph, *bottoms: Any, **_: Any) -> str | tuple[str, ...]:
+        """What the layer computes in the TEST phase, told in ONNX's operators: the names of its tops, from those of its
+        bottoms.
+        """
+        raise ConversionError("has no ONNX form")
+
+    def affine(self) -> tuple[Tensor, Tensor] | None:
+        """What every channel is multiplied by and what is added then, if a test has the layer do nothing else."""
+        return None
+
+    def followed(self, factor: Tensor, shift: Tensor) -> Rewritten | None:
+        """A layer that does an affine layer's work after this one's, if there can be one."""
+        return None
+
+    def preceded(self, order: Sequence[int], shift: Tensor) -> Rewritten | None:
+        """A layer that first puts channels in another order and adds a number to each, if there can be one."""
+        return None
+
+    def convolved(self, bottom: Shape) -> Rewritten | None:
+        """A convolution that computes the same and, of a larger image, at every place; if there can be one."""
+        return None
 
     def share_reshaped(self, name: str, owner: Layer, owned: str) -> None:
         """Use another layer's parameter in a shape of our own."""

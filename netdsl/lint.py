@@ -106,8 +106,10 @@ def _different(builts: Sequence[Built]) -> list[Built]:
 def in_todays_form(net: pb.NetParameter) -> pb.NetParameter:
     """The net upgraded. Caffe drops inputs that have no shape; they are kept here, so that one can be assumed."""
     upgraded = upgrade_net(net).message
-    if net.input and not (net.input_shape or net.input_dim):
-        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=net.input))
+    made = {top for layer in upgraded.layer for top in layer.top if top not in layer.bottom}
+    shapeless = [] if net.input_shape or net.input_dim else [name for name in net.input if name not in made]
+    if shapeless:
+        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=shapeless))
     return upgraded
 
 

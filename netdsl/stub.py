@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.build import Types, type_of
 from netdsl.graph import Graph, Node
 from netdsl.layer import Layer, Shape
@@ -20,10 +19,6 @@ class Stub(Layer):
     bottoms = (0, None)
     tops = (0, None)
     in_place = True
-
-    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
-        super().__init__(layer, bottoms)
-        self.external = not bottoms  # type: ignore[misc]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """The first bottom's, or an image's, where none is assumed."""

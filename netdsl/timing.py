@@ -22,7 +22,7 @@ from netdsl.layers import LAYERS
 from netdsl.lint import Resolved, Wanted, resolve_shapes
 from netdsl.module import NetModule, cut_of
 from netdsl.snapshot import load_file
-from netdsl.trial import _values as made_up
+from netdsl.trial import made_up
 
 
 @dataclass(frozen=True)

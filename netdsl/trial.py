@@ -12,7 +12,7 @@ from netdsl.build import Built, reshape
 from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import fill
 from netdsl.layer import Layer, Shape
-from netdsl.module import NetModule
+from netdsl.module import NetModule, Step
 
 Row = Callable[[float, float], tuple[float, ...]]
 
@@ -38,6 +38,7 @@ def run_once(built: Built) -> None:
         if not node.bottoms and not layer.blob_names():  # data that the net makes up itself is made up smaller here
             layer.external = True  # type: ignore[misc]
     module = NetModule(built)
+    module.steps = [step for step in module.steps if not _writes(module, step)]
     _allocate(built)
     problem: Exception | None = None
     for _ in _fitted(module):
@@ -46,6 +47,13 @@ def run_once(built: Built) -> None:
             return
         problem = problem or found
     raise ShapeError(f"{built.graph.phase.name}: {first_line(problem)}") from problem
+
+
+def _writes(module: NetModule, step: Step) -> bool:
+    """Whether a layer would write a file, which nobody wants of a trial."""
+    layer = module.layers[step.key]
+    assert isinstance(layer, Layer)
+    return layer.writes
 
 
 def first_line(problem: BaseException | None) -> str:
@@ -104,13 +112,13 @@ def _run(module: NetModule) -> Exception | None:
     """What went wrong, if anything did."""
     try:
         with torch.no_grad():
-            module.run({edge: _values(module.built, edge) for edge in module.inputs.values()})
+            module.run({edge: made_up(module.built, edge) for edge in module.inputs.values()})
     except (RuntimeError, ValueError, IndexError, TypeError, NetError) as problem:
         return problem
     return None
 
 
-def _values(built: Built, edge: int) -> Tensor:
+def made_up(built: Built, edge: int) -> Tensor:
     """Random values, but plausible rows for detection nets, and 0 where a layer reads labels: not any number is one."""
     shape = built.shapes[edge]
     row = _row(shape)
@@ -142,7 +150,7 @@ def _allocate(built: Built) -> None:
     done: dict[int, Tensor] = {}
     for layer in built.layers:
         if not layer.foreign:
-            done |= _made_up(layer, pool)
+            done |= _filled_up(layer, pool)
         layer.allocate("cpu", done)
 
 
@@ -151,7 +159,7 @@ def _pool(size: int) -> Tensor:
     return tile.repeat(math.ceil(size / _TILE))[:size]
 
 
-def _made_up(layer: Layer, pool: Tensor) -> dict[int, Tensor]:
+def _filled_up(layer: Layer, pool: Tensor) -> dict[int, Tensor]:
     """Values for a layer's blobs: weights from the pool, and ones for the sums that it keeps."""
     found: dict[int, Tensor] = {}
     for blob in layer.blob_tensors():

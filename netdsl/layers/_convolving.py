@@ -11,8 +11,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import filled
-from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer import Layer, Rewritten, Shape, axis_of
 from netdsl.layers._window import convolution_window
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class Convolving(Layer):
@@ -23,6 +24,7 @@ class Convolving(Layer):
     bottoms = (1, None)
     tops = (1, None)
     fresh = True
+    operator: ClassVar[str]  # in ONNX
     depthwise: ClassVar[bool] = False  # whether every channel is a group
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -59,10 +61,40 @@ class Convolving(Layer):
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         """Compute with one axis before the channels."""
 
+    @abstractmethod
+    def scaled(self, factor: Tensor) -> Tensor:
+        """The weights with every channel of the top multiplied."""
+
+    def followed(self, factor: Tensor, shift: Tensor) -> Rewritten | None:
+        if self.axis != 1 or len(self.layer.top) > 1:
+            return None
+        made = pb.LayerParameter()
+        made.CopyFrom(self.layer)
+        made.convolution_param.ClearField("bias_term")
+        return made, [self.scaled(factor), shift if self.bias is None else self.bias * factor + shift]
+
     def forward(self, *bottoms: Tensor) -> Tensor | tuple[Tensor, ...]:
         if len(bottoms) == 1:
             return self._one(bottoms[0])
         return tuple(self._one(x) for x in bottoms)
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> tuple[str, ...]:
+        return tuple(self._one_onnx(g, x) for x in bottoms)
+
+    def _one_onnx(self, g: OnnxGraph, x: str) -> str:
+        w, shape = self.window, g.shape(x)
+        whole = self.axis == 1 and self.spatial
+        flat = x if whole else reshaped(g, x, UNKNOWN, *shape[self.axis :], *(() if self.spatial else (1,)))
+        weight = g.blob(self, "weight", None if self.spatial else (*self.weight.shape, 1))
+        inputs = [flat, weight] if self.bias is None else [flat, weight, g.blob(self, "bias")]
+        settings = {"strides": w.stride, "pads": w.begin + w.end, "dilations": w.dilation, "group": self.group}
+        y = g.node(self.operator, *inputs, kernel_shape=w.kernel, **settings)
+        return y if whole else reshaped(g, y, *shape[: self.axis], *self._sizes_after(g, x))
+
+    def _sizes_after(self, g: OnnxGraph, x: str) -> Shape:
+        """The channels and sizes of the top."""
+        lengths = [g.length(x, axis) for axis in range(self.axis, self.axis + 1 + self.spatial)]
+        return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
     def _one(self, x: Tensor) -> Tensor:
         if self.axis == 1 and self.spatial:

@@ -34,6 +34,7 @@ class DataLayer(Layer):
     bottoms = (0, 0)
     tops: ClassVar[Count] = (2, 2)
     external = True
+    deploys_as = "Input"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ShapeError
+from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, reshaped, scaled, whole
 
 Mode = pb.LossParameter.NormalizationMode
 
@@ -43,12 +44,26 @@ class Normaliser:
         return max(1, known.get(self.mode, outer * inner))
 
 
+def normalised_onnx(
+    g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
+) -> str:
+    """The sum of all losses over what a normaliser says; `valid`, of the same shape, says which count."""
+    if valid is not None:
+        losses = g.node("Where", valid, losses, g.constant(0.0))
+    total = g.node("ReduceSum", losses, keepdims=0)
+    if valid is not None and normaliser.mode == pb.LossParameter.VALID:
+        count = g.node("ReduceSum", g.to_float(valid), keepdims=0)
+        return g.node("Div", total, g.node("Max", count, g.constant(1.0)))
+    return scaled(g, total, 1 / float(normaliser(outer, inner)))
+
+
 class LossLayer(Layer):
     """Compares predictions with labels; the top is one number."""
 
     bottoms = (2, 2)
     is_loss = True
     no_gradient: ClassVar[tuple[int, ...]] = (1,)
+    predictions: ClassVar[tuple[int, ...] | None] = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -64,6 +79,10 @@ class LossLayer(Layer):
         """Which labels count, or None if all do."""
         return None if self.ignored is None else labels != self.ignored
 
+    def valid_onnx(self, g: OnnxGraph, labels: str) -> str | None:
+        """The same of whole numbers, told to an ONNX graph."""
+        return None if self.ignored is None else g.node("Not", g.node("Equal", labels, g.constant(self.ignored)))
+
 
 class ClassLoss(LossLayer):
     """A loss on the softmax of predictions along an axis, with a label for each place.
@@ -72,6 +91,7 @@ class ClassLoss(LossLayer):
     """
 
     tops = (1, 2)
+    deploys_as = "Softmax"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], axis: int) -> None:
         super().__init__(layer, bottoms)
@@ -96,6 +116,21 @@ class ClassLoss(LossLayer):
         outer = math.prod(x.shape[: self.axis])
         loss = losses.sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
         return loss, log, losses
+
+    def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str) -> tuple[str, str]:
+        """The loss and the probabilities, told to an ONNX graph; the batch is of a fixed size, which it is over."""
+        lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
+        log = g.node("LogSoftmax", x, axis=self.axis)
+        classes = reshaped(g, whole(g, labels), *_without(tuple(lengths), self.axis))
+        valid = self.valid_onnx(g, classes)
+        safe = classes if valid is None else g.node("Where", valid, classes, g.constant(0))
+        outer, inner = math.prod(lengths[: self.axis]), math.prod(lengths[self.axis + 1 :])
+        loss = normalised_onnx(g, self.losses_onnx(g, log, safe), valid, self.normaliser, outer, inner)
+        return loss, g.node("Exp", log)
+
+    def losses_onnx(self, g: OnnxGraph, log: str, classes: str) -> str:
+        """`losses`, told to an ONNX graph."""
+        raise ConversionError("has no ONNX form")
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         """The loss of every place, from the logarithms of its probabilities and its class."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -15,6 +16,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class Recurrent(Layer):
@@ -81,6 +83,32 @@ class Recurrent(Layer):
             setattr(self, name, state)
         return top
 
+    def onnx(self, g: OnnxGraph, x: str, cont: str, *more: str) -> str | tuple[str, ...]:
+        """Unrolled in time. States that aren't exposed begin as 0: a model keeps nothing from batch to batch."""
+        steps, items = g.length(x, 0), g.length(x, 1)
+        inputs = self._added_onnx(g, "weight_x", x, steps, items, bias=True)
+        if self.has_static:
+            inputs = g.node(
+                "Add", inputs, self._added_onnx(g, "weight_static", more[0], 1, g.length(more[0], 0), bias=False)
+            )
+        zero = np.zeros((1, items, self.outputs), np.float32)
+        first = list(more[self.has_static :]) if self.exposed else [g.constant(zero) for _ in self.states]
+        goes_on = g.node("Unsqueeze", cont, g.constant([-1]))
+        each = g.constant([1] * steps)
+        parts = [g.nodes("Split", value, each, outputs=steps, axis=0) for value in (inputs, goes_on)]
+        top, last = self.unroll_onnx(g, list(zip(*parts, strict=True)), first)
+        return (top, *last) if self.exposed else top
+
+    def _added_onnx(self, g: OnnxGraph, weight: str, x: str, steps: int, items: int, *, bias: bool) -> str:
+        """What a bottom adds to the gates of every step."""
+        rows = reshaped(g, x, steps * items, -1)
+        y = g.node("Gemm", rows, g.blob(self, weight), *([g.blob(self, "bias")] if bias else []), transB=1)
+        return reshaped(g, y, steps, items, -1)
+
+    def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
+        """`unroll`, told to an ONNX graph: what the inputs add and whether the sequence goes on, step by step."""
+        raise NotImplementedError
+
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """All steps in time: the top and the last states, from what the inputs add and the states before."""
         raise NotImplementedError
@@ -103,3 +131,12 @@ def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
     i, f, o = gates[..., : 3 * size].sigmoid().chunk(3, -1)
     cell = torch.addcmul(f * cell, i, gates[..., 3 * size :].tanh())
     return o * cell.tanh(), cell
+
+
+def lstm_step_onnx(g: OnnxGraph, gates: str, cell: str) -> tuple[str, str]:
+    """The same, told to an ONNX graph."""
+    i, f, o, candidate = g.nodes("Split", gates, outputs=4, axis=-1, num_outputs=4)
+    i, f, o = (g.node("Sigmoid", gate) for gate in (i, f, o))
+    taken = g.node("Mul", i, g.node("Tanh", candidate))
+    cell = g.node("Add", g.node("Mul", f, cell), taken)
+    return g.node("Mul", o, g.node("Tanh", cell)), cell

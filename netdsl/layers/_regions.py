@@ -9,12 +9,19 @@ from torch import Tensor
 
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 def rounded(x: Tensor) -> Tensor:
     """C's rule, other than torch's: a half is rounded away from zero."""
     whole = x.trunc()
     return whole + ((x - whole).abs() >= 0.5) * x.sign()
+
+
+def rounded_onnx(g: OnnxGraph, x: str) -> str:
+    """The same, told to an ONNX graph."""
+    size = g.node("Floor", scaled(g, g.node("Abs", x), 1, 0.5))
+    return g.node("Mul", g.node("Sign", x), size)
 
 
 def check_regions(bottoms: Sequence[Shape]) -> None:

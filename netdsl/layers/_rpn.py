@@ -14,7 +14,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._boxes import decode, encode
+from netdsl.layers._boxes_onnx import decode_onnx
 from netdsl.layers._param_str import read_param_str
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, transposed
 
 Anchor = tuple[float, float, float, float]
 
@@ -111,6 +113,31 @@ def pixel_boxes(boxes: Tensor, codes: Tensor, height: Tensor, width: Tensor) -> 
     found = decode(pb.PriorBoxParameter.CENTER_SIZE, codes, _inclusive(boxes))
     most = torch.stack((width, height, width, height)) - 1
     return found.minimum(most).clamp_min(0)
+
+
+def placed_onnx(g: OnnxGraph, around: Sequence[Anchor], like: str, stride: int) -> str:
+    """The anchors at every place of a feature map, whose last pixels are included."""
+    size = torch.empty(g.length(like, 2), g.length(like, 3), device="cpu")
+    return g.constant(_inclusive(placed(around, size, stride)).numpy())
+
+
+def by_place_onnx(g: OnnxGraph, x: str, each: int) -> str:
+    """Predictions of a batch, channels first, in the order of `placed` anchors: (batch, places, each)."""
+    return reshaped(g, transposed(g, x, 0, 2, 3, 1), 0, UNKNOWN, each)
+
+
+def pixel_boxes_onnx(g: OnnxGraph, boxes: str, codes: str, height: str, width: str) -> str:
+    """Predicted boxes within the image, relative to anchors whose last pixels are included."""
+    found = decode_onnx(g, pb.PriorBoxParameter.CENTER_SIZE, codes, boxes)
+    most = g.node("Sub", g.node("Concat", width, height, width, height, axis=0), g.constant(1.0))
+    return g.node("Max", g.node("Min", found, most), g.constant(0.0))
+
+
+def large_onnx(g: OnnxGraph, boxes: str, least: str) -> str:
+    """Which boxes are at least so large on both sides, in pixels: (batch, places)."""
+    sides = g.node("Sub", part(g, boxes, -1, 2, 4), part(g, boxes, -1, 0, 2))
+    enough = g.node("GreaterOrEqual", g.node("Add", sides, g.constant(1.0)), least)
+    return g.node("Cast", reduced(g, "ReduceMin", g.to_float(enough), [-1], keep=False), to=9)
 
 
 def sample(mask: Tensor, count: int) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
@@ -41,3 +42,10 @@ def check_alike(bottoms: Sequence[Shape]) -> None:
     for shape, given in zip(full, bottoms, strict=True):
         if shape != full[0]:
             raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(given)}")
+
+
+def smooth_l1_onnx(g: OnnxGraph, difference: str, sigma: float) -> str:
+    """`smooth_l1`, told to an ONNX graph."""
+    size, square = g.node("Abs", difference), g.node("Mul", difference, difference)
+    near = g.node("Less", size, g.constant(1 / sigma**2))
+    return g.node("Where", near, scaled(g, square, sigma**2 / 2), scaled(g, size, 1, -0.5 / sigma**2))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Shape, axis_of
+from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 def span(bottom: Shape, axis: int, num_axes: int) -> Shape:
@@ -37,3 +38,13 @@ def spread(blob: Tensor, x: Tensor, axis: int) -> Tensor:
         return blob
     behind = x.dim() - axis_of(axis, x.dim()) - blob.dim()
     return blob.reshape(*blob.shape, *(1,) * behind)
+
+
+def spread_onnx(g: OnnxGraph, layer: Layer, name: str, second: str, x: str, axis: int) -> str:
+    """The same of a layer's blob or, if there is one, of a second bottom."""
+    axes = len(g.shape(x))
+    own = g.shape(second) if second else tuple(getattr(layer, name).shape)
+    ones = (1,) * (axes - axis_of(axis, axes) - len(own)) if own else ()
+    if not second:
+        return g.blob(layer, name, own + ones)
+    return reshaped(g, second, *[0] * len(own), *ones) if ones else second

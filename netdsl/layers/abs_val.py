@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
 
 
 class AbsVal(Elementwise):
@@ -14,3 +15,6 @@ class AbsVal(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.abs()
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Abs", x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, reduced, reshaped, whole
 
 
 class Accuracy(Layer):
@@ -21,6 +23,7 @@ class Accuracy(Layer):
     bottoms = (2, 2)
     tops = (1, 2)
     no_gradient = (0, 1)
+    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -54,7 +57,30 @@ class Accuracy(Layer):
         hits, cases = (none.index_add(0, label.flatten(), each.flatten().to(x.dtype)) for each in (right, counted))
         return accuracy, _share(hits, cases)
 
+    def onnx(self, g: OnnxGraph, x: str, label: str) -> str | tuple[str, str]:
+        lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
+        lengths[self.axis] = 1
+        label = reshaped(g, whole(g, label), *lengths)
+        ignored = g.node("Equal", label, g.constant(-1 if self.ignore_label is None else self.ignore_label))
+        counted = g.node("Not", ignored) if self.ignore_label is not None else g.constant(np.ones(lengths, bool))
+        own = g.node("GatherElements", x, g.node("Where", counted, label, g.constant(0)), axis=self.axis)
+        better = reduced(g, "ReduceSum", g.to_float(g.node("GreaterOrEqual", x, own)), [self.axis])
+        right = g.node("And", g.node("Less", better, g.constant(self.top_k + 1.0)), counted)
+        both = [g.to_float(reshaped(g, each, UNKNOWN, 1)) for each in (right, counted)]
+        accuracy = _share_onnx(g, both, [0, 1])
+        if not self.by_class:
+            return accuracy
+        classes = g.constant(np.arange(g.length(x, self.axis)))
+        own = g.to_float(g.node("Equal", reshaped(g, label, UNKNOWN, 1), classes))
+        return accuracy, _share_onnx(g, [g.node("Mul", own, each) for each in both], [0])
+
 
 def _share(part: Tensor, whole: Tensor) -> Tensor:
     """Caffe's rule: of nothing, 0."""
     return part / whole.clamp(min=1)
+
+
+def _share_onnx(g: OnnxGraph, both: list[str], axes: list[int]) -> str:
+    """The same of two tables, summed along axes."""
+    hits, cases = (reduced(g, "ReduceSum", each, axes, keep=False) for each in both)
+    return g.node("Div", hits, clamped(g, cases, 1, np.inf))

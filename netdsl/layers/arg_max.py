@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, reshaped, reversed_along, scaled
 
 
 class ArgMax(Layer):
@@ -22,6 +23,7 @@ class ArgMax(Layer):
 
     config = pb.ArgMaxParameter
     no_gradient = (0,)
+    chooses = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -41,6 +43,16 @@ class ArgMax(Layer):
         values, indices = _largest(x, self.axis, self.top_k)
         return values if self.out_max_val else indices
 
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if self.axis is not None:
+            values, indices = _largest_onnx(g, x, self.axis, g.length(x, self.axis), self.top_k)
+            return values if self.out_max_val else indices
+        axes = len(g.shape(x))
+        choices = math.prod(g.length(x, axis) for axis in range(1, axes))
+        values, indices = _largest_onnx(g, g.node("Flatten", x), 1, choices, self.top_k)
+        parts = (indices, values) if self.out_max_val else (indices,)
+        return reshaped(g, g.node("Concat", *parts, axis=1), 0, len(parts), self.top_k, *(1,) * (axes - 3))
+
     def _of_items(self, x: Tensor) -> Tensor:
         """Caffe's shape: the batch, then 1 or 2, then top_k, then ones for as many axes as the bottom has."""
         values, indices = _largest(x.reshape(x.shape[0], -1), 1, self.top_k)
@@ -57,3 +69,9 @@ def _largest(x: Tensor, axis: int, top_k: int) -> tuple[Tensor, Tensor]:
         values, indices = backward.sort(dim=axis, descending=True, stable=True)
         values, indices = values.narrow(axis, 0, top_k), indices.narrow(axis, 0, top_k)
     return values, (x.shape[axis] - 1 - indices).to(x.dtype)
+
+
+def _largest_onnx(g: OnnxGraph, x: str, axis: int, length: int, top_k: int) -> tuple[str, str]:
+    """The same: of equal values TopK gives the first one, in an axis that is reversed."""
+    values, indices = g.nodes("TopK", reversed_along(g, x, axis), g.constant([top_k]), outputs=2, axis=axis)
+    return values, scaled(g, g.to_float(indices), -1, length - 1)

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class Axpy(Layer):
@@ -27,3 +28,7 @@ class Axpy(Layer):
 
     def forward(self, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.addcmul(y, a.view(*a.shape[:2], *[1] * (x.dim() - 2)), x)
+
+    def onnx(self, g: OnnxGraph, a: str, x: str, y: str) -> str:
+        scale = reshaped(g, a, 0, 0, *(1,) * (len(g.shape(x)) - 2))
+        return g.node("Add", g.node("Mul", scale, x), y)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Self
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ShapeError
+from netdsl.errors import ConversionError, ShapeError
 from netdsl.fillers import filled, statistics
 from netdsl.layer import Layer, Shape
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers.scale import Scale
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped
 
 _INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)
 
@@ -30,6 +32,7 @@ class BatchNorm(Elementwise):
     config = pb.BatchNormParameter
     blobs = ("mean", "variance", "factor", "weight", "bias")
     fresh = True
+    fillers_tell = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -58,6 +61,34 @@ class BatchNorm(Elementwise):
     def forward(self, x: Tensor) -> Tensor:
         return self._normalised(x, self.weight, self.bias)
 
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        shape = g.shape(x)
+        columns = x if len(shape) > 1 else reshaped(g, x, 0, 1)
+        if self.use_global_stats is False:
+            top = self._by_its_own_onnx(g, columns, max(len(shape), 2))
+        else:
+            weight, bias = (None if blob is None else g.blob(self, name)
+                            for blob, name in ((self.weight, "weight"), (self.bias, "bias")))  # fmt: skip
+            mean, variance = (each.numpy() for each in self._averages())
+            weight = weight or g.constant(np.ones_like(mean))
+            bias = bias or g.constant(np.zeros_like(mean))
+            inputs = columns, weight, bias, g.constant(mean), g.constant(variance)
+            top = g.node("BatchNormalization", *inputs, epsilon=self.eps)
+        return top if len(shape) > 1 else reshaped(g, top, 0)
+
+    def _by_its_own_onnx(self, g: OnnxGraph, x: str, axes: int) -> str:
+        """With the statistics of x itself."""
+        if self.batch:
+            raise ConversionError("takes statistics of parts of the batch (stats_batch_size), which has no ONNX form")
+        others = [axis for axis in range(axes) if axis != 1]
+        centred = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
+        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
+        top = g.node("Div", centred, g.node("Sqrt", g.node("Add", variance, g.constant(self.eps))))
+        for op, name in (("Mul", "weight"), ("Add", "bias")):
+            blob = getattr(self, name)
+            top = top if blob is None else g.node(op, top, g.blob(self, name, (len(blob), *(1,) * (axes - 2))))
+        return top
+
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """In a net of half precision the blobs stay single: sums over a thousand batches are more than a half holds."""
         super()._apply(lambda tensor: _at_least_single(tensor, fn(tensor)), recurse)  # type: ignore[no-untyped-call]
@@ -70,6 +101,13 @@ class BatchNorm(Elementwise):
     def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
         assert isinstance(following, Scale)
         return self._normalised(bottoms[0], following.weight, following.bias)
+
+    def affine(self) -> tuple[Tensor, Tensor] | None:
+        if self.use_global_stats is False:
+            return None
+        mean, variance = self._averages()
+        factor = (variance + self.eps).rsqrt() if self.weight is None else (variance + self.eps).rsqrt() * self.weight
+        return factor, -mean * factor if self.bias is None else self.bias - mean * factor
 
     def _normalised(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         if x.dtype != self.mean.dtype:  # torch mixes a bottom of half precision with blobs that are all single

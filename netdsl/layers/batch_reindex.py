@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, whole
 
 
 class BatchReindex(Layer):
@@ -24,3 +25,6 @@ class BatchReindex(Layer):
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
         return x.index_select(0, index.long())
+
+    def onnx(self, g: OnnxGraph, x: str, index: str) -> str:
+        return g.node("Gather", x, whole(g, index), axis=0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.fillers import filled
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
-from netdsl.layers._span import check_second, span, spread
+from netdsl.layers._span import check_second, span, spread, spread_onnx
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Bias(Elementwise):
@@ -26,6 +28,11 @@ class Bias(Elementwise):
         self.axis = p.axis
         self.bias = filled(p.filler, span(bottoms[0], p.axis, p.num_axes)) if len(bottoms) == 1 else None
 
+    def affine(self) -> tuple[Tensor, Tensor] | None:
+        if self.bias is None or self.axis != 1 or self.bias.dim() != 1:
+            return None
+        return torch.ones_like(self.bias), self.bias
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         check_second(bottoms, self.axis)
         return super().top_shapes(bottoms)
@@ -34,3 +41,6 @@ class Bias(Elementwise):
         bias = self.bias if bias is None else bias
         assert bias is not None
         return x + spread(bias, x, self.axis)
+
+    def onnx(self, g: OnnxGraph, x: str, bias: str = "") -> str:
+        return g.node("Add", x, spread_onnx(g, self, "bias", bias, x, self.axis))

@@ -12,6 +12,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import filled, statistics
 from netdsl.layer import Layer, Shape
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped
 
 _OF_SEGNET = ("scale_filler", "shift_filler", "bn_mode")
 _EPS_OF_SEGNET = 1e-9
@@ -23,7 +24,7 @@ class BN(Layer):
     Two forks have a type of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
     both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
     uses in TEST and when frozen. A layer is SegNet's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more
-    than one top (the batch's mean and variance), and PSPNet's otherwise.
+    than one top (the batch's mean and variance), and PSPNet's otherwise, or if Synopsys' `icnet` says so.
     """
 
     config = pb.BNParameter
@@ -38,9 +39,9 @@ class BN(Layer):
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
             raise ShapeError(f"needs a bottom of 2 to 4 axes, not {len(bottoms[0])}")
-        refuse(p, "moving_average", "across_spatial", "icnet")
+        refuse(p, "moving_average", "across_spatial")
         shape = (1, bottoms[0][1], 1, 1)
-        self.runs = not any(p.HasField(name) for name in _OF_SEGNET) and len(layer.top) == 1
+        self.runs = p.icnet or (not any(p.HasField(name) for name in _OF_SEGNET) and len(layer.top) == 1)
         self.plain = p.bn_mode == pb.BNParameter.INFERENCE
         self.count = len(layer.top)
         if self.plain and len(layer.top) > 1:
@@ -76,6 +77,24 @@ class BN(Layer):
         scale = self.slope * (variance + self.eps).rsqrt()
         top = torch.addcmul(self._wide(self.bias, x), x - self._wide(mean, x), self._wide(scale, x))
         return (top, mean.detach(), variance.detach())[: self.count] if self.count > 1 else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, ...]:
+        axes = len(g.shape(x))
+        wide = (self.slope.numel(), *(1,) * (axes - 2))
+        slope, bias = g.blob(self, "slope", wide), g.blob(self, "bias", wide)
+        if self.plain:
+            return g.node("Add", g.node("Mul", x, slope), bias)
+        if self.runs:
+            blobs = [g.blob(self, name, wide[:1]) for name in self.blobs]
+            return g.node("BatchNormalization", x, *blobs, epsilon=self.eps)
+        others = [axis for axis in range(axes) if axis != 1]
+        mean = reduced(g, "ReduceMean", x, others)
+        centred = g.node("Sub", x, mean)
+        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
+        inverse = g.node("Reciprocal", g.node("Sqrt", g.node("Add", variance, g.constant(self.eps))))
+        top = g.node("Add", g.node("Mul", centred, g.node("Mul", slope, inverse)), bias)
+        per_channel = 1, self.slope.numel(), 1, 1
+        return (top, reshaped(g, mean, *per_channel), reshaped(g, variance, *per_channel)) if self.count > 1 else top
 
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The batch's mean and variance, which running averages take in."""

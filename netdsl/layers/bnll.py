@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
 
 
 class BNLL(Elementwise):
@@ -13,3 +14,6 @@ class BNLL(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softplus(x)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Softplus", x)

@@ -24,6 +24,7 @@ class BoxAnnotatorOHEM(Layer):
     bottoms = (4, 4)
     tops = (2, 2)
     no_gradient = (0, 1, 2, 3)
+    predictions = ()
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

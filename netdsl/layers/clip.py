@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, clamped
 
 
 class Clip(Elementwise):
@@ -28,3 +29,6 @@ class Clip(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.clamp(self.min, self.max)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return clamped(g, x, self.min, self.max)

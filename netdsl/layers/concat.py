@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, flattened, reshaped, transposed
 
 
 class Concat(Layer):
@@ -42,6 +43,12 @@ class Concat(Layer):
         if self.permutes:
             return torch.cat([bottom.movedim(1, -1).flatten(1) for bottom in bottoms], 1)[..., None, None]
         return torch.cat(bottoms, self.axis)
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
+        if not self.permutes:
+            return g.node("Concat", *bottoms, axis=self.axis)
+        rows = [flattened(g, transposed(g, each, 0, *range(2, len(g.shape(each))), 1), 1) for each in bottoms]
+        return reshaped(g, g.node("Concat", *rows, axis=1), 0, 0, 1, 1)
 
 
 def _without(shape: Shape, axis: int) -> Shape:

@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled, whole
 
 
 class ContrastiveLoss(LossLayer):
@@ -24,6 +25,7 @@ class ContrastiveLoss(LossLayer):
     config = pb.ContrastiveLossParameter
     bottoms = (3, 3)
     no_gradient = (2,)
+    predictions = (0, 1)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -39,6 +41,15 @@ class ContrastiveLoss(LossLayer):
         near = similar.reshape(len(a), 1).long() != 0
         loss: Tensor = _Contrast.apply(a.flatten(1), b.flatten(1), near, self.margin, self.legacy)  # type: ignore[no-untyped-call]
         return loss
+
+    def onnx(self, g: OnnxGraph, a: str, b: str, similar: str) -> str:
+        items = g.length(a, 0)
+        near = g.node("Cast", reshaped(g, whole(g, similar), items, 1), to=9)
+        difference = g.node("Sub", *(g.node("Flatten", each) for each in (a, b)))
+        squares = reduced(g, "ReduceSumSquare", difference, [1])
+        missing = g.node("Relu", scaled(g, squares if self.legacy else g.node("Sqrt", squares), -1, self.margin))
+        far = missing if self.legacy else g.node("Mul", missing, missing)
+        return scaled(g, g.node("ReduceSum", g.node("Where", near, squares, far), keepdims=0), 1 / (2 * items))
 
 
 class _Contrast(torch.autograd.Function):

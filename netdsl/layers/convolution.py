@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Rewritten
 from netdsl.layers._convolving import Convolving
 
 _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
@@ -13,8 +18,26 @@ _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
 class Convolution(Convolving):
     """At every place, the sum over a window of the input times a filter, plus a bias."""
 
+    operator = "Conv"
+
     def filters(self, channels: int, outputs: int) -> tuple[int, int]:
         return outputs, channels // self.group
+
+    def scaled(self, factor: Tensor) -> Tensor:
+        return self.weight * factor.view(-1, *[1] * (self.weight.dim() - 1))
+
+    def preceded(self, order: Sequence[int], shift: Tensor) -> Rewritten | None:
+        """What is added can't be added where the image is padded with zeros."""
+        padded = any(self.window.begin + self.window.end)
+        if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
+            return None
+        made = pb.LayerParameter()
+        made.CopyFrom(self.layer)
+        made.convolution_param.ClearField("bias_term")
+        weight = torch.empty_like(self.weight)
+        weight[:, list(order)] = self.weight
+        bias = self.weight.flatten(2).sum(2) @ shift
+        return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         w = self.window

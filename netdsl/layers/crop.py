@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, part
 
 
 class Crop(Layer):
@@ -37,3 +38,10 @@ class Crop(Layer):
         for axis, offset in enumerate(self.offsets, self.axis):
             x = x.narrow(axis, offset, reference.shape[axis])
         return x
+
+    def onnx(self, g: OnnxGraph, x: str, reference: str) -> str:
+        top = x
+        for axis, offset in enumerate(self.offsets, self.axis):
+            length = g.length(reference, axis)
+            top = part(g, top, axis, offset, offset + length) if length != g.length(x, axis) else top
+        return top

@@ -13,8 +13,14 @@ _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
 class Deconvolution(Convolving):
     """Every input is spread over a window as a filter says; padding is cut off the sum."""
 
+    operator = "ConvTranspose"
+
     def filters(self, channels: int, outputs: int) -> tuple[int, int]:
         return channels, outputs // self.group
+
+    def scaled(self, factor: Tensor) -> Tensor:
+        groups = self.weight.view(self.group, -1, *self.weight.shape[1:])
+        return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         w = self.window

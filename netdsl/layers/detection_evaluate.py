@@ -27,6 +27,7 @@ class DetectionEvaluate(Layer):
     config = pb.DetectionEvaluateParameter
     bottoms = (2, 2)
     no_gradient = (0, 1)
+    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError, ShapeError
+from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
+from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
+
+_SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 
 
 class DetectionOutput(Layer):
@@ -20,11 +25,15 @@ class DetectionOutput(Layer):
     The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
     but if none has any, each gets a row of -1. Nothing is saved or shown: `save_output_param` and `visualize` are for
     whoever takes the top.
+
+    Synopsys' takes more bottoms: the scores of every feature map (batch, classes, ratios, places), then the locations
+    of every feature map as a convolution makes them, then the priors.
     """
 
     config = pb.DetectionOutputParameter
-    bottoms = (3, 4)
+    bottoms = (3, None)
     no_gradient = (0, 1, 2, 3)
+    varies = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -36,14 +45,15 @@ class DetectionOutput(Layer):
         self.kinds = 1 if p.share_location else p.num_classes
         self.least_score = p.confidence_threshold if p.HasField("confidence_threshold") else -math.inf
         self.candidates = p.nms_param.top_k if p.nms_param.HasField("top_k") else -1
-        check_predictions(bottoms, self.kinds, p.num_classes)
+        check_predictions(_joined_shapes(bottoms), self.kinds, p.num_classes)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        check_predictions(bottoms, self.kinds, self.settings.num_classes)
+        check_predictions(_joined_shapes(bottoms), self.kinds, self.settings.num_classes)
         return [(1, 1, 1, 7)]
 
     @torch.no_grad()
-    def forward(self, locations: Tensor, scores: Tensor, priors: Tensor, *_: Tensor) -> Tensor:
+    def forward(self, *bottoms: Tensor) -> Tensor:
+        locations, scores, priors = _joined(bottoms) if len(bottoms) > _SSD else bottoms[:3]
         p, images = self.settings, len(locations)
         boxes, variances = (each[:, None] for each in prior_boxes(priors))
         codes = locations.reshape(images, len(boxes), self.kinds, 4)
@@ -58,6 +68,58 @@ class DetectionOutput(Layer):
             kept = scores.new_full((images, 7), -1)
             kept[:, 0] = torch.arange(images, device=kept.device)
         return kept[None, None]
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
+        p = self.settings
+        if len(bottoms) > _SSD or p.nms_param.eta < 1:
+            raise ConversionError("has nms_param.eta below 1, or a bottom for each feature map: this has no ONNX form")
+        locations, scores, priors = bottoms[:3]
+        priors = g.node("Gather", reshaped(g, priors, 0, 2, UNKNOWN, 1, 4), g.constant(0), axis=0)
+        around, variances = (g.node("Gather", priors, g.constant(each), axis=0) for each in (0, 1))
+        count = math.prod(g.length(bottoms[2], axis) for axis in range(1, len(g.shape(bottoms[2])))) // 8
+        codes = reshaped(g, locations, 0, count, self.kinds, 4)
+        boxes = decode_onnx(g, p.code_type, codes, around, None if p.variance_encoded_in_target else variances)
+        of_classes = transposed(g, reshaped(g, scores, 0, count, p.num_classes), 0, 2, 1)
+        return detections_or_none(g, self._kept_onnx(g, transposed(g, boxes, 0, 2, 1, 3), of_classes, count), scores)
+
+    def _kept_onnx(self, g: OnnxGraph, boxes: str, scores: str, count: int) -> str:
+        """The rows that stay, of boxes (batch, classes or 1, priors, 4) and scores (batch, classes, priors).
+
+        The best candidates of every class of every image are looked at as an image of their own.
+        """
+        p = self.settings
+        labels = [label for label in range(p.num_classes) if label != p.background_label_id]
+        most = count if self.candidates < 0 else min(self.candidates, count)
+        scores = g.node("Gather", scores, g.constant(labels), axis=1)
+        scores, prior = g.nodes("TopK", scores, g.constant([most]), outputs=2, axis=2)
+        prior = reshaped(g, prior, 0, 0, most, 1)
+        if self.kinds > 1:
+            boxes = g.node("GatherND", g.node("Gather", boxes, g.constant(labels), axis=1), prior, batch_dims=2)
+        else:
+            places = reshaped(g, prior, 0, UNKNOWN, 1)
+            boxes = g.node("GatherND", g.node("Squeeze", boxes, g.constant([1])), places, batch_dims=1)
+        boxes = reshaped(g, boxes, UNKNOWN, most, 4)
+        threshold = p.nms_param.nms_threshold
+        groups = reshaped(g, scores, UNKNOWN, most)
+        group, place = suppressed_onnx(g, boxes, groups, threshold, limit=most, least=self.least_score)
+        nothing = g.node("Expand", g.constant(-np.inf), g.node("Shape", groups))
+        at = g.node("Concat", group, place, axis=1)
+        kept = g.node("ScatterND", nothing, at, g.node("GatherND", groups, at))
+        kept = self._best_onnx(g, reshaped(g, kept, UNKNOWN, len(labels) * most), len(labels) * most)
+        where = transposed(g, g.node("NonZero", g.node("Greater", kept, g.constant(-np.inf))), 1, 0)
+        image, rank = g.nodes("Split", where, outputs=2, axis=1, num_outputs=2)
+        label = g.node("Gather", g.constant(labels), g.node("Div", rank, g.constant(most)))
+        box = picked(g, reshaped(g, boxes, UNKNOWN, len(labels) * most, 4), image, rank)
+        score = g.node("Unsqueeze", g.node("GatherND", kept, where), g.constant([1]))
+        return g.node("Concat", g.to_float(image), g.to_float(label), score, box, axis=1)
+
+    def _best_onnx(self, g: OnnxGraph, scores: str, length: int) -> str:
+        """The best scores of every image; the others are none."""
+        if not 0 <= self.settings.keep_top_k < length:
+            return scores
+        best, place = g.nodes("TopK", scores, g.constant([self.settings.keep_top_k]), outputs=2, axis=1)
+        nothing = g.node("Expand", g.constant(-np.inf), g.node("Shape", scores))
+        return g.node("ScatterElements", nothing, place, best, axis=1)
 
     def _kept(self, image: Tensor, label: Tensor, score: Tensor, boxes: Tensor) -> Tensor:
         """The rows that stay."""
@@ -74,6 +136,26 @@ class DetectionOutput(Layer):
             order, rank = best_first(image, rows[:, 2])
             rows = rows[order[rank < p.keep_top_k].sort().values]
         return rows
+
+
+def _joined(bottoms: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    """Locations and scores of all feature maps, each by place and ratio as priors are."""
+    maps = len(bottoms) // 2
+    scores = [each.permute(0, 3, 2, 1).flatten(1) for each in bottoms[:maps]]
+    locations = [each.permute(0, 2, 3, 1).flatten(1) for each in bottoms[maps:-1]]
+    return torch.cat(locations, 1), torch.cat(scores, 1), bottoms[-1]
+
+
+def _joined_shapes(bottoms: Sequence[Shape]) -> Sequence[Shape]:
+    if len(bottoms) <= _SSD:
+        return bottoms
+    maps = len(bottoms) // 2
+    if len(bottoms) % 2 == 0 or any(len(shape) != 4 for shape in bottoms[:-1]):
+        raise ShapeError("needs scores and locations of 4 axes for each feature map, and then the priors")
+    if len({shape[0] for shape in bottoms[:-1]}) > 1:
+        raise ShapeError("the feature maps are of batches that differ")
+    values = [sum(math.prod(shape[1:]) for shape in part) for part in (bottoms[maps:-1], bottoms[:maps])]
+    return [*((bottoms[0][0], count) for count in values), bottoms[-1]]
 
 
 def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> None:

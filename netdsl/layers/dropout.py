@@ -8,10 +8,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Dropout(Elementwise):
@@ -35,3 +36,8 @@ class Dropout(Elementwise):
         sampling = self.training or self.sample_in_test
         top = F.dropout(x, self.ratio) if sampling else x.view_as(x)
         return top if self.scale_train else top * (1 - self.ratio)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if self.sample_in_test:
+            raise ConversionError("leaves values out by chance, which has no ONNX form")
+        return g.node("Dropout", x, g.constant(self.ratio)) if self.scale_train else scaled(g, x, 1 - self.ratio)

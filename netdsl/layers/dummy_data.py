@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.fillers import fill, statistics
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph
 
 T = TypeVar("T")
 
@@ -22,6 +23,7 @@ class DummyData(Layer):
     config = pb.DummyDataParameter
     bottoms = (0, 0)
     tops = (1, None)
+    deploys_as = "Input"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -64,6 +66,11 @@ class DummyData(Layer):
 
     def forward(self) -> tuple[Tensor, ...]:
         return tuple(self._top(index) for index in range(len(self.shapes)))
+
+    def onnx(self, g: OnnxGraph) -> tuple[str, ...]:
+        if any(filler.type != "constant" for filler in self.fillers):
+            raise ConversionError("makes up values by chance, which has no ONNX form; make it an Input layer")
+        return tuple(g.constant(self._top(index).cpu().numpy()) for index in range(len(self.shapes)))
 
     def _top(self, index: int) -> Tensor:
         if self.fillers[index].type == "constant":

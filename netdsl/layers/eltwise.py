@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
 
@@ -47,6 +48,15 @@ class Eltwise(Layer):
         if self.operation == pb.EltwiseParameter.PROD:
             return reduce(torch.mul, bottoms)
         return self._sum(*bottoms) if self.operation == pb.EltwiseParameter.SUM else _largest(*bottoms)
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
+        if self.operation == pb.EltwiseParameter.PROD:
+            return reduce(lambda a, b: g.node("Mul", a, b), bottoms)
+        if self.operation == pb.EltwiseParameter.MAX:
+            return g.node("Max", *bottoms)
+        pairs = zip(bottoms, self.coeff, strict=True)
+        terms = [scaled(g, bottom, coeff) for bottom, coeff in pairs]
+        return g.node("Add" if len(terms) == 2 else "Sum", *terms)
 
     def _sum(self, first: Tensor, *others: Tensor) -> Tensor:
         total = first * self.coeff[0] if self.coeff[0] != 1 else first

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class ELU(Elementwise):
@@ -25,3 +26,6 @@ class ELU(Elementwise):
     def forward(self, x: Tensor) -> Tensor:
         top = F.elu(x, self.alpha)
         return top * self.scale if self.scale != 1 else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return scaled(g, g.node("Elu", x, alpha=self.alpha), self.scale)

@@ -11,6 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, whole
 
 
 class Embed(Layer):
@@ -32,3 +33,7 @@ class Embed(Layer):
     def forward(self, x: Tensor) -> Tensor:
         y = F.embedding(x.long(), self.weight)
         return y if self.bias is None else y + self.bias
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        y = g.node("Gather", g.blob(self, "weight"), whole(g, x))
+        return y if self.bias is None else g.node("Add", y, g.blob(self, "bias"))

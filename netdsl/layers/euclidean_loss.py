@@ -12,12 +12,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled
 
 
 class EuclideanLoss(LossLayer):
     """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
 
     no_gradient = ()
+    predictions = (0, 1)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -26,3 +28,10 @@ class EuclideanLoss(LossLayer):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return F.mse_loss(x, y.reshape(x.shape), reduction="sum") / (2 * len(x))
+
+    def onnx(self, g: OnnxGraph, x: str, y: str) -> str:
+        shape = g.shape(x)
+        if g.shape(y) != shape:
+            y = reshaped(g, y, *(g.length(x, axis) for axis in range(len(shape))))
+        squares = reduced(g, "ReduceSumSquare", g.node("Sub", x, y), range(len(shape)), keep=False)
+        return scaled(g, squares, 1 / (2 * g.length(x, 0)))

@@ -40,6 +40,7 @@ class EvalDetection(Layer):
     config = pb.EvalDetectionParameter
     bottoms = (2, 3)
     no_gradient = (0, 1, 2)
+    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

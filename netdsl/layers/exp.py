@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise, affine, log_of_base
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Exp(Elementwise):
@@ -24,3 +25,6 @@ class Exp(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return affine(x, self.scale, self.shift).exp()
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Exp", scaled(g, x, self.scale, self.shift))

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, flattened
 
 
 class Filter(Layer):
@@ -17,6 +18,7 @@ class Filter(Layer):
 
     bottoms = (2, None)
     tops = (1, None)
+    varies = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -38,3 +40,7 @@ class Filter(Layer):
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
         chosen = bottoms[-1].flatten().nonzero().flatten()
         return tuple(bottom.index_select(0, chosen) for bottom in bottoms[:-1])
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> tuple[str, ...]:
+        chosen = g.node("Cast", flattened(g, bottoms[-1], 0), to=9)
+        return tuple(g.node("Compress", bottom, chosen, axis=0) for bottom in bottoms[:-1])

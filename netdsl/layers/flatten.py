@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class Flatten(Layer):
@@ -28,3 +29,9 @@ class Flatten(Layer):
     def forward(self, x: Tensor) -> Tensor:
         flat = math.prod(x.shape[self.start : self.end])
         return x.reshape(*x.shape[: self.start], flat, *x.shape[self.end :])
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        shape = g.shape(x)
+        if self.start == 1 and self.end == len(shape):
+            return g.node("Flatten", x)
+        return reshaped(g, x, *[0] * self.start, UNKNOWN, *shape[self.end :])

@@ -22,6 +22,7 @@ class HDF5Output(Layer):
     bottoms = (2, 2)
     tops = (0, 0)
     no_gradient = (0, 1)
+    predictions = ()
     writes = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

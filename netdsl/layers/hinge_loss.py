@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,6 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer, check_one_label_each
+from netdsl.onnx_graph import OnnxGraph, reshaped, scaled, whole
 
 
 class HingeLoss(LossLayer):
@@ -28,3 +31,12 @@ class HingeLoss(LossLayer):
         signs = torch.ones_like(scores).scatter(1, labels.reshape(len(x), 1).long(), -1.0)
         margins = F.relu(1 + signs * scores)
         return (margins.square() if self.squared else margins).sum() / len(x)
+
+    def onnx(self, g: OnnxGraph, x: str, labels: str) -> str:
+        items, scores = g.length(x, 0), g.node("Flatten", x)
+        classes = math.prod(g.length(x, axis) for axis in range(1, len(g.shape(x))))
+        right = g.node("Equal", reshaped(g, whole(g, labels), items, 1), g.constant(np.arange(classes)))
+        margins = g.node("Mul", g.node("Where", right, g.constant(-1.0), g.constant(1.0)), scores)
+        margins = g.node("Relu", scaled(g, margins, 1, 1))
+        total = g.node("ReduceSumSquare" if self.squared else "ReduceSum", margins, keepdims=0)
+        return scaled(g, total, 1 / items)

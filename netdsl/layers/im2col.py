@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ShapeError
+from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
 from netdsl.layers._window import convolution_window
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Im2col(Layer):
@@ -34,3 +37,15 @@ class Im2col(Layer):
         for axis, extent, stride, hole in zip(places, w.extent, w.stride, w.dilation, strict=True):
             x = x.unfold(axis, extent, stride)[..., ::hole]
         return x.movedim(tuple(range(-len(w.kernel), 0)), tuple(places)).flatten(self.axis, places[-1])
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        """A convolution in which every channel has one filter for each place, which takes that place only."""
+        w, axes = self.window, len(g.shape(x))
+        if self.axis != 1 or axes > 5:
+            raise ConversionError(
+                "with channels elsewhere than on axis 1, or more than 3 axes behind, has no ONNX form"
+            )
+        channels, places = g.length(x, 1), math.prod(w.kernel)
+        filters = np.tile(np.eye(places).reshape(places, 1, *w.kernel), (channels, 1, *(1,) * len(w.kernel)))
+        settings = {"strides": w.stride, "pads": w.begin + w.end, "dilations": w.dilation, "group": channels}
+        return g.node("Conv", x, g.constant(filters), kernel_shape=w.kernel, **settings)

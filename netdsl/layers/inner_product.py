@@ -10,7 +10,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.fillers import filled
-from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer import Layer, Rewritten, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class InnerProduct(Layer):
@@ -30,5 +31,42 @@ class InnerProduct(Layer):
         self.weight = filled(p.weight_filler, shape)
         self.bias = filled(p.bias_filler, (p.num_output,)) if p.bias_term else None
 
+    def followed(self, factor: Tensor, shift: Tensor) -> Rewritten | None:
+        if self.axis != 1:
+            return None
+        made = pb.LayerParameter()
+        made.CopyFrom(self.layer)
+        made.inner_product_param.ClearField("bias_term")
+        weight = self.weight * (factor if self.transpose else factor[:, None])
+        return made, [weight, shift if self.bias is None else self.bias * factor + shift]
+
+    def convolved(self, bottom: Shape) -> Rewritten | None:
+        """The kernel is as large as the image that the layer was made for."""
+        if self.axis != 1 or len(bottom) not in (2, 4):
+            return None
+        height, width = bottom[2:] or (1, 1)
+        made, p = pb.LayerParameter(), self.layer.inner_product_param
+        made.CopyFrom(self.layer)
+        made.type = "Convolution"
+        made.ClearField("inner_product_param")
+        made.convolution_param.num_output = p.num_output
+        made.convolution_param.kernel_h, made.convolution_param.kernel_w = height, width
+        if not p.bias_term:
+            made.convolution_param.bias_term = False
+        weight = (self.weight.t() if self.transpose else self.weight).reshape(p.num_output, -1, height, width)
+        return made, [weight, *([] if self.bias is None else [self.bias])]
+
     def forward(self, x: Tensor) -> Tensor:
         return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        shape = g.shape(x)
+        if len(shape) != 2 or self.axis != 1:
+            x = g.node("Flatten", x, axis=self.axis)
+        bias = () if self.bias is None else (g.blob(self, "bias"),)
+        y = g.node("Gemm", x, g.blob(self, "weight"), *bias, transB=int(not self.transpose))
+        return (
+            y
+            if self.axis == 1
+            else reshaped(g, y, *shape[: self.axis], len(self.weight.t() if self.transpose else self.weight))
+        )

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, part
 
 
 class Interp(Layer):
@@ -36,6 +37,15 @@ class Interp(Layer):
         x = x[:, :, begin : x.shape[2] - end, begin : x.shape[3] - end]
         size = self.fixed or (self._length(x.shape[2]), self._length(x.shape[3]))
         return F.interpolate(x, size, mode="bilinear", align_corners=True)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        begin, end = self.crop
+        sizes = [g.length(x, axis) for axis in (2, 3)]
+        for axis, size in enumerate(sizes, 2):
+            x = part(g, x, axis, begin, size - end) if begin or end else x
+        wanted = self.fixed or [self._length(size - begin - end) for size in sizes]
+        how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+        return g.node("Resize", x, "", "", g.constant(wanted), axes=[2, 3], **how)
 
     def _length(self, length: int) -> int:
         return (length - 1) // self.shrink * self.zoom + 1

@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise, affine, log_of_base
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Log(Elementwise):
@@ -28,3 +29,7 @@ class Log(Elementwise):
     def forward(self, x: Tensor) -> Tensor:
         top = affine(x, self.scale, self.shift).log()
         return top / self.log if self.log != 1 else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        top = g.node("Log", scaled(g, x, self.scale, self.shift))
+        return scaled(g, top, 1 / self.log)

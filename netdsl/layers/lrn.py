@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 
@@ -38,6 +39,13 @@ class LRN(Layer):
         if x.dtype in (torch.half, torch.bfloat16):  # squares are more than a half can hold
             return self._normalised(x.float()).to(x.dtype)
         return self._normalised(x)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if not self.within:
+            return g.node("LRN", x, size=self.size, alpha=self.alpha, beta=self.beta, bias=self.k)
+        window = {"kernel_shape": [self.size] * 2, "pads": [self.size // 2] * 4, "count_include_pad": 1}
+        mean = g.node("AveragePool", g.node("Mul", x, x), **window)
+        return g.node("Mul", x, g.node("Pow", scaled(g, mean, self.alpha, 1), g.constant(-self.beta)))
 
     def _normalised(self, x: Tensor) -> Tensor:
         if self.within:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from netdsl.layers._recurrent import Recurrent, lstm_step
+from netdsl.layers._recurrent import Recurrent, lstm_step, lstm_step_onnx
+from netdsl.onnx_graph import OnnxGraph, transposed
 
 
 class LSTM(Recurrent):
@@ -25,3 +28,13 @@ class LSTM(Recurrent):
             hidden, cell = lstm_step(torch.addmm(step, hidden * goes_on, weight), cell * goes_on)
             tops.append(hidden)
         return torch.stack(tops), [hidden, cell]
+
+    def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
+        hidden, cell = states
+        weight, tops = transposed(g, g.blob(self, "weight_h"), 1, 0), []
+        for step, goes_on in steps:
+            kept = g.node("MatMul", g.node("Mul", hidden, goes_on), weight)
+            gates = g.node("Add", step, kept)
+            hidden, cell = lstm_step_onnx(g, gates, g.node("Mul", cell, goes_on))
+            tops.append(hidden)
+        return g.node("Concat", *tops, axis=0), [hidden, cell]

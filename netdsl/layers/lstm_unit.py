@@ -9,7 +9,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.layers._recurrent import lstm_step
+from netdsl.layers._recurrent import lstm_step, lstm_step_onnx
+from netdsl.onnx_graph import OnnxGraph
 
 
 class LSTMUnit(Layer):
@@ -31,4 +32,9 @@ class LSTMUnit(Layer):
 
     def forward(self, cell: Tensor, gates: Tensor, cont: Tensor) -> tuple[Tensor, Tensor]:
         hidden, cell = lstm_step(gates, cell * cont.unsqueeze(-1))
+        return cell, hidden
+
+    def onnx(self, g: OnnxGraph, cell: str, gates: str, cont: str) -> tuple[str, str]:
+        goes_on = g.node("Unsqueeze", cont, g.constant([-1]))
+        hidden, cell = lstm_step_onnx(g, gates, g.node("Mul", cell, goes_on))
         return cell, hidden

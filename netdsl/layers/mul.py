@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Mul(Layer):
@@ -24,3 +25,6 @@ class Mul(Layer):
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         return a * b
+
+    def onnx(self, g: OnnxGraph, a: str, b: str) -> str:
+        return g.node("Mul", a, b)

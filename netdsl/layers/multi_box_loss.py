@@ -41,6 +41,7 @@ class MultiBoxLoss(LossLayer):
     config = pb.MultiBoxLossParameter
     bottoms = (4, 4)
     no_gradient = (2, 3)
+    predictions = (0, 1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

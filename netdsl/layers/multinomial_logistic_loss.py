@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer, check_one_label_each, floored
+from netdsl.onnx_graph import OnnxGraph, clamped, reshaped, scaled, whole
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
@@ -23,3 +25,9 @@ class MultinomialLogisticLoss(LossLayer):
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         right = x.flatten(1).gather(1, labels.reshape(len(x), 1).long())
         return -floored(right, _LEAST).log().sum() / len(x)
+
+    def onnx(self, g: OnnxGraph, x: str, labels: str) -> str:
+        items = g.length(x, 0)
+        right = g.node("GatherElements", g.node("Flatten", x), reshaped(g, whole(g, labels), items, 1), axis=1)
+        logs = g.node("Log", clamped(g, right, _LEAST, math.inf))
+        return scaled(g, g.node("ReduceSum", logs, keepdims=0), -1 / items)

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled
 
 
 class MVN(Layer):
@@ -35,3 +36,12 @@ class MVN(Layer):
         divisor = variance.detach().sqrt() + self.eps
         squared = variance + (divisor.square() - variance).detach()
         return (x - mean) / squared.sqrt()
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        axes = len(g.shape(x))
+        x = reshaped(g, x, *[0] * axes, *[1] * (4 - axes)) if axes < 4 else x
+        centred = g.node("Sub", x, reduced(g, "ReduceMean", x, self.axes))
+        if not self.normalize_variance:
+            return centred
+        variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), self.axes)
+        return g.node("Div", centred, scaled(g, g.node("Sqrt", variance), 1, self.eps))

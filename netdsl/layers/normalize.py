@@ -13,6 +13,7 @@ from netdsl.errors import ShapeError
 from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, reduced, scaled
 
 
 class Normalize(Layer):
@@ -36,6 +37,13 @@ class Normalize(Layer):
         scale = self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
         result: Tensor = _Normalize.apply(x, scale, axes, self.eps)  # type: ignore[no-untyped-call]
         return result
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        axes = len(g.shape(x))
+        squares = reduced(g, "ReduceSumSquare", x, range(1, axes) if self.across_spatial else [1])
+        unit = g.node("Div", x, g.node("Sqrt", scaled(g, squares, 1, self.eps)))
+        shape = (len(self.scale), *(1,) * (axes - 2)) if self.scale.dim() else ()
+        return g.node("Mul", unit, g.blob(self, "scale", shape))
 
 
 class _Normalize(torch.autograd.Function):

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Parameter(Layer):
@@ -26,3 +27,6 @@ class Parameter(Layer):
     def forward(self) -> Tensor:
         value: Tensor = self.value
         return value.view_as(value)
+
+    def onnx(self, g: OnnxGraph) -> str:
+        return g.blob(self, "value")

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, transposed
 
 
 class Permute(Layer):
@@ -27,3 +28,6 @@ class Permute(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.permute(self.order).contiguous()
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return transposed(g, x, *self.order)

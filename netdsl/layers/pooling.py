@@ -10,8 +10,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers import _pooling as pool
+from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._forks import refuse
 from netdsl.layers._window import Window, per_axis, plain, sides
+from netdsl.onnx_graph import OnnxGraph
 
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
             "pad_type", "output_shift_instead_division", "saturate")  # fmt: skip
@@ -39,6 +41,7 @@ class Pooling(Layer):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)
             raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported")
         self.method, self.mask = p.pool, len(layer.top) > 1
+        self.chooses = self.mask
         if self.mask and p.pool != _MAX:
             raise NetError("only MAX pooling has a mask as a second top")
         self.include_pad = p.avg_include_pad and p.pool != _AVE_EXC_PAD
@@ -54,6 +57,16 @@ class Pooling(Layer):
         if self.method == _STOCHASTIC:
             return (pool.drawn_pool if self.training else pool.weighted_pool)(x, window, self.ceil)
         return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
+        window = self.window or plain((g.length(x, 2), g.length(x, 3)))
+        if self.mask:
+            return pool_onnx.max_pool_with_mask(g, x, window, self.ceil)
+        if self.method == _MAX:
+            return pool_onnx.max_pool(g, x, window, self.ceil)
+        if self.method == _STOCHASTIC:
+            return pool_onnx.weighted_pool(g, x, window, self.ceil)
+        return pool_onnx.average_pool(g, x, window, self.ceil, include_pad=self.include_pad)
 
 
 def _window(p: pb.PoolingParameter) -> Window:

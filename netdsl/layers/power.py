@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise, affine
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Power(Elementwise):
@@ -27,3 +28,9 @@ class Power(Elementwise):
             return torch.full_like(x, self.shift).pow(self.power)
         top = affine(x, self.scale, self.shift)
         return top.pow(self.power) if self.power != 1 else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if not self.power * self.scale:
+            return g.node("Expand", g.constant(float(torch.tensor(self.shift).pow(self.power))), g.node("Shape", x))
+        top = scaled(g, x, self.scale, self.shift)
+        return g.node("Pow", top, g.constant(self.power)) if self.power != 1 else top

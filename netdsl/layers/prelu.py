@@ -12,6 +12,7 @@ from netdsl.errors import ShapeError
 from netdsl.fillers import filled
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
 
 
 class PReLU(Elementwise):
@@ -30,3 +31,7 @@ class PReLU(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.prelu(x, self.slope)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        channels = self.slope.shape or (1,)
+        return g.node("PRelu", x, g.blob(self, "slope", (*channels, *(1,) * (len(g.shape(x)) - 2))))

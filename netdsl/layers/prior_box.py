@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph
 
 
 class PriorBox(Layer):
@@ -49,6 +50,10 @@ class PriorBox(Layer):
         boxes = boxes / boxes.new_tensor([*image_size[::-1], *image_size[::-1]])
         boxes = boxes.clamp(0, 1) if self.clip else boxes
         return torch.stack((boxes, boxes.new_tensor(self.variances).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
+        sizes = ([g.length(bottom, axis) for axis in range(2, len(g.shape(bottom)))] for bottom in bottoms)
+        return g.constant(self.forward(*(torch.empty(1, 1, *size) for size in sizes)).numpy())
 
     def _centres(self, x: Tensor, count: int, step: float) -> Tensor:
         return (torch.arange(count, dtype=torch.float64, device=x.device) + self.offset) * step

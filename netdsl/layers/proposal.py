@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,8 +12,19 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._boxes import best_first, suppressed
+from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._forks import refuse
-from netdsl.layers._rpn import anchors, by_place, pixel_boxes, placed
+from netdsl.layers._rpn import (
+    anchors,
+    by_place,
+    by_place_onnx,
+    large_onnx,
+    pixel_boxes,
+    pixel_boxes_onnx,
+    placed,
+    placed_onnx,
+)
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 
 
 class Proposal(Layer):
@@ -27,6 +39,7 @@ class Proposal(Layer):
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)
+    varies = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -65,3 +78,20 @@ class Proposal(Layer):
         boxes, score, groups = boxes.reshape(-1, 4)[order], score.flatten()[order], groups[order]
         stay = suppressed(boxes, groups, p.nms_thresh, pixel=1, limit=p.post_nms_topn)
         return torch.cat((groups[stay, None].to(boxes), boxes[stay]), 1), score[stay]
+
+    def onnx(self, g: OnnxGraph, scores: str, codes: str, image: str) -> tuple[str, ...]:
+        p, last = self.settings, min(math.prod(g.length(image, axis) for axis in range(len(g.shape(image)))), 4) - 1
+        image = reshaped(g, image, UNKNOWN)
+        height, width, scale_h, scale_w = (part(g, image, 0, place, place + 1) for place in (0, 1, 2, last))
+        around = placed_onnx(g, self.anchors, scores, p.feat_stride)
+        boxes = pixel_boxes_onnx(g, around, by_place_onnx(g, codes, 4), height, width)
+        least = g.node("Mul", g.node("Concat", scale_w, scale_h, axis=0), g.constant(float(p.min_size)))
+        count = len(self.anchors)
+        score = g.node("Squeeze", by_place_onnx(g, part(g, scores, 1, count, 2 * count), 1), g.constant([2]))
+        score = g.node("Mul", score, g.to_float(large_onnx(g, boxes, least)))
+        places = count * g.length(scores, 2) * g.length(scores, 3)
+        score, order = g.nodes("TopK", score, g.constant([min(p.pre_nms_topn, places)]), outputs=2, axis=1)
+        boxes = g.node("GatherND", boxes, g.node("Unsqueeze", order, g.constant([2])), batch_dims=1)
+        at = suppressed_onnx(g, boxes, score, p.nms_thresh, limit=p.post_nms_topn, pixel=1)
+        rows = g.node("Concat", g.to_float(at[0]), picked(g, boxes, *at), axis=1)
+        return (rows, picked(g, score, *at))[: len(self.layer.top)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,7 +12,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.layers._regions import check_regions, rounded
+from netdsl.layers._regions import check_regions, rounded, rounded_onnx
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reshaped, scaled, transposed, whole
+
+_DOUBLE = 11  # ONNX's number of the type
 
 
 class PSROIPooling(Layer):
@@ -56,6 +60,43 @@ class PSROIPooling(Layer):
         total = above_left(bottom, right) - above_left(top, right) - above_left(bottom, left) + above_left(top, left)
         places = (bottom - top)[:, :, None] * (right - left)[:, None]
         return (total / places.clamp_min(1)[..., None]).movedim(-1, 1).to(x.dtype)
+
+    def onnx(self, g: OnnxGraph, x: str, regions: str) -> str:
+        height, width, k = g.length(x, 2), g.length(x, 3), self.size
+        sums = g.node("Cast", x, to=_DOUBLE)
+        for axis in (2, 3):
+            sums = g.node("CumSum", sums, g.constant(axis))
+        sums = g.node("Pad", sums, g.constant([0, 0, 1, 1, 0, 0, 0, 0]))
+        sums = transposed(g, reshaped(g, sums, 0, self.outputs, k, k, height + 1, width + 1), 0, 2, 3, 4, 5, 1)
+        columns = g.nodes("Split", reshaped(g, regions, UNKNOWN, 5), outputs=5, axis=1, num_outputs=5)
+        top, bottom = self._bins_onnx(g, columns[2], columns[4], height)
+        left, right = self._bins_onnx(g, columns[1], columns[3], width)
+        image = g.node("Unsqueeze", whole(g, columns[0]), g.constant([1, 3]))
+        rows = [image, *(g.constant(np.arange(k).reshape(shape)) for shape in ((1, k, 1, 1), (1, 1, k, 1)))]
+
+        def above_left(y: str, x_: str) -> str:
+            at = [*rows, g.node("Unsqueeze", y, g.constant([2, 3])), g.node("Unsqueeze", x_, g.constant([1, 3]))]
+            shape = g.node("Shape", g.node("Sum", *(g.to_float(each) for each in at)))
+            return g.node("GatherND", sums, g.node("Concat", *(g.node("Expand", each, shape) for each in at), axis=-1))
+
+        total = g.node("Sub", above_left(bottom, right), above_left(top, right))
+        total = g.node("Add", g.node("Sub", total, above_left(bottom, left)), above_left(top, left))
+        down, across = g.node("Sub", bottom, top), g.node("Sub", right, left)
+        places = g.node(
+            "Mul", g.node("Unsqueeze", down, g.constant([2, 3])), g.node("Unsqueeze", across, g.constant([1, 3]))
+        )
+        places = g.node("Cast", g.node("Max", places, g.constant(1)), to=_DOUBLE)
+        return g.to_float(transposed(g, g.node("Div", total, places), 0, 3, 1, 2))
+
+    def _bins_onnx(self, g: OnnxGraph, first: str, last: str, length: int) -> tuple[str, str]:
+        """`_bins`: (regions, size) each."""
+        origin = scaled(g, rounded_onnx(g, first), self.scale)
+        end = scaled(g, scaled(g, rounded_onnx(g, last), 1, 1), self.scale)
+        step = g.node("Div", clamped(g, g.node("Sub", end, origin), 0.1, np.inf), g.constant(float(self.size)))
+        edges = g.node("Add", g.node("Mul", g.constant(np.arange(self.size + 1.0)), step), origin)
+        start = clamped(g, g.node("Floor", part(g, edges, 1, 0, self.size)), 0, length)
+        stop = clamped(g, g.node("Ceil", part(g, edges, 1, 1, self.size + 1)), 0, length)
+        return whole(g, start), whole(g, g.node("Max", start, stop))
 
     def _bins(self, first: Tensor, last: Tensor, length: int) -> tuple[Tensor, Tensor]:
         """Where the bins of each region begin and end along one axis; one that is outside has no length."""

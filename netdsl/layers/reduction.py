@@ -8,6 +8,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph, reduced, scaled
 
 
 class Reduction(Layer):
@@ -24,6 +25,11 @@ class Reduction(Layer):
     def forward(self, x: Tensor) -> Tensor:
         top = self._reduced(x.flatten(self.axis))
         return top * self.coeff if self.coeff != 1 else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        p = pb.ReductionParameter
+        op = {p.MEAN: "ReduceMean", p.ASUM: "ReduceL1", p.SUMSQ: "ReduceSumSquare"}.get(self.operation, "ReduceSum")
+        return scaled(g, reduced(g, op, x, range(self.axis, len(g.shape(x))), keep=False), self.coeff)
 
     def _reduced(self, rows: Tensor) -> Tensor:
         if self.operation == pb.ReductionParameter.MEAN:

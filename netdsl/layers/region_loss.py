@@ -49,6 +49,7 @@ class RegionLoss(Layer):
     bottoms = (2, 2)
     is_loss = True
     no_gradient = (1,)
+    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, clamped
 
 
 class ReLU(Elementwise):
@@ -35,3 +36,7 @@ class ReLU(Elementwise):
         else:
             top = F.relu(x, self.overwrites)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        top = g.node("LeakyRelu", x, alpha=self.slope) if self.slope else g.node("Relu", x)
+        return clamped(g, top, self.lower, self.upper) if self.bounded else top

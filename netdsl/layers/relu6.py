@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, clamped
 
 
 class ReLU6(Elementwise):
@@ -26,3 +28,8 @@ class ReLU6(Elementwise):
         if not self.slope:
             return F.relu6(x)
         return torch.where(x < 6, F.leaky_relu(x, self.slope).clamp(max=6), 6.0)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if not self.slope:
+            return clamped(g, x, 0, 6)
+        return clamped(g, g.node("LeakyRelu", x, alpha=self.slope), -math.inf, 6)

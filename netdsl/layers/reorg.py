@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reshaped, transposed
 
 
 class Reorg(Layer):
@@ -41,3 +42,12 @@ class Reorg(Layer):
             return blocks.permute(0, 3, 4, 1, 5, 2).reshape(count, channels // s**2, height * s, width * s)
         image = x.reshape(count, channels // s**2, height, s, width, s)
         return image.permute(0, 3, 5, 1, 2, 4).reshape(count, channels * s**2, height // s, width // s)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
+        s = self.stride
+        if self.reverse:
+            blocks = reshaped(g, x, 0, s, s, channels // s**2, height, width)
+            return reshaped(g, transposed(g, blocks, 0, 3, 4, 1, 5, 2), 0, channels // s**2, height * s, width * s)
+        image = reshaped(g, x, 0, channels // s**2, height, s, width, s)
+        return reshaped(g, transposed(g, image, 0, 3, 5, 1, 2, 4), 0, channels * s**2, height // s, width // s)

@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class Reshape(Layer):
@@ -59,3 +60,9 @@ class Reshape(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.reshape(self._target(x.shape)) if self.shuffled == 1 else F.pixel_shuffle(x, self.shuffled)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if self.shuffled != 1:
+            return g.node("DepthToSpace", x, blocksize=self.shuffled, mode="CRD")
+        rest = g.shape(x)[self.end :] if self.end is not None else ()
+        return reshaped(g, x, *[0] * self.start, *self.dims, *rest)

@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.fillers import filled
 from netdsl.layer import Shape
 from netdsl.layers._recurrent import Recurrent
+from netdsl.onnx_graph import OnnxGraph, transposed
 
 
 class RNN(Recurrent):
@@ -37,3 +38,14 @@ class RNN(Recurrent):
             hidden = torch.addmm(step, hidden * goes_on, weight).tanh()
             steps.append(hidden)
         return F.linear(torch.stack(steps), self.weight_o, self.bias_o).tanh(), [hidden]
+
+    def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
+        (hidden,) = states
+        weight, found = transposed(g, g.blob(self, "weight_h"), 1, 0), []
+        for step, goes_on in steps:
+            kept = g.node("MatMul", g.node("Mul", hidden, goes_on), weight)
+            hidden = g.node("Tanh", g.node("Add", step, kept))
+            found.append(hidden)
+        every = g.node("Concat", *found, axis=0)
+        out = g.node("MatMul", every, transposed(g, g.blob(self, "weight_o"), 1, 0))
+        return g.node("Tanh", g.node("Add", out, g.blob(self, "bias_o"))), [hidden]

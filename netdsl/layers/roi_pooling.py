@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._regions import check_regions, rounded
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class ROIPooling(Layer):
@@ -51,6 +52,11 @@ class ROIPooling(Layer):
         at = _least_ranks(order, x.shape, image, down, across) + plane[..., None, None] * order.shape[2]
         full = down.full[:, :, None] & across.full[:, None]
         return torch.where(full[:, None], values.flatten().gather(0, at.flatten()).view(at.shape), 0)
+
+    def onnx(self, g: OnnxGraph, x: str, regions: str) -> str:
+        g.at_most(21)
+        regions = reshaped(g, regions, UNKNOWN, 5)
+        return g.node("MaxRoiPool", x, regions, pooled_shape=self.size, spatial_scale=self.scale)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class RpnAnchorTarget(Layer):
     bottoms = (3, 4)
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
+    predictions = ()
     stands_for = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

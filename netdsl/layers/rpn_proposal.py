@@ -4,13 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape
 from netdsl.layers._boxes import suppressed
-from netdsl.layers._rpn import RpnSettings, anchors, by_place, layer_settings, one_image, pixel_boxes, placed
+from netdsl.layers._boxes_onnx import picked, suppressed_onnx
+from netdsl.layers._rpn import (
+    RpnSettings,
+    anchors,
+    by_place,
+    by_place_onnx,
+    large_onnx,
+    layer_settings,
+    one_image,
+    pixel_boxes,
+    pixel_boxes_onnx,
+    placed,
+    placed_onnx,
+)
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 
 
 class RpnProposal(Layer):
@@ -24,6 +39,7 @@ class RpnProposal(Layer):
     tops = (1, 2)
     no_gradient = (0, 1, 2)
     stands_for = ("rpn.proposal_layer.ProposalLayer",)
+    varies = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -51,3 +67,24 @@ class RpnProposal(Layer):
         stay = suppressed(boxes, torch.zeros_like(order), s.rpn_nms_thresh, pixel=1, limit=limit)
         boxes = boxes[stay]
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
+
+    def onnx(self, g: OnnxGraph, scores: str, codes: str, image: str) -> tuple[str, ...]:
+        s, image = self.settings, reshaped(g, image, UNKNOWN)
+        count = len(self.anchors)
+        height, width, scale = (part(g, image, 0, place, place + 1) for place in range(3))
+        around = placed_onnx(g, self.anchors, scores, self.stride)
+        boxes = pixel_boxes_onnx(g, around, by_place_onnx(g, codes, 4), height, width)
+        score = by_place_onnx(g, part(g, scores, 1, count, 2 * count), 1)
+        large = large_onnx(g, boxes, g.node("Mul", scale, g.constant(float(s.rpn_min_size))))
+        large = reshaped(g, large, UNKNOWN)
+        boxes, score = (g.node("Compress", each, large, axis=1) for each in (boxes, score))
+        score = g.node("Squeeze", score, g.constant([2]))
+        found = g.node("Shape", score, start=1, end=2)
+        most = s.rpn_pre_nms_top_n
+        first = g.node("Min", found, g.constant([most])) if most > 0 else found
+        score, order = g.nodes("TopK", score, first, outputs=2, axis=1)
+        boxes = g.node("GatherND", boxes, g.node("Unsqueeze", order, g.constant([2])), batch_dims=1)
+        limit = s.rpn_post_nms_top_n if s.rpn_post_nms_top_n > 0 else np.iinfo(np.int32).max
+        at = suppressed_onnx(g, boxes, score, s.rpn_nms_thresh, limit=int(limit), pixel=1)
+        rows = g.node("Concat", g.to_float(at[0]), picked(g, boxes, *at), axis=1)
+        return rows, reshaped(g, picked(g, score, *at), UNKNOWN, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
@@ -11,7 +12,8 @@ from netdsl.fillers import filled
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
-from netdsl.layers._span import check_second, span, spread
+from netdsl.layers._span import check_second, span, spread, spread_onnx
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Scale(Elementwise):
@@ -37,6 +39,12 @@ class Scale(Elementwise):
         """Whether there is one learned value for each channel."""
         return self.weight is not None and self.axis == 1 and self.weight.dim() == 1
 
+    def affine(self) -> tuple[Tensor, Tensor] | None:
+        if not self.is_per_channel():
+            return None
+        assert self.weight is not None
+        return self.weight, torch.zeros_like(self.weight) if self.bias is None else self.bias
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         check_second(bottoms, self.axis)
         return super().top_shapes(bottoms)
@@ -46,3 +54,7 @@ class Scale(Elementwise):
         assert weight is not None
         top = x * spread(weight, x, self.axis)
         return top if self.bias is None else top.add_(spread(self.bias, x, self.axis))
+
+    def onnx(self, g: OnnxGraph, x: str, scale: str = "") -> str:
+        top = g.node("Mul", x, spread_onnx(g, self, "weight", scale, x, self.axis))
+        return top if self.bias is None else g.node("Add", top, spread_onnx(g, self, "bias", "", x, self.axis))

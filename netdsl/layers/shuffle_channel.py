@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
 
 
 class ShuffleChannel(Layer):
@@ -27,3 +28,9 @@ class ShuffleChannel(Layer):
     def forward(self, x: Tensor) -> Tensor:
         groups = x.reshape(len(x), self.group, -1, *x.shape[2:])
         return groups.transpose(1, 2).flatten(1, 2)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        rest = [g.length(x, axis) for axis in range(2, len(g.shape(x)))]
+        groups = reshaped(g, x, 0, self.group, UNKNOWN, *rest)
+        swapped = transposed(g, groups, 0, 2, 1, *range(3, 3 + len(rest)))
+        return reshaped(g, swapped, 0, UNKNOWN, *rest)

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Sigmoid(Elementwise):
@@ -15,3 +16,6 @@ class Sigmoid(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.sigmoid()
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Sigmoid", x)

@@ -11,13 +11,15 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.layers._loss import LossLayer, Normaliser, counted
+from netdsl.layers._loss import LossLayer, Normaliser, counted, normalised_onnx
+from netdsl.onnx_graph import OnnxGraph, reshaped, whole
 
 
 class SigmoidCrossEntropyLoss(LossLayer):
     """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only."""
 
     config = pb.SigmoidParameter
+    deploys_as = "Sigmoid"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -30,3 +32,10 @@ class SigmoidCrossEntropyLoss(LossLayer):
         valid = self.valid(targets.long())  # Caffe's rule: targets are cut to integers to be compared
         losses = counted(F.binary_cross_entropy_with_logits(x, targets, reduction="none"), valid)
         return losses.sum() / self.normaliser(len(x), math.prod(x.shape[1:]), valid)
+
+    def onnx(self, g: OnnxGraph, x: str, targets: str) -> str:
+        lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
+        targets = reshaped(g, targets, *lengths)
+        losses = g.node("Sub", g.node("Softplus", x), g.node("Mul", x, targets))
+        valid = self.valid_onnx(g, whole(g, targets))
+        return normalised_onnx(g, losses, valid, self.normaliser, lengths[0], math.prod(lengths[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from netdsl.layer import Layer
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Silence(Layer):
@@ -12,6 +13,10 @@ class Silence(Layer):
 
     bottoms = (1, None)
     tops = (0, 0)
+    predictions = ()
 
     def forward(self, *bottoms: Tensor) -> tuple[()]:
+        return ()
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> tuple[()]:
         return ()

@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Slice(Layer):
@@ -45,3 +46,9 @@ class Slice(Layer):
         if not self.points:
             return torch.split(x, size // self.parts, self.axis)
         return torch.split(x, [after - before for before, after in pairwise((0, *self.points, size))], self.axis)
+
+    def onnx(self, g: OnnxGraph, x: str) -> tuple[str, ...]:
+        size = g.length(x, self.axis)
+        points = self.points or range(size // self.parts, size, size // self.parts)
+        sizes = [after - before for before, after in pairwise((0, *points, size))]
+        return g.nodes("Split", x, g.constant(sizes), outputs=len(sizes), axis=self.axis)

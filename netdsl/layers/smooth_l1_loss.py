@@ -10,7 +10,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
-from netdsl.layers._smooth_l1 import check_alike, smooth_l1, weighed
+from netdsl.layers._smooth_l1 import check_alike, smooth_l1, smooth_l1_onnx, weighed
+from netdsl.onnx_graph import OnnxGraph, reshaped, scaled
 
 
 class SmoothL1Loss(LossLayer):
@@ -39,3 +40,11 @@ class SmoothL1Loss(LossLayer):
         losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
         return losses.sum() / len(x)
+
+    def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> str:
+        lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
+        difference = g.node("Sub", x, reshaped(g, target, *lengths))
+        difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference
+        losses = smooth_l1_onnx(g, difference, self.sigma)
+        losses = g.node("Mul", losses, reshaped(g, outside, *lengths)) if outside else losses
+        return scaled(g, g.node("ReduceSum", losses, keepdims=0), 1 / lengths[0])

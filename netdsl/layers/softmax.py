@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape, axis_of
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Softmax(Elementwise):
@@ -24,3 +25,6 @@ class Softmax(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.softmax(self.axis)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Softmax", x, axis=self.axis)

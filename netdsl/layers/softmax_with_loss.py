@@ -13,6 +13,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._loss import ClassLoss, floored
+from netdsl.onnx_graph import OnnxGraph, clamped
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
 
@@ -41,3 +42,13 @@ class SoftmaxWithLoss(ClassLoss):
         right = log.gather(self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
         losses = -floored(right, _LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
+
+    def onnx(self, g: OnnxGraph, x: str, labels: str) -> tuple[str, ...]:
+        return self.evaluated_onnx(g, x, labels)[: 2 if self.shows_softmax else 1]
+
+    def losses_onnx(self, g: OnnxGraph, log: str, classes: str) -> str:
+        right = g.node("GatherElements", log, g.node("Unsqueeze", classes, g.constant([self.axis])), axis=self.axis)
+        losses = g.node("Neg", clamped(g, g.node("Squeeze", right, g.constant([self.axis])), _LEAST, math.inf))
+        if self.weights is None:
+            return losses
+        return g.node("Mul", losses, g.node("Gather", g.constant(self.weights.numpy()), classes))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from netdsl.errors import ConversionError
 from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
+from netdsl.onnx_graph import OnnxGraph
 
 
 class SoftmaxWithLossOHEM(SoftmaxWithLoss):
@@ -21,3 +23,6 @@ class SoftmaxWithLossOHEM(SoftmaxWithLoss):
         one_axis = labels.dim() == 1 and x.dim() == 4
         shape = (*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]) if one_axis else labels.shape
         return loss, log.detach().exp(), losses.detach().reshape(shape)
+
+    def onnx(self, g: OnnxGraph, *bottoms: str) -> tuple[str, ...]:
+        raise ConversionError("has no ONNX form")

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class SpatialDropout(Elementwise):
@@ -38,6 +39,11 @@ class SpatialDropout(Elementwise):
             return x / (1 - self.ratio) if self.phase else x.view_as(x)
         mask = x.new_empty(*x.shape[:2], *[1] * (x.dim() - 2)).bernoulli_(1 - self.ratio)
         return x * (mask / (1 - self.ratio))
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if self.phase == "TRAIN":
+            raise ConversionError("leaves channels out by chance, which has no ONNX form")
+        return scaled(g, x, 1 / (1 - self.ratio)) if self.phase else x
 
 
 def _settings(text: str) -> tuple[float, str]:

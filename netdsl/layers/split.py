@@ -9,6 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 
@@ -24,6 +25,9 @@ class Split(Layer):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         return tuple(x.view_as(x) for _ in range(self.count))
+
+    def onnx(self, g: OnnxGraph, x: str) -> tuple[str, ...]:
+        return (x,) * self.count
 
 
 def insert_splits(net: pb.NetParameter) -> pb.NetParameter:

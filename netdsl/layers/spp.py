@@ -11,7 +11,9 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers import _pooling as pool
+from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._window import Window, plain
+from netdsl.onnx_graph import OnnxGraph
 
 
 class SPP(Layer):
@@ -32,6 +34,20 @@ class SPP(Layer):
         if self.levels == 1:
             return self._pool(x, 1)
         return torch.cat([self._pool(x, 2**level).flatten(1) for level in range(self.levels)], 1)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        levels = [self._pool_onnx(g, x, 2**level) for level in range(self.levels)]
+        if self.levels == 1:
+            return levels[0]
+        return g.node("Concat", *(g.node("Flatten", level) for level in levels), axis=1)
+
+    def _pool_onnx(self, g: OnnxGraph, x: str, bins: int) -> str:
+        window = _window((g.length(x, 2), g.length(x, 3)), bins)
+        if self.method == pb.SPPParameter.MAX:
+            return pool_onnx.max_pool(g, x, window, ceil=True)
+        if self.method == pb.SPPParameter.AVE:
+            return pool_onnx.average_pool(g, x, window, ceil=True)
+        return pool_onnx.weighted_pool(g, x, window, ceil=True)
 
     def _pool(self, x: Tensor, bins: int) -> Tensor:
         window = _window(x.shape[2:], bins)

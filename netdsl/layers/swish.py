@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Swish(Elementwise):
@@ -23,3 +24,6 @@ class Swish(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x * (x * self.beta).sigmoid() if self.beta != 1 else F.silu(x)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("Mul", x, g.node("Sigmoid", scaled(g, x, self.beta)))

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
 from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Threshold(Elementwise):
@@ -23,3 +24,6 @@ class Threshold(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return (x > self.threshold).to(x.dtype)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.to_float(g.node("Greater", x, g.constant(self.threshold)))

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.onnx_graph import OnnxGraph
 
 
 class Tile(Layer):
@@ -25,3 +26,8 @@ class Tile(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.repeat([self.tiles if axis == self.axis else 1 for axis in range(x.dim())])
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node(
+            "Tile", x, g.constant([self.tiles if each == self.axis else 1 for each in range(len(g.shape(x)))])
+        )

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, flattened, repeated, reshaped, whole
 
 
 class Upsample(Layer):
@@ -54,3 +55,13 @@ class Upsample(Layer):
         height, width = self.fixed or (x.shape[2] * scale_h - missing_h, x.shape[3] * scale_w - missing_w)
         empty = x.new_zeros(*x.shape[:2], height * width)
         return empty.scatter(2, mask.flatten(2).long(), x.flatten(2)).view(*x.shape[:2], height, width)
+
+    def onnx(self, g: OnnxGraph, x: str, mask: str = "") -> str:
+        if not mask:
+            return repeated(g, x, *self.scales)
+        (scale_h, scale_w), (missing_h, missing_w) = self.scales, self.missing
+        height, width = self.fixed or (g.length(x, 2) * scale_h - missing_h, g.length(x, 3) * scale_w - missing_w)
+        planes = g.node("Shape", x, start=0, end=2)
+        empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, g.constant([height * width]), axis=0))
+        top = g.node("ScatterElements", empty, whole(g, flattened(g, mask, 2)), flattened(g, x, 2), axis=2)
+        return reshaped(g, top, 0, 0, height, width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +12,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._yolo import boxes, pairs, per_anchor
-from netdsl.layers._yolo_detections import rows
+from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped
 
 
 class YoloDetectionOutput(Layer):
@@ -23,6 +25,7 @@ class YoloDetectionOutput(Layer):
 
     config = pb.YoloDetectionOutputParameter
     bottoms = (1, 2)
+    varies = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -45,6 +48,23 @@ class YoloDetectionOutput(Layer):
         p = self.settings
         found, scores, labels = (torch.cat(parts, 1) for parts in zip(*map(self._of_grid, grids), strict=True))
         return rows(found, scores, labels, scores >= p.confidence_threshold, p.nms_threshold)
+
+    def onnx(self, g: OnnxGraph, *grids: str) -> str:
+        p = self.settings
+        parts = zip(*(self._of_grid_onnx(g, grid) for grid in grids), strict=True)
+        found, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
+        least = float(np.nextafter(np.float32(p.confidence_threshold), np.float32(-1)))
+        return rows_onnx(g, found, scores, labels, least, p.nms_threshold)
+
+    def _of_grid_onnx(self, g: OnnxGraph, grid: str) -> tuple[str, str, str]:
+        p = self.settings
+        raw, found = grid_onnx(g, grid, np.reshape(p.biases, (-1, 2)) / g.length(grid, 3))
+        likelihoods = g.node("Softmax", part(g, raw, 2, 5, g.length(grid, 1) // p.num_box), axis=2)
+        label = g.node("ArgMax", likelihoods, axis=2, keepdims=0)
+        objectness = g.node("Sigmoid", g.node("Gather", raw, g.constant(4), axis=2))
+        score = g.node("Mul", reduced(g, "ReduceMax", likelihoods, [2], keep=False), objectness)
+        label = g.to_float(g.node("Add", label, g.constant(1)))
+        return reshaped(g, found, 0, UNKNOWN, 4), reshaped(g, score, 0, UNKNOWN), reshaped(g, label, 0, UNKNOWN)
 
     def _of_grid(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raw = per_anchor(grid, self.settings.num_box)

@@ -24,6 +24,8 @@ class YoloSeg(Layer):
     bottoms = (2, 3)
     is_loss = True
     no_gradient = (1, 2)
+    predictions = (0,)
+    deploys_as = "Sigmoid"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

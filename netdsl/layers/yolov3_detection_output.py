@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,7 +12,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
 from netdsl.layers._yolo import boxes, pairs, per_anchor
-from netdsl.layers._yolo_detections import rows
+from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, scaled
 
 
 class Yolov3DetectionOutput(Layer):
@@ -24,6 +26,7 @@ class Yolov3DetectionOutput(Layer):
 
     config = pb.Yolov3DetectionOutputParameter
     bottoms = (1, None)
+    varies = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -50,6 +53,32 @@ class Yolov3DetectionOutput(Layer):
         parts = zip(*map(self._of_grid, grids, range(len(grids))), strict=True)
         found, scores, labels = (torch.cat(part, 1) for part in parts)
         return rows(found, scores, labels, scores > p.confidence_threshold, p.nms_threshold)
+
+    def onnx(self, g: OnnxGraph, *grids: str) -> str:
+        p = self.settings
+        parts = zip(*(self._of_grid_onnx(g, grid, index) for index, grid in enumerate(grids)), strict=True)
+        found, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
+        return rows_onnx(g, found, scores, labels, p.confidence_threshold, p.nms_threshold)
+
+    def _of_grid_onnx(self, g: OnnxGraph, grid: str, index: int) -> tuple[str, str, str]:
+        """Boxes (batch, boxes and classes, 4), scores and labels of one bottom."""
+        p, size = self.settings, self.box_size
+        height, width = g.length(grid, 2), g.length(grid, 3)
+        begin = index * (len(p.mask) // p.mask_group_num)
+        anchors = np.reshape(p.biases, (-1, 2))[list(p.mask[begin : begin + p.num_box])]
+        anchors = anchors / (np.array([width, height]) * p.anchors_scale[index])
+        raw, found = grid_onnx(g, grid, anchors, step=size // 4)
+        objectness = g.node("Sigmoid", part(g, raw, 2, size, size + 1))
+        if p.gaussian_box:
+            unsure = reduced(g, "ReduceMean", g.node("Sigmoid", part(g, raw, 2, 1, 8, 2)), [2])
+            objectness = g.node("Mul", objectness, scaled(g, unsure, -1, 1))
+        scores = g.node("Mul", g.node("Sigmoid", part(g, raw, 2, size + 1, size + 1 + p.num_classes)), objectness)
+        names = np.arange(1.0, p.num_classes + 1).reshape(-1, 1, 1)
+        labels = g.node("Expand", g.constant(names), g.node("Shape", scores))
+        repeated = g.node("Unsqueeze", found, g.constant([2]))
+        copies = g.constant([1, 1, p.num_classes, 1, 1, 1])
+        boxes = g.node("Reshape", g.node("Expand", repeated, copies), g.constant([0, UNKNOWN, 4]))
+        return boxes, reshaped(g, scores, 0, UNKNOWN), reshaped(g, labels, 0, UNKNOWN)
 
     def _of_grid(self, grid: Tensor, index: int) -> tuple[Tensor, Tensor, Tensor]:
         """Boxes, scores and labels, once for every class."""

@@ -135,9 +135,25 @@ def test_a_label_takes_the_shape_of_what_it_is_compared_with(check) -> None:
     assert (found.ran, found.assumed) == (True, {"label": (7,)})
 
 
+def test_labels_of_regions_take_the_shape_of_what_they_are_compared_with_together(check) -> None:
+    """R-FCN that knows only objects and no classes: its Python layer makes narrower targets then."""
+    tops = " ".join(f"top: '{name}'" for name in ("data", "rois", "labels", "targets", "inside", "outside"))
+    regions = f"""layer {{ name: 'regions' type: 'Python' {tops} python_param {{ module: 'roi_data_layer.layer'
+      layer: 'RoIDataLayer' param_str: "'num_classes': 21" }} }}"""
+    flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'rois' top: 'ip' inner_product_param { num_output: 8 } }"
+    loss = """layer { name: 'loss' type: 'SmoothL1Loss' bottom: 'ip' bottom: 'targets' bottom: 'inside'
+      bottom: 'outside' top: 'loss' }"""
+    found = check(regions, flat, loss)
+    assert (found.ran, found.assumed) == (True, {"targets": (8,), "inside": (8,), "outside": (8,)})
+
+
 def test_an_input_without_a_shape_takes_a_typical_one(check) -> None:
     found = check("input: 'data'", convolution("conv", "data"))
     assert (found.ran, found.assumed) == (True, {"data": (3, 224, 224)})
+
+
+def test_an_input_that_a_layer_brings_is_not_brought_twice(check) -> None:
+    assert check("input: 'data'", IMAGE, convolution("conv", "data")).assumed == {}
 
 
 def test_if_no_typical_shape_fits_the_reason_is_about_the_net_as_it_is(check) -> None:
@@ -245,9 +261,8 @@ def test_sums_that_normalise_are_not_zero(check) -> None:
 
 
 def test_boxes_of_ssd_are_no_images(check) -> None:
-    boxes = """layer { name: 'data' type: 'AnnotatedData' top: 'data' top: 'label' data_param { batch_size: 24 } }
-      layer { name: 'r' type: 'Reshape' bottom: 'label' top: 'rows' reshape_param { shape { dim: -1 dim: 8 } } }"""
-    assert check(boxes, RELU).ran
+    boxes = "layer { name: 'data' type: 'AnnotatedData' top: 'x' top: 'data' data_param { batch_size: 24 } }"
+    assert set(seen(check, boxes, RELU)) == {(1, 1, 24, 8)}
 
 
 def test_data_that_a_net_makes_up_is_made_up_smaller(check) -> None:
@@ -281,3 +296,11 @@ def test_files_that_the_net_names_need_not_be_there(check) -> None:
     sizes = """layer { name: 'eval' type: 'DetectionEvaluate' bottom: 'found' bottom: 'label' top: 'eval'
       detection_evaluate_param { num_classes: 3 background_label_id: 9 name_size_file: 'nowhere.txt' } }"""
     assert check(inputs, sizes).ran
+
+
+def test_a_trial_writes_no_files(check, tmp_path: Path) -> None:
+    shapes = "input_param { shape { dim: [2, 3] } shape { dim: [2, 5] } }"
+    inputs = f"layer {{ name: 'd' type: 'Input' top: 'a' top: 'b' {shapes} }}"
+    output = f"hdf5_output_param {{ file_name: '{tmp_path / 'out.h5'}' }}"
+    assert check(inputs, f"layer {{ name: 'o' type: 'HDF5Output' bottom: 'a' bottom: 'b' {output} }}").ran
+    assert not (tmp_path / "out.h5").exists()

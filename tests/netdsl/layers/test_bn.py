@@ -108,3 +108,8 @@ def test_wrong_settings():
         bn("bn_mode: INFERENCE", tops=2)
     with pytest.raises(ShapeError, match="2 to 4 axes"):
         bn(SEGNET, shape=(3,))
+
+
+def test_synopsys_says_that_it_is_pspnets():
+    assert bn(f"{SEGNET} icnet: true").runs
+    assert not bn(f"{SEGNET} icnet: false").runs

@@ -102,3 +102,35 @@ def test_an_image_without_detections_has_no_row_beside_others():
 def test_what_does_not_fit_is_told(settings, kind, says):
     with pytest.raises(kind, match=says):
         made(settings, *(bottom.shape for bottom in inputs()))
+
+
+def test_feature_maps_may_come_one_by_one() -> None:
+    """Two maps, of 2 x 3 places with 3 ratios and of 2 x 2 with 3, have the 30 boxes."""
+    locations, scores, priors = inputs()
+    parts = ((0, 18, 2, 3), (18, 30, 2, 2))
+    maps = [
+        scores.view(IMAGES, BOXES, CLASSES)[:, begin:end].reshape(IMAGES, h * w, 3, CLASSES).permute(0, 3, 2, 1)
+        for begin, end, h, w in parts
+    ]
+    maps += [
+        locations.view(IMAGES, BOXES, 4)[:, begin:end].reshape(IMAGES, h, w, 12).permute(0, 3, 1, 2)
+        for begin, end, h, w in parts
+    ]
+    bottoms = [*(each.contiguous() for each in maps), priors]
+    settings = "num_classes: 4 code_type: CENTER_SIZE nms_param { nms_threshold: 0.3 } confidence_threshold: 0.2"
+    joined, apart = (made(settings, *(each.shape for each in given)) for given in (inputs(), bottoms))
+    assert torch.equal(apart(*bottoms), joined(locations, scores, priors))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        ([(2, 9), (2, 9), (1, 2, 24), (2, 9), (2, 9)], "scores and locations of 4 axes for each feature map"),
+        ([(2, 4, 3, 2)] * 5 + [(1, 2, 24)], "scores and locations of 4 axes for each feature map"),
+        ([(2, 4, 3, 2), (3, 4, 3, 2), (2, 12, 1, 2), (2, 12, 1, 2), (1, 2, 24)], "of batches that differ"),
+        ([(2, 4, 3, 2), (2, 4, 3, 2), (2, 12, 1, 2), (2, 12, 1, 3), (1, 2, 48)], "need 48 locations per image"),
+    ],
+)
+def test_feature_maps_must_fit(shapes, message) -> None:
+    with pytest.raises(ShapeError, match=message):
+        made("num_classes: 4", *shapes)

@@ -1,0 +1,28 @@
+"""Add: the sum of two blobs, the smaller one repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Layer, Shape
+from netdsl.layers._pairwise import check_pair
+from netdsl.onnx_graph import OnnxGraph
+
+
+class Add(Layer):
+    """a + b."""
+
+    bottoms = (2, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        check_pair(bottoms)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return a + b
+
+    def onnx(self, g: OnnxGraph, a: str, b: str) -> str:
+        return g.node("Add", a, b)

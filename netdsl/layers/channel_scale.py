@@ -1,0 +1,36 @@
+"""ChannelScale: all channels of a place scaled by one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._forks import refuse
+from netdsl.onnx_graph import OnnxGraph, reshaped
+
+
+class ChannelScale(Layer):
+    """The first bottom times the second, which has one number for each item and place."""
+
+    config = pb.ChannelScaleParameter
+    bottoms = (2, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        refuse(layer.channel_scale_param, "do_forward", "do_backward_feature", "do_backward_scale", "global_scale")
+        x, scale = bottoms
+        wanted = (x[0], *x[2:]) if len(x) > 1 else None
+        if wanted is None or tuple(size for size in scale[1:] if size != 1) != tuple(
+            size for size in x[2:] if size != 1
+        ):
+            raise ShapeError(f"needs a number for each item and place; the shapes are {list(x)} and {list(scale)}")
+
+    def forward(self, x: Tensor, scale: Tensor) -> Tensor:
+        return x * scale.reshape(len(x), 1, *x.shape[2:])
+
+    def onnx(self, g: OnnxGraph, x: str, scale: str) -> str:
+        return g.node("Mul", x, reshaped(g, scale, 0, 1, *g.shape(x)[2:]))

@@ -1,0 +1,54 @@
+"""DepthToSpace: blocks of channels laid out as blocks of pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, transposed
+
+_FORMATS = ("NHWC", "NCHW", "DCR", "CRD")
+
+
+class DepthToSpace(Layer):
+    """Height and width become `block_size` times as large, with as many times fewer channels.
+
+    With NHWC and NCHW, which is DCR's order, the place in a block is the slower part of a channel's number; with CRD
+    it is the faster.
+    """
+
+    config = pb.DepthToSpaceParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, shape = layer.depth_to_space_param, bottoms[0]
+        self.block, self.order = p.block_size, p.data_format
+        if self.order not in _FORMATS:
+            raise NetError(f"data_format '{self.order}' must be one of {', '.join(_FORMATS)}")
+        if len(shape) != 4:
+            raise ShapeError(f"lays out images: the bottom needs 4 axes, and has {len(shape)}")
+        channels = shape[3 if self.order == "NHWC" else 1]
+        if self.block < 1 or channels % self.block**2:
+            raise NetError(f"block_size {self.block}, squared, must divide the {channels} channels")
+
+    def forward(self, x: Tensor) -> Tensor:
+        b = self.block
+        if self.order == "NHWC":
+            n, h, w, c = x.shape
+            return x.view(n, h, w, b, b, c // b**2).permute(0, 1, 3, 2, 4, 5).reshape(n, h * b, w * b, c // b**2)
+        n, c, h, w = x.shape
+        if self.order == "CRD":
+            blocks = x.view(n, c // b**2, b, b, h, w).permute(0, 1, 4, 2, 5, 3)
+        else:
+            blocks = x.view(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2)
+        return blocks.reshape(n, c // b**2, h * b, w * b)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        if self.order != "NHWC":
+            return g.node("DepthToSpace", x, blocksize=self.block, mode="CRD" if self.order == "CRD" else "DCR")
+        top = g.node("DepthToSpace", transposed(g, x, 0, 3, 1, 2), blocksize=self.block, mode="DCR")
+        return transposed(g, top, 0, 2, 3, 1)

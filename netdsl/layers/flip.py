@@ -1,0 +1,33 @@
+"""Flip: images mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reversed_along
+
+
+class Flip(Layer):
+    """Left and right change places with `flip_width`, top and bottom with `flip_height`."""
+
+    config = pb.FlipParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if len(bottoms[0]) != 4:
+            raise ShapeError(f"mirrors images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+        p = layer.flip_param
+        self.axes = [axis for axis, flips in ((2, p.flip_height), (3, p.flip_width)) if flips]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flip(self.axes)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        for axis in self.axes:
+            x = reversed_along(g, x, axis)
+        return x

@@ -1,0 +1,18 @@
+"""HardSwish: x times a sigmoid that is made of straight lines."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph
+
+
+class HardSwish(Elementwise):
+    """x * min(max(x + 3, 0), 6) / 6."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * (x + 3).clamp(0, 6) / 6
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return g.node("HardSwish", x)

@@ -1,0 +1,68 @@
+"""ImResize: rtpose's images at several scales, resized cubically and averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class ImResize(Layer):
+    """One image, the mean of all items. Each is the middle of what it is given, the smaller the later it comes:
+    `start_scale` of it for the first, `scale_gap` less for each one more.
+    """
+
+    config = pb.ImResizeParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.imresize_param
+        if len(bottoms[0]) != 4:
+            raise ShapeError(f"resizes images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+        self.factor, self.target = p.factor, (p.target_spatial_height, p.target_spatial_width)
+        self.start, self.gap = p.start_scale, p.scale_gap
+        if min(self._sizes(bottoms[0])) < 1:
+            raise NetError("makes no image: give a larger factor, or target_spatial_height and target_spatial_width")
+
+    def _sizes(self, shape: Sequence[int]) -> tuple[int, int]:
+        return (int(shape[2] * self.factor), int(shape[3] * self.factor)) if self.factor else self.target
+
+    def forward(self, x: Tensor) -> Tensor:
+        height, width = self._sizes(x.shape)
+        items = [
+            _along(_along(item, 1, height, cut), 2, width, cut) for item, cut in zip(x, self._cuts(x), strict=True)
+        ]
+        return torch.stack(items).mean(0, keepdim=True)
+
+    def _cuts(self, x: Tensor) -> list[float]:
+        """What part of each item is left out at its borders."""
+        return [1 - self.start + number * self.gap for number in range(len(x))]
+
+
+def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:
+    """One side resized, after a part of it is cut off at both ends."""
+    border = math.floor(x.shape[axis] // 2 * cut)
+    length = x.shape[axis] - 2 * border
+    places = (torch.arange(size, device=x.device, dtype=x.dtype) + 0.5) * (length / size) - 0.5
+    at = (places + 1e-5).trunc().long().clamp_min(0)
+    after = (at + 1).clamp_max(length - 1)
+    neighbours = ((at - 1).clamp_min(0), at, after, (after + 1).clamp_max(length - 1))
+    weights = _cubic((places - at).view(-1, *[1] * (x.dim() - 1 - axis)))
+    pairs = zip(neighbours, weights, strict=True)
+    return torch.stack([x.index_select(axis, place + border) * weight for place, weight in pairs]).sum(0)
+
+
+def _cubic(t: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The weights of the pixels before, at, after and behind a place t beyond the second."""
+    return (
+        -0.5 * t**3 + t**2 - 0.5 * t,
+        1.5 * t**3 - 2.5 * t**2 + 1,
+        -1.5 * t**3 + 2 * t**2 + 0.5 * t,
+        0.5 * t**3 - 0.5 * t**2,
+    )

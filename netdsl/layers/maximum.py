@@ -1,0 +1,42 @@
+"""Maximum: the larger of two blobs; or, in rtpose, where the largest value of each channel is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ConversionError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layers._pairwise import check_pair
+from netdsl.onnx_graph import OnnxGraph
+
+
+class Maximum(Layer):
+    """Of two bottoms the larger values, the smaller bottom repeated. Of one, (x, y, value) for every channel.
+
+    rtpose's finds only what is positive: where nothing is, all three are 0.
+    """
+
+    bottoms = (1, 2)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if len(bottoms) == 2:
+            check_pair(bottoms)
+        elif len(bottoms[0]) != 4:
+            raise ShapeError(f"of one bottom needs 4 axes, not {len(bottoms[0])}")
+
+    def forward(self, a: Tensor, b: Tensor | None = None) -> Tensor:
+        if b is not None:
+            return torch.maximum(a, b)
+        value, place = a.flatten(2).max(2)
+        found = torch.stack([place % a.shape[3], place // a.shape[3], value], 2)
+        return torch.where(value[..., None] > 0, found, 0.0)[:, :, None]
+
+    def onnx(self, g: OnnxGraph, a: str, b: str = "") -> str:
+        if not b:
+            raise ConversionError("of one bottom has no ONNX form")
+        return g.node("Max", a, b)

@@ -1,0 +1,30 @@
+"""SeLu: an exponential unit that keeps mean and variance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Shape
+from netdsl.layers._elementwise import Elementwise
+from netdsl.onnx_graph import OnnxGraph, scaled
+
+
+class SeLu(Elementwise):
+    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+
+    config = pb.SeLuParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.scale: float = getattr(layer.selu_param, "lambda")
+        self.alpha = layer.selu_param.alpha
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scale * F.elu(x, self.alpha)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return scaled(g, g.node("Elu", x, alpha=self.alpha), self.scale)

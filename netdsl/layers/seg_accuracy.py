@@ -1,0 +1,63 @@
+"""SegAccuracy: how well the pixels of an image are classified."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+
+
+class SegAccuracy(Layer):
+    """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
+
+    With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an
+    intersection over union of 1.
+    """
+
+    config = pb.SegAccuracyParameter
+    bottoms = (2, 2)
+    no_gradient = (0, 1)
+    predictions = (0,)
+    counts: Tensor
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p, (x, label) = layer.seg_accuracy_param, bottoms
+        if len(x) != 4 or label not in ((x[0], 1, *x[2:]), (x[0], *x[2:])):
+            raise ShapeError(f"needs a label for each pixel; the shapes are {list(x)} and {list(label)}")
+        self.reset, self.ignored = p.reset, list(p.ignore_label)
+        self.register_buffer("counts", torch.zeros(x[1], x[1], dtype=torch.float64), persistent=False)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        return [(1, 1, 1, 3)]
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        found, counts = self._counted(x, label), self.counts
+        if self.reset:
+            counts.zero_()
+        counts += found
+        hits, labelled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
+        either = labelled + predicted - hits
+        recall = (hits / labelled.clamp_min(1)).sum() / (labelled > 0).sum().clamp_min(1)
+        overlap = torch.where(either > 0, hits / either.clamp_min(1), 1.0).mean()
+        accuracy = hits.sum() / counts.sum().clamp_min(1)
+        return torch.stack([accuracy, recall, overlap]).to(x.dtype).view(1, 1, 1, 3)
+
+    def _counted(self, x: Tensor, label: Tensor) -> Tensor:
+        """How many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
+        classes = x.shape[1]
+        best = classes - 1 - x.flip(1).argmax(1).flatten()
+        labels = label.flatten().long()
+        counted = torch.ones_like(labels, dtype=torch.bool)
+        for ignored in self.ignored:
+            counted &= labels != ignored
+        labels, best = labels[counted], best[counted]
+        wrong = labels[(labels < 0) | (labels >= classes)]
+        if len(wrong):
+            raise NetError(f"label {int(wrong[0])} is no class: there are {classes}; is an ignore_label missing?")
+        return torch.bincount(labels * classes + best, minlength=classes**2).view(classes, classes)

@@ -1,0 +1,32 @@
+"""UpsampleDarknet: every value of an image repeated in a square."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, repeated
+
+
+class UpsampleDarknet(Layer):
+    """Height and width become `stride` times as large."""
+
+    config = pb.UpsampleDarknetParameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.stride = layer.upsample_darknet_param.stride
+        if self.stride < 1:
+            raise NetError(f"stride {self.stride} must be 1 or more")
+        if len(bottoms[0]) != 4:
+            raise ShapeError(f"enlarges images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.repeat_interleave(self.stride, 2).repeat_interleave(self.stride, 3)
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        return repeated(g, x, self.stride, self.stride)

@@ -1,0 +1,146 @@
+"""Squeeze, Pad, Add, Maximum, Flip, ChannelScale, HardSwish, SeLu, SeLuDropout: small types of forks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError
+from netdsl.layers import LAYERS
+
+DRAW = np.random.default_rng(2)
+
+
+def make(kind, settings, *shapes):
+    return LAYERS[kind](from_text(f"top: 't' type: '{kind}' {settings}", pb.LayerParameter), shapes)
+
+
+def some(*shape):
+    return torch.from_numpy(DRAW.normal(size=shape)).requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("settings", "shape", "wanted"),
+    [
+        ("", (2, 1, 3, 1), (2, 3)),
+        ("squeeze_param { axis: 1 }", (2, 1, 3, 1), (2, 3, 1)),
+        ("squeeze_param { axis: -1 axis: 1 }", (1, 1, 3, 1), (1, 3)),
+    ],
+)
+def test_squeeze_takes_axes_of_size_one_away(settings, shape, wanted):
+    x = some(*shape)
+    layer = make("Squeeze", settings, shape)
+    assert torch.equal(layer(x), x.reshape(wanted))
+    assert layer.top_shapes([shape]) == [wanted]
+    assert torch.autograd.gradcheck(layer, (x,))
+
+
+def test_squeeze_refuses_other_axes():
+    with pytest.raises(ShapeError, match="axis 2 can't be taken away: its size is 3"):
+        make("Squeeze", "squeeze_param { axis: 2 }", (2, 1, 3))
+    with pytest.raises(ShapeError, match="axis 5"):
+        make("Squeeze", "squeeze_param { axis: 5 }", (2, 1, 3))
+
+
+def test_pad_puts_a_border_around():
+    x = some(2, 3, 4)
+    layer = make("Pad", "pad_param { paddings: [0, 1, 2, 0, 1, 3] constant_values: 7 }", x.shape)
+    wanted = np.full((3, 5, 8), 7.0)
+    wanted[:2, 2:, 1:5] = x.detach()
+    assert np.array_equal(layer(x).detach(), wanted)
+    assert torch.autograd.gradcheck(layer, (x,))
+    with pytest.raises(ShapeError, match="needs 6 paddings, not 2"):
+        make("Pad", "pad_param { paddings: [0, 1] }", x.shape)
+
+
+@pytest.mark.parametrize(("kind", "operation"), [("Add", np.add), ("Maximum", np.maximum)])
+def test_two_blobs_value_by_value(kind, operation):
+    a, b = some(2, 3, 4, 5), some(4, 1)
+    layer = make(kind, "", a.shape, b.shape)
+    np.testing.assert_array_equal(layer(a, b).detach(), operation(a.detach().numpy(), b.detach().numpy()))
+    assert torch.autograd.gradcheck(layer, (a, b))
+    with pytest.raises(ShapeError, match="don't go together"):
+        make(kind, "", (2, 3), (2, 4))
+
+
+def test_maximum_of_one_blob_says_where():
+    x = -torch.ones(2, 2, 3, 4)
+    x[0, 1, 2, 3], x[1, 0, 1, 0], x[1, 1, 0, 2] = 5, 0.5, 2
+    top = make("Maximum", "", x.shape)(x)
+    assert top.shape == (2, 2, 1, 3)
+    assert top[:, :, 0].tolist() == [[[0, 0, 0], [3, 2, 5]], [[0, 1, 0.5], [2, 0, 2]]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ("", (slice(None), slice(None, None, -1))),
+        ("flip_param { flip_width: false flip_height: true }", (slice(None, None, -1), slice(None))),
+        ("flip_param { flip_height: true }", (slice(None, None, -1), slice(None, None, -1))),
+    ],
+)
+def test_flip(settings, wanted):
+    x = some(2, 3, 4, 5)
+    layer = make("Flip", settings, x.shape)
+    np.testing.assert_array_equal(layer(x).detach(), x.detach().numpy()[:, :, *wanted])
+    assert torch.autograd.gradcheck(layer, (x,))
+
+
+def test_channel_scale():
+    x, scale = some(2, 3, 4, 5), some(2, 1, 4, 5)
+    layer = make("ChannelScale", "", x.shape, scale.shape)
+    wanted = np.zeros(x.shape)
+    for n, c, h, w in np.ndindex(*x.shape):
+        wanted[n, c, h, w] = x[n, c, h, w].item() * scale[n, 0, h, w].item()
+    np.testing.assert_allclose(layer(x, scale).detach(), wanted)
+    assert torch.autograd.gradcheck(layer, (x, scale))
+    with pytest.raises(ShapeError, match="a number for each item and place"):
+        make("ChannelScale", "", x.shape, (2, 1, 5, 4))
+    with pytest.raises(NetError, match="'global_scale' is a setting of a fork"):
+        make("ChannelScale", "channel_scale_param { global_scale: true }", x.shape, scale.shape)
+
+
+def test_hard_swish():
+    x = torch.tensor([-4.0, -3, -1.5, 0, 1, 3, 5], dtype=torch.double)
+    wanted = [value * min(max(value + 3, 0), 6) / 6 for value in x.tolist()]
+    layer = make("HardSwish", "", x.shape)
+    np.testing.assert_allclose(layer(x), wanted, rtol=1e-15)
+    assert torch.autograd.gradcheck(layer, (some(7),))
+
+
+@pytest.mark.parametrize(
+    ("settings", "scale", "alpha"),
+    [("", 1.050700987, 1.67326324), ("selu_param { lambda: 2 alpha: 0.5 }", 2, 0.5)],
+)
+def test_se_lu(settings, scale, alpha):
+    x = some(7)
+    layer = make("SeLu", settings, (7,))
+    wanted = [scale * (value if value > 0 else alpha * (math.exp(value) - 1)) for value in x.tolist()]
+    np.testing.assert_allclose(layer(x).detach(), wanted, rtol=1e-7)  # the defaults are single-precision numbers
+    assert torch.autograd.gradcheck(layer, (x,))
+
+
+def test_se_lu_dropout_keeps_mean_and_variance():
+    x = torch.randn(200_000, dtype=torch.double)
+    layer = make("SeLuDropout", "selu_dropout_param { dropout_ratio: 0.3 }", x.shape)
+    layer.train()
+    top = layer(x)
+    assert abs(top.mean()) < 0.02  # six deviations of a mean of 200,000 are 0.013
+    assert abs(top.var() - 1) < 0.03
+    left_out = top == top.mode().values
+    assert abs(left_out.double().mean() - 0.3) < 0.01
+    torch.testing.assert_close(top[~left_out], layer.scale * x[~left_out] + layer.shift)
+
+
+def test_se_lu_dropout_changes_nothing_in_a_test():
+    x = some(5)
+    layer = make("SeLuDropout", "", x.shape)
+    layer.eval()
+    assert torch.equal(layer(x), x)
+    with pytest.raises(NetError, match="dropout_ratio 1 must be between 0 and 1"):
+        make("SeLuDropout", "selu_dropout_param { dropout_ratio: 1 }", x.shape)

@@ -1,0 +1,114 @@
+"""`zoo convert`."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text, read_net
+from netdsl.net import Net
+
+needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
+NET = """name: "small"
+layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }
+layer { name: "c" type: "Convolution" bottom: "data" top: "c"
+  convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+layer { name: "ip" type: "InnerProduct" bottom: "c" top: "ip"
+  inner_product_param { num_output: 7 weight_filler { type: "xavier" } } }
+"""
+
+
+@pytest.fixture(autouse=True)
+def small(zoo) -> None:
+    Path("small.prototxt").write_text(NET)
+    Net(from_text(NET, pb.NetParameter)).save("small.caffemodel")
+
+
+@pytest.mark.skipif(not find_spec("safetensors") or not find_spec("h5py"), reason="needs the extras")
+def test_weights_go_through_all_formats_and_back(zoo) -> None:
+    names = ["small.caffemodel", "a.safetensors", "b.npz", "c.pt", "d.h5", "e.caffemodel"]
+    for source, output in pairwise(names):
+        assert zoo("convert", source, output) == (0, f"wrote {output}\n", "")
+    one, other = Net("small.prototxt", weights=names[0]), Net("small.prototxt", weights=names[-1])
+    assert one.get_weights() == other.get_weights()
+
+
+def test_the_same_format_keeps_every_byte(zoo) -> None:
+    zoo("convert", "small.caffemodel", "same.caffemodel")
+    assert Path("same.caffemodel").read_bytes() == Path("small.caffemodel").read_bytes()
+
+
+def test_torchs_names_need_the_net_and_are_told(zoo) -> None:
+    module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(48, 7))
+    torch.save(module.state_dict(), "t.pt")
+    refused = zoo("convert", "t.pt", "t.caffemodel")
+    assert refused.code == 2
+    assert "names such as '0.weight' aren't LAYER.INDEX; say which net they are for" in refused.err
+    code, out, _ = zoo("convert", "t.pt", "t.caffemodel", "--net", "small.prototxt", "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "files": ["t.caffemodel"],
+        "proofs": [],
+        "names": [{"source": "0", "layer": "c", "by": "order"}, {"source": "2", "layer": "ip", "by": "order"}],
+    }
+    assert [layer.type for layer in read_net("t.caffemodel").message.layer] == ["Input", "Convolution", "InnerProduct"]
+    x = torch.randn(1, 3, 6, 5)
+    net = Net("small.prototxt", weights="t.caffemodel")
+    torch.testing.assert_close(net.forward(data=x)["ip"], module(x).detach())  # in single precision
+
+
+@needs_onnx
+def test_a_net_with_its_weights_becomes_onnx(zoo) -> None:
+    assert zoo("convert", "small.caffemodel", "a.onnx").out.splitlines()[-1] == "wrote a.onnx"
+    zoo("convert", "small.caffemodel", "w.npz")
+    assert zoo("convert", "w.npz", "b.onnx", "--net", "small.prototxt").code == 0
+    assert zoo("convert", "small.prototxt", "c.onnx", "--weights", "w.npz").code == 0
+    for other in ("b.onnx", "c.onnx"):
+        assert zoo("verify", "a.onnx", other).code == 0
+
+
+@needs_onnx
+def test_an_onnx_model_becomes_a_net_and_its_weights_which_are_the_same(zoo) -> None:
+    zoo("convert", "small.caffemodel", "a.onnx")
+    assert zoo("convert", "a.onnx", "out/b.prototxt") == (0, "wrote out/b.prototxt\nwrote out/b.caffemodel\n", "")
+    assert zoo("verify", "small.caffemodel", "out/b.prototxt,out/b.caffemodel").code == 0
+    assert zoo("verify", "a.onnx", "out/b.caffemodel").code == 0
+
+
+@pytest.mark.slow
+def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
+    assert zoo("convert", "small.caffemodel", "a.pt2").out.splitlines() == ["as torch: not verified", "wrote a.pt2"]
+    program = torch.export.load("a.pt2").module()
+    x = torch.randn(5, 3, 6, 5)
+    torch.testing.assert_close(program(x)["ip"], Net("small.caffemodel").forward(data=x)["ip"])
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (
+            ["small.prototxt", "a.prototxt"],
+            "small.prototxt can't be converted to a.prototxt: weights become .caffemodel",
+        ),
+        (["gone.npz", "a.caffemodel"], "gone.npz: can't be opened"),
+        (["small.caffemodel", "a.npz", "--precision", "bfloat16"], "numpy has no bfloat16"),
+        (["small.caffemodel", "gone/a.npz"], "gone/a.npz: can't be written: No such file"),
+        (["small.caffemodel", "a.npz", "--net", "gone.prototxt"], "gone.prototxt: can't be opened"),
+        (["w.npz", "a.onnx"], "w.npz: are weights without a net; name it with --net"),
+        (["a.pt2", "a.onnx"], "a.pt2 can't be converted to a.onnx"),
+    ],
+)
+def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], what: str) -> None:
+    zoo("convert", "small.caffemodel", "w.npz")
+    before = sorted(Path().iterdir())
+    done = zoo("convert", *words)
+    assert (done.code, done.out) == (2, "")
+    assert what in done.err
+    assert sorted(Path().iterdir()) == before
