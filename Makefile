@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	@$(PIP) install -c constraints.txt pip setuptools wheel
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,onnx,dev]'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,onnx,convert,dev]'
 	@touch $@
 
 demo: $(READY)  ## Show the main job

@@ -7,14 +7,17 @@ from pathlib import Path
 
 from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.files import read_net, write
+from converters.caffe import write_net
 from converters.formats import FORMATS, Precision
+from converters.from_onnx import from_onnx
 from converters.name_map import Mapped
 from converters.rewriting import Proof
 from converters.weights import holds_weights, read_weights, write_weights
 from netdsl.lint import in_todays_form
 from zoo.exporting import Export, Target, export
 
-_TARGETS = {".onnx": Target.ONNX}
+_TARGETS = {".onnx": Target.ONNX, ".pt2": Target.TORCH}
+_CAFFE = (".prototxt", ".caffemodel")
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,18 @@ def convert(
     """Convert weights, or a net with its weights. A net alone needs files of weights; weights alone may need a net."""
     kind, wanted = Path(source).suffix, Path(output).suffix
     if wanted in _TARGETS and kind not in _TARGETS:
+        if holds_weights(source) and net is None and kind != ".caffemodel":
+            raise FileError(f"{source}: are weights without a net; name it with --net")
         message, own = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
         done = export(Export(message, own, _TARGETS[wanted], Path(output)))
         return Converted(done.files, done.proofs, done.names)
+    if kind == ".onnx" and wanted in _CAFFE:
+        return Converted(write_net(from_onnx(source), output))
     if holds_weights(source) and holds_weights(output):
         return _weights(source, output, net, precision)
     raise FileError(
-        f"{source} can't be converted to {output}: weights become .caffemodel, .h5, {', '.join(FORMATS)}, and nets with "
-        f"their weights {', '.join(_TARGETS)}. `zoo export` makes a net to deploy, `zoo upgrade` one of today's form"
+        f"{source} can't be converted to {output}: weights become .caffemodel, .h5, {', '.join(FORMATS)}, "
+        f"nets with weights {', '.join(_TARGETS)}, and .onnx {', '.join(_CAFFE)}; `zoo export` makes nets to deploy"
     )
 
 

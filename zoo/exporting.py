@@ -11,10 +11,12 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
+from converters.exported import save
 from converters.model import Model, built_of, deployed, open_model
 from converters.name_map import Mapped
 from converters.onnx import export_onnx
 from converters.rewriting import Proof, Rewrites, rewrite
+from netdsl.build import Built
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 
@@ -24,6 +26,7 @@ class Target(Enum):
 
     CAFFE = "caffe"
     ONNX = "onnx"
+    TORCH = "torch"
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ def export(wanted: Export) -> Exported:
         model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified)
     except NetError as problem:
         raise type(problem)(f"{wanted.net}: {problem}") from None
-    files, difference = (_to_caffe if wanted.target is Target.CAFFE else _to_onnx)(model, trained, wanted)
+    write = {Target.CAFFE: _to_caffe, Target.ONNX: _to_onnx, Target.TORCH: _to_torch}[wanted.target]
+    files, difference = write(model, trained, wanted)
     proofs += [Proof(f"as {wanted.target.value}", difference)]
     inputs = {
         top: tuple(shape.dim)
@@ -84,8 +88,20 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
 
 
 def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
-    if not model.weights:
-        raise NetError(f"{wanted.net}: has no weights to export; name them with --weights")
     path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
-    report = export_onnx(built_of(model), path, opset=wanted.opset, verified=wanted.verified)
+    report = export_onnx(_filled(model, wanted), path, opset=wanted.opset, verified=wanted.verified)
     return (path,), None if report is None else max(report.outputs.values(), default=0.0)
+
+
+def _to_torch(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
+    """Nothing is compared: reading the file again could run code that is in it."""
+    path = wanted.output or Path(f"{Path(wanted.net).stem}.pt2")
+    save(_filled(model, wanted), path)
+    return (path,), None
+
+
+def _filled(model: Model, wanted: Export) -> Built:
+    try:
+        return built_of(model)
+    except NetError as problem:
+        raise type(problem)(f"{wanted.net}: {problem}") from None

@@ -106,9 +106,9 @@ def _split(pairs: Pairs, number: int, line: str) -> tuple[str, str | int]:
 
 
 def image_seg_source(
-    p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, train: bool, seed: int = 0
+    p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, train: bool, sizes: bool = True, seed: int = 0
 ) -> SegmentationSource:
-    """DeepLab's: three tops. Labels that are resized keep their values, which DeepLab's own code would mix."""
+    """DeepLab's: three tops, or two without sizes. Labels that are resized keep their values, which DeepLab's own code would mix."""
     if transform.mean_file:
         raise DataError("ImageSegData has no mean_file: give mean_value")
     joint = Joint(
@@ -116,7 +116,7 @@ def image_seg_source(
     )
     size = (p.new_height, p.new_width)
     pairs = Pairs(p.source, p.root_folder, size, p.is_color, p.label_type, p.ignore_label)
-    return SegmentationSource(pairs, joint, shuffle=p.shuffle, sizes=True, seed=seed)
+    return SegmentationSource(pairs, joint, shuffle=p.shuffle, sizes=sizes, seed=seed)
 
 
 def dense_image_source(

@@ -3952,7 +3952,7 @@ def ImageSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, a map of its size, and its height and width before it was cropped or padded."""
+    """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
 
 def InfogainLoss(
     name: str | None,
@@ -4507,6 +4507,8 @@ def PriorBox(
     """Boxes relative to the image's size in the first channel of the top, their variances in the second.
 
     For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
+    With Synopsys' `tf` the larger square is the last. Its `yx_order` puts y before x, and so it is in all that is made
+    of the boxes.
     """
 
 def Proposal(
@@ -5052,7 +5054,7 @@ def SmoothL1Loss(
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
     A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third.
+    have the weights of the third. The first R-FCN has a second top, the sums over channels; it gets no gradient.
     """
 
 def SmoothL1LossOHEM(
@@ -5112,7 +5114,11 @@ def SoftmaxWithLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised."""
+    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
+
+    The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
+    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    """
 
 def SoftmaxWithLossOHEM(
     name: str | None,

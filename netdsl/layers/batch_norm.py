@@ -41,7 +41,8 @@ class BatchNorm(Elementwise):
         if not shape:
             raise ShapeError("the bottom is a scalar; it needs at least one axis")
         channels = shape[1:2] or (1,)
-        self.fraction, self.eps, self.batch = p.moving_average_fraction, p.eps, p.stats_batch_size
+        self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
+        self.eps, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # in the root, beside it
         self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
         self.register_buffer("mean", statistics(channels))
         self.register_buffer("variance", statistics(channels))
@@ -83,7 +84,9 @@ class BatchNorm(Elementwise):
         others = [axis for axis in range(axes) if axis != 1]
         centred = g.node("Sub", x, reduced(g, "ReduceMean", x, others))
         variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), others)
-        top = g.node("Div", centred, g.node("Sqrt", g.node("Add", variance, g.constant(self.eps))))
+        deviation = g.node("Sqrt", g.node("Add", variance, g.constant(self.eps)))
+        deviation = g.node("Add", deviation, g.constant(self.beside)) if self.beside else deviation
+        top = g.node("Div", centred, deviation)
         for op, name in (("Mul", "weight"), ("Add", "bias")):
             blob = getattr(self, name)
             top = top if blob is None else g.node(op, top, g.blob(self, name, (len(blob), *(1,) * (axes - 2))))
@@ -122,12 +125,15 @@ class BatchNorm(Elementwise):
         return top if x.dim() > 1 else top[:, 0]
 
     def _averages(self) -> tuple[Tensor, Tensor]:
-        """Caffe's rule: a weight of 0 makes both 0."""
+        """Caffe's rule: a weight of 0 makes both 0. The root of the variance has what is added beside it."""
         inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
-        return self.mean * inverse, self.variance * inverse
+        mean, variance = self.mean * inverse, self.variance * inverse
+        return mean, (variance.sqrt() + self.beside).square() if self.beside else variance
 
     def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         """With the statistics of x itself, which are added to the sums."""
+        if self.beside:
+            return self._beside_the_root(x, weight, bias)
         mean, variance = torch.zeros_like(self.mean), torch.zeros_like(self.variance)
         if x.numel() == mean.numel():  # a single value is its own mean, and what is left of it is zero
             top = F.batch_norm(x - x, mean, variance, weight, bias, eps=self.eps)
@@ -137,6 +143,19 @@ class BatchNorm(Elementwise):
             top = F.batch_norm(x, mean, variance, weight, bias, True, 1.0, self.eps)
             self._add(mean, variance)
         return top
+
+    def _beside_the_root(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        """The same, with eps added to the root. Caffe's rule: backward takes for fixed what that is in the root."""
+        values, channels = x.to(self.mean.dtype), (-1, *(1,) * (x.dim() - 2))
+        others = [axis for axis in range(x.dim()) if axis != 1]
+        mean = values.mean(others, keepdim=True)
+        variance = (values - mean).square().mean(others, keepdim=True)
+        known = variance.detach()
+        top = (values - mean) / (variance + ((known.sqrt() + self.beside).square() - known)).sqrt()
+        count = x.numel() // known.numel()
+        self._add(mean.detach().flatten(), known.flatten() * (count / max(1, count - 1)))
+        top = top if weight is None else top * weight.view(channels)
+        return (top if bias is None else top + bias.view(channels)).to(x.dtype)
 
     @torch.no_grad()
     def _add(self, mean: Tensor, variance: Tensor) -> None:
@@ -150,6 +169,6 @@ def _at_least_single(before: Tensor, after: Tensor) -> Tensor:
 
 
 def _refuse_forks(p: pb.BatchNormParameter, phase: int) -> None:
-    refuse(p, "disable_mean", "disable_variance", "relu", "fused_relu", "add_eps_before_sqrt")
+    refuse(p, "disable_mean", "disable_variance", "relu", "fused_relu")
     if p.use_global_stats and phase == pb.TRAIN:
         refuse(p, "update_global_stats")

@@ -1,4 +1,4 @@
-"""ImageSegData: DeepLab's images from files, with a label for every pixel and how big they were."""
+"""ImageSegData: DeepLab's images from files, with a label for every pixel and maybe how big they were."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_ove
 
 
 class ImageSegData(DataLayer):
-    """An image, a map of its size, and its height and width before it was cropped or padded."""
+    """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
 
     config = pb.ImageDataParameter
-    tops = (3, 3)
+    tops = (2, 3)
 
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
@@ -26,5 +26,6 @@ class ImageSegData(DataLayer):
     def reading(self, seed: int) -> Reading:
         p, train = self.layer.image_data_param, self.layer.phase == pb.TRAIN
         check_forks(p, "ignore_label", "label_type")
-        source = image_seg_source(p, self.layer.transform_param, train=train, seed=seed)
+        sizes = len(self.layer.top) > 2
+        source = image_seg_source(p, self.layer.transform_param, train=train, sizes=sizes, seed=seed)
         return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed))

@@ -18,7 +18,7 @@ from netdsl.onnx_graph import OnnxGraph
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
             "pad_type", "output_shift_instead_division", "saturate")  # fmt: skip
 _MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.PoolingParameter.STOCHASTIC
-_AVE_EXC_PAD = pb.PoolingParameter.AVE_EXC_PAD
+_EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same
 
 
 class Pooling(Layer):
@@ -37,14 +37,14 @@ class Pooling(Layer):
         refuse(p, *_FOREIGN)
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
-        if p.pool not in (_MAX, _AVE, _AVE_EXC_PAD, _STOCHASTIC):
+        if p.pool not in (_MAX, _AVE, _STOCHASTIC, *_EXC_PAD):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)
             raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported")
         self.method, self.mask = p.pool, len(layer.top) > 1
         self.chooses = self.mask
         if self.mask and p.pool != _MAX:
             raise NetError("only MAX pooling has a mask as a second top")
-        self.include_pad = p.avg_include_pad and p.pool != _AVE_EXC_PAD
+        self.include_pad = p.avg_include_pad and p.pool not in _EXC_PAD
         self.ceil = p.ceil_mode if p.HasField("ceil_mode") else p.round_mode == pb.PoolingParameter.CEIL
         self.window = None if p.global_pooling else _window(p)
         if p.global_pooling:

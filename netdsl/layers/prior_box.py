@@ -19,6 +19,8 @@ class PriorBox(Layer):
     """Boxes relative to the image's size in the first channel of the top, their variances in the second.
 
     For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
+    With Synopsys' `tf` the larger square is the last. Its `yx_order` puts y before x, and so it is in all that is made
+    of the boxes.
     """
 
     config = pb.PriorBoxParameter
@@ -28,7 +30,7 @@ class PriorBox(Layer):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.prior_box_param
-        refuse(p, "faceboxes", "box_width", "box_height", "tf", "yx_order")
+        refuse(p, "faceboxes", "box_width", "box_height")
         self.image = _pair(p, "img", "img_size")
         self.step = _pair(p, "step", "step")
         if self.image is None and len(bottoms) < 2:
@@ -37,7 +39,7 @@ class PriorBox(Layer):
             raise ShapeError(f"needs feature maps of (batch, channels, height, width), not {list(bottoms[0])}")
         self.sides = list(_sides(p))
         self.variances = _variances(p)
-        self.clip, self.offset = p.clip, p.offset
+        self.clip, self.offset, self.y_first = p.clip, p.offset, p.yx_order
 
     def forward(self, x: Tensor, image: Tensor | None = None) -> Tensor:
         height, width = _map(x)
@@ -45,9 +47,10 @@ class PriorBox(Layer):
         step = self.step or (image_size[0] / height, image_size[1] / width)
         y, x_ = (self._centres(x, count, each) for count, each in zip((height, width), step, strict=True))
         centres = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
-        halves = x.new_tensor(self.sides, dtype=torch.float64) / 2
-        boxes = torch.cat((centres - halves, centres + halves), -1)
-        boxes = boxes / boxes.new_tensor([*image_size[::-1], *image_size[::-1]])
+        sides, size = (centres.new_tensor(each) for each in (self.sides, image_size[::-1]))
+        halves, inset = sides[:, :2] / 2, sides[:, 2:]
+        corners = (centres - halves) / size + inset, (centres + halves) / size - inset
+        boxes = torch.cat([corner.flip(-1) if self.y_first else corner for corner in corners], -1)
         boxes = boxes.clamp(0, 1) if self.clip else boxes
         return torch.stack((boxes, boxes.new_tensor(self.variances).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
 
@@ -87,21 +90,25 @@ def _ratios(p: pb.PriorBoxParameter) -> list[float]:
     return found[1:]
 
 
-def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float]]:
-    """The width and height of each box. Caffe's rule: sizes lose what comes after the point."""
+def _sides(p: pb.PriorBoxParameter) -> Iterator[tuple[float, float, float]]:
+    """The width and height of each box, and what part of the image is taken off at every side.
+
+    Caffe's rule: sizes lose what comes after the point. Synopsys': with `tf` squares of 60 are smaller.
+    """
     if not p.min_size or min(p.min_size) <= 0:
         raise NetError("needs one min_size or more, each more than 0")
     if p.max_size and len(p.max_size) != len(p.min_size):
         raise NetError(f"has {len(p.max_size)} max_size for {len(p.min_size)} min_size; give one for each or none")
     for index, least in enumerate(p.min_size):
         side = float(int(least))
-        yield side, side
+        yield side, side, 0.05 if p.tf and side == 60 else 0.0
+        more = [(side * math.sqrt(ratio), side / math.sqrt(ratio), 0.0) for ratio in _ratios(p)]
         if p.max_size:
             if p.max_size[index] <= least:
                 raise NetError(f"max_size {p.max_size[index]:g} must be more than its min_size {least:g}")
-            yield (math.sqrt(side * int(p.max_size[index])),) * 2
-        for ratio in _ratios(p):
-            yield side * math.sqrt(ratio), side / math.sqrt(ratio)
+            root = math.sqrt(side * int(p.max_size[index]))
+            more.insert(len(more) if p.tf else 0, (root, root, 0.0))
+        yield from more
 
 
 def _variances(p: pb.PriorBoxParameter) -> list[float]:

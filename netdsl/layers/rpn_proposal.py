@@ -45,7 +45,8 @@ class RpnProposal(Layer):
         super().__init__(layer, bottoms)
         given = layer_settings(layer, "feat_stride")
         self.settings = RpnSettings.of(layer.phase, given)
-        self.stride, self.anchors = given["feat_stride"], anchors(given.get("scales", (8, 16, 32)))
+        self.stride = given["feat_stride"]
+        self.anchors = anchors(given.get("scales", (8, 16, 32)), given.get("ratios", (0.5, 1, 2)))
         one_image(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
 from netdsl.layers._smooth_l1 import check_alike, smooth_l1, smooth_l1_onnx, weighed
@@ -18,11 +18,12 @@ class SmoothL1Loss(LossLayer):
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
     A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third.
+    have the weights of the third. The first R-FCN has a second top, the sums over channels; it gets no gradient.
     """
 
     config = pb.SmoothL1LossParameter
     bottoms = (2, 4)
+    tops = (1, 2)
     no_gradient = (2, 3)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -32,16 +33,23 @@ class SmoothL1Loss(LossLayer):
         if self.sigma <= 0:
             raise NetError(f"sigma {self.sigma:g} must be more than 0")
 
-    def forward(self, x: Tensor, target: Tensor, inside: Tensor | None = None, outside: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, target: Tensor, inside: Tensor | None = None, outside: Tensor | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
         difference = x - target.reshape(x.shape)
         if inside is not None:
             inside = inside.reshape(x.shape)
             difference = weighed(difference, inside) if outside is None else difference * inside
         losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
-        return losses.sum() / len(x)
+        loss = losses.sum() / len(x)
+        if len(self.layer.top) < 2:
+            return loss
+        return loss, losses.detach().reshape(*x.shape, *(1,) * (4 - x.dim())).sum(1, keepdim=True)
 
     def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> str:
+        if len(self.layer.top) > 1:
+            raise ConversionError("shows the loss of every region, which has no ONNX form")
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         difference = g.node("Sub", x, reshaped(g, target, *lengths))
         difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._loss import ClassLoss, floored
@@ -19,9 +19,14 @@ _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a prob
 
 
 class SoftmaxWithLoss(ClassLoss):
-    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised."""
+    """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
+
+    The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
+    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    """
 
     config = pb.SoftmaxParameter
+    tops = (1, 3)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms, layer.softmax_param.axis)
@@ -43,7 +48,17 @@ class SoftmaxWithLoss(ClassLoss):
         losses = -floored(right, _LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
 
+    def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
+        if len(self.layer.top) < 3:
+            return super().forward(x, labels, *more)
+        loss, log, losses = self.evaluated(x, labels)
+        one_axis = labels.dim() == 1 and x.dim() == 4
+        shape = (*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]) if one_axis else labels.shape
+        return loss, log.detach().exp(), losses.detach().reshape(shape)
+
     def onnx(self, g: OnnxGraph, x: str, labels: str) -> tuple[str, ...]:
+        if len(self.layer.top) > 2:
+            raise ConversionError("shows the loss of every place, which has no ONNX form")
         return self.evaluated_onnx(g, x, labels)[: 2 if self.shows_softmax else 1]
 
     def losses_onnx(self, g: OnnxGraph, log: str, classes: str) -> str:

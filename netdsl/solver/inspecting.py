@@ -37,7 +37,7 @@ def _watcher(found: list[Magnitude]) -> Any:
         for top, value in zip(layer.layer.top, tops if isinstance(tops, tuple) else (tops,), strict=False):
             found.append(Magnitude(name, top, False, False, _mean(value)))
             if value.requires_grad:
-                value.register_hook(
+                value.register_hook(  # type: ignore[no-untyped-call]
                     lambda gradient, top=top: found.append(Magnitude(name, top, False, True, _mean(gradient)))
                 )
         for index, blob in enumerate(layer.blob_tensors()):

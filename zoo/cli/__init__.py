@@ -26,6 +26,9 @@ _COMMANDS = {
     "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
     "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),
     "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
+    "export": ("zoo.cli.export", "A net ready to deploy, for Caffe, ONNX or torch."),
+    "convert": ("zoo.cli.convert", "Weights and nets from one format to another."),
+    "verify": ("zoo.cli.verify", "Whether two models compute the same."),
     "data": ("zoo.cli.data", "Data sets: show, convert, take the mean image."),
 }
 

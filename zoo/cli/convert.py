@@ -23,7 +23,8 @@ def command(
     """Convert IN to OUT, whose names say what they are. Weights are .caffemodel, .h5, .safetensors, .npz, or .pt and
     .pth, which hold torch's state_dict; there a blob is called LAYER.INDEX. Tensors with other names are brought to the
     layers of a net by their names, their order or their shapes, and which went where is told. A net with its weights
-    becomes .onnx.
+    becomes .onnx or torch.export's .pt2; an .onnx model becomes a .prototxt with its .caffemodel, after both gave the
+    same outputs.
     """
     kind = Precision[precision.upper()] if precision else None
     done = convert(source, output, net=net, weights=weights, precision=kind)

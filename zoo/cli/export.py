@@ -24,7 +24,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
         raise click.BadParameter(f"'{text}' isn't like 104,117,123") from None
 
 
-@click.command("export", short_help="A net ready to deploy, for Caffe or ONNX.")
+@click.command("export", short_help="A net ready to deploy, for Caffe, ONNX or torch.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
 @click.option("--to", "target", type=click.Choice([each.value for each in Target]), required=True)

@@ -55,7 +55,11 @@ def command(
 
 def _line(blob: Compared) -> str:
     kind = "output" if blob.is_output else "blob"
-    how = "has another shape" if math.isinf(blob.difference) else f"differs by {blob.difference:.1e} of its spread"
+    how = (
+        "has another shape, or values without end"
+        if math.isinf(blob.difference)
+        else f"differs by {blob.difference:.1e} of its spread"
+    )
     return f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {how}"
 
 

@@ -1,0 +1,90 @@
+"""torch's arithmetic and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from converters.from_torch.call import Call, Counterpart, Counterparts, Made
+from converters.incoming import arithmetic
+from converters.incoming.net import Blob, NetWriter, Value
+from converters.incoming.reducing import Reduction, reduced
+from netdsl.errors import ConversionError
+
+
+def _pair(function: Callable[[NetWriter, Value, Value], Blob]) -> Counterpart:
+    return lambda net, call: function(net, call.value("self"), call.value("other"))
+
+
+def _add(net: NetWriter, call: Call) -> Made:
+    return arithmetic.add(net, call.value("self"), _scaled(net, call.value("other"), call.get("alpha", 1)))
+
+
+def _sub(net: NetWriter, call: Call) -> Made:
+    return arithmetic.subtract(net, call.value("self"), _scaled(net, call.value("other"), call.get("alpha", 1)))
+
+
+def _rsub(net: NetWriter, call: Call) -> Made:
+    return arithmetic.subtract(net, call.value("other"), _scaled(net, call.value("self"), call.get("alpha", 1)))
+
+
+def _scaled(net: NetWriter, value: Value, alpha: float) -> Value:
+    return arithmetic.affine(net, value, alpha, part="alpha") if isinstance(value, Blob) else value * alpha
+
+
+def _div(net: NetWriter, call: Call) -> Made:
+    if call.get("rounding_mode"):
+        raise ConversionError("rounding_mode: Caffe doesn't round")
+    return arithmetic.divide(net, call.value("self"), call.value("other"))
+
+
+def _pow(net: NetWriter, call: Call) -> Made:
+    exponent = call.array("exponent")
+    if exponent.size != 1:
+        raise ConversionError("Caffe's Power takes one number for all values")
+    return arithmetic.power(net, call.blob(), float(exponent.item()))
+
+
+def _power(exponent: float) -> Counterpart:
+    return lambda net, call: arithmetic.power(net, call.blob(), exponent)
+
+
+def _neg(net: NetWriter, call: Call) -> Made:
+    return arithmetic.affine(net, call.blob(), -1)
+
+
+def _maximum(net: NetWriter, call: Call) -> Made:
+    return arithmetic.maximum(net, [call.value("self"), call.value("other")])
+
+
+def _minimum(net: NetWriter, call: Call) -> Made:
+    return arithmetic.minimum(net, [call.value("self"), call.value("other")])
+
+
+def _reduction(by: Reduction) -> Counterpart:
+    return lambda net, call: _reduced(net, call, by)
+
+
+def _reduced(net: NetWriter, call: Call, by: Reduction) -> Blob:
+    x, dims = call.blob(), call.get("dim")
+    axes = [dims] if isinstance(dims, int) else list(dims or range(len(x.shape)))
+    return reduced(net, x, axes, bool(call.get("keepdim", False)), by)
+
+
+COUNTERPARTS: Counterparts = {
+    "add": _add,
+    "amax": _reduction(Reduction.MAX),
+    "div": _div,
+    "maximum": _maximum,
+    "mean": _reduction(Reduction.MEAN),
+    "minimum": _minimum,
+    "mul": _pair(arithmetic.multiply),
+    "neg": _neg,
+    "pow": _pow,
+    "reciprocal": _power(-1),
+    "rsqrt": _power(-0.5),
+    "rsub": _rsub,
+    "sqrt": _power(0.5),
+    "square": _power(2),
+    "sub": _sub,
+    "sum": _reduction(Reduction.SUM),
+}

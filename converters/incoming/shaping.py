@@ -1,0 +1,133 @@
+"""Layers that only move values: shapes, orders of axes, parts and wholes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate, takewhile
+
+from converters.incoming.net import Blob, NetWriter, along
+from netdsl import dsl
+from netdsl.errors import ConversionError
+from netdsl.layer import Shape
+
+
+def reshape(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> Blob:
+    """The values in another shape, of which one number may be -1. Axes in front that stay are left open."""
+    known = math.prod(size for size in target if size != -1)
+    if -1 in target:
+        target = [math.prod(x.shape) // known if size == -1 and known else size for size in target]
+    if math.prod(target) != math.prod(x.shape):
+        raise ConversionError(f"{list(x.shape)} can't become {list(target)}")
+    if tuple(target) == x.shape:
+        return x
+    last = len(target) - 1
+    if 0 <= last < len(x.shape) - 1 and tuple(target[:last]) == x.shape[:last]:
+        return net.layer(dsl.Flatten, [x], part=part, **along(last))
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(x.shape, target, strict=False))))
+    rest = list(target[same:]) if same else [-1, *target[1:]]
+    return net.layer(dsl.Reshape, [x], part=part, shape={"dim": [*[0] * same, *rest]})
+
+
+def permute(net: NetWriter, x: Blob, order: Sequence[int], part: str = "") -> Blob:
+    """Axis `order[i]` becomes axis i. Caffe itself can't, SSD's fork can; where nothing moves, a shape is enough."""
+    moving = [axis for axis in order if x.shape[axis] != 1]
+    if moving == sorted(moving) and order[0] == 0:
+        return reshape(net, x, [x.shape[axis] for axis in order], part)
+    return net.layer(dsl.Permute, [x], part=part, order=list(order))
+
+
+def swapped(axes: int, first: int, second: int) -> list[int]:
+    """The order of axes in which two have changed places."""
+    order = list(range(axes))
+    order[first], order[second] = order[second], order[first]
+    return order
+
+
+def concat(net: NetWriter, parts: Sequence[Blob], axis: int) -> Blob:
+    """All parts, one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    return net.layer(dsl.Concat, parts, **along(axis % len(parts[0].shape)))
+
+
+def split(net: NetWriter, x: Blob, axis: int, sizes: Sequence[int], part: str = "") -> tuple[Blob, ...]:
+    """Parts of these lengths."""
+    axis %= len(x.shape)
+    if sum(sizes) != x.shape[axis]:
+        raise ConversionError(f"parts of {list(sizes)} aren't the {x.shape[axis]} along axis {axis}")
+    if len(sizes) == 1:
+        return (x,)
+    points = list(accumulate(sizes))[:-1]
+    return net.layers(dsl.Slice, [x], tops=len(sizes), part=part, slice_point=points, **along(axis))
+
+
+def narrow(net: NetWriter, x: Blob, axis: int, start: int, stop: int, part: str = "") -> Blob:
+    """What lies between two places along an axis; places count from the end if negative, and stop at the ends."""
+    axis %= len(x.shape)
+    start, stop, _ = slice(start, stop).indices(x.shape[axis])
+    if stop <= start:
+        raise ConversionError(f"takes nothing along axis {axis}")
+    sizes = [size for size in (start, stop - start, x.shape[axis] - stop) if size]
+    return split(net, x, axis, sizes, part)[1 if start else 0]
+
+
+def selected(net: NetWriter, x: Blob, axis: int, index: int) -> Blob:
+    """One place along an axis, which goes away."""
+    axis %= len(x.shape)
+    index %= x.shape[axis]
+    one = narrow(net, x, axis, index, index + 1, "slice")
+    return reshape(net, one, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def expand(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> Blob:
+    """The values repeated along axes of length 1; new axes come in front."""
+    x = reshape(net, x, (*(1,) * (len(target) - len(x.shape)), *x.shape), f"{part}shape")
+    for axis, (size, wanted) in enumerate(zip(x.shape, target, strict=True)):
+        if wanted not in (size, 1, -1):
+            x = net.layer(dsl.Tile, [x], part=f"{part}{axis}" if part else "", axis=axis, tiles=wanted)
+    return x
+
+
+def tiled(net: NetWriter, x: Blob, times: Sequence[int]) -> Blob:
+    """The whole several times along every axis."""
+    x = reshape(net, x, (*(1,) * (len(times) - len(x.shape)), *x.shape), "shape")
+    for axis, count in enumerate(times):
+        x = net.layer(dsl.Tile, [x], axis=axis, tiles=count) if count != 1 else x
+    return x
+
+
+def squeezed(shape: Shape, axes: Sequence[int] | None) -> Shape:
+    """The shape without axes of length 1: these, or all."""
+    gone = {axis % len(shape) for axis in axes} if axes is not None else range(len(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in gone or size != 1)
+
+
+def unsqueezed(shape: Shape, axes: Sequence[int]) -> Shape:
+    """The shape with axes of length 1 at these places."""
+    count = len(shape) + len(axes)
+    new, rest = {axis % count for axis in axes}, iter(shape)
+    return tuple(1 if axis in new else next(rest) for axis in range(count))
+
+
+def depth_to_space(net: NetWriter, x: Blob, block: int, *, depth_first: bool) -> Blob:
+    """Channels become squares of pixels; the place in a square is the slower part of a channel's number, or not."""
+    n, c, h, w = _image(x)
+    shape, order = ((n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)) if depth_first else (
+        (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3))  # fmt: skip
+    moved = permute(net, reshape(net, x, shape, "blocks"), order)
+    return reshape(net, moved, (n, c // block**2, h * block, w * block), "pixels")
+
+
+def space_to_depth(net: NetWriter, x: Blob, block: int, *, depth_first: bool) -> Blob:
+    """The inverse."""
+    n, c, h, w = _image(x)
+    blocks = reshape(net, x, (n, c, h // block, block, w // block, block), "blocks")
+    moved = permute(net, blocks, (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4))
+    return reshape(net, moved, (n, c * block**2, h // block, w // block), "channels")
+
+
+def _image(x: Blob) -> Shape:
+    if len(x.shape) != 4:
+        raise ConversionError(f"an image has 4 axes, and this has {len(x.shape)}")
+    return x.shape

@@ -1,0 +1,123 @@
+"""An ONNX graph under construction, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from converters.onnx.lengths import Source
+from converters.onnx.library import onnx
+from converters.onnx.naming import Names
+from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import UNKNOWN
+from netdsl.snapshot import array_of
+
+Bottoms = Mapping[str, tuple[Shape, Mapping[int, Source]]]  # by value: lengths, and of those that change the reason
+
+
+class MustStayError(Exception):
+    """A layer has to know a length, which therefore can't change with its source."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.name)
+        self.source = source
+
+
+class TooNewError(Exception):
+    """A layer has operators that onnxruntime runs only up to an opset."""
+
+    def __init__(self, opset: int) -> None:
+        super().__init__(f"opset {opset}")
+        self.opset = opset
+
+
+class Builder:
+    """Takes what layers say; `values` are names that are taken by blobs."""
+
+    def __init__(self, opset: int, dtype: DTypeLike, values: Sequence[str]) -> None:
+        self.opset, self.dtype = opset, np.dtype(dtype)
+        self.all_nodes: list[Any] = []
+        self.initializers: list[Any] = []
+        self._values, self._node_names = Names(values), Names()
+        self._blobs: dict[tuple[int, Shape], str] = {}
+        self._layer = ""
+        self._bottoms: Bottoms = {}
+        self._nodes: list[Any] = []
+
+    def begin(self, layer: str, bottoms: Bottoms) -> None:
+        """What comes is a layer's."""
+        self._layer, self._bottoms, self._nodes = layer, bottoms, []
+
+    def end(self, found: Sequence[str], tops: Sequence[str]) -> None:
+        """The layer is done: what it found gets the names of its tops, and its last node its own name."""
+        assert len(found) >= len(tops), f"{self._layer} made {len(found)} values for {len(tops)} tops"
+        made = {output for node in self._nodes for output in node.output}
+        renamed: dict[str, str] = {}
+        for value, top in zip(found, tops, strict=False):
+            if value not in made or value in renamed:
+                value = self.node("Identity", value)
+            renamed[value] = top
+        main = next((node for node in reversed(self._nodes) if set(node.output) & renamed.keys()), None)
+        for node in self._nodes:
+            for values in (node.input, node.output):
+                values[:] = [renamed.get(value, value) for value in values]
+            node.name = self._node_names.unique(self._layer if node is main else f"{self._layer}/{node.op_type}")
+        self.all_nodes += self._nodes
+
+    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
+        """The one output of a new node."""
+        return self.nodes(op, *inputs, outputs=1, **attributes)[0]
+
+    def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
+        """The outputs of a new node."""
+        names = [self._values.unique(f"{self._layer}/{op}") for _ in range(outputs)]
+        self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
+        return tuple(names)
+
+    def constant(self, values: Any) -> str:
+        """Numbers as an initializer."""
+        array = np.asarray(values)
+        wanted = np.dtype(np.bool_) if array.dtype == np.bool_ else np.dtype(np.int64)
+        floating = array.dtype.kind == "f" or not array.size
+        return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else wanted))
+
+    def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
+        """A layer's blob as an initializer, once for all that share it in one shape."""
+        owner = layer.owner_of(name)
+        shape = tuple(getattr(layer, name).shape if shape is None else shape)
+        key = id(owner), shape
+        if key not in self._blobs:
+            array = array_of(owner).reshape(shape)
+            self._blobs[key] = self._initializer(f"{self._layer}/{name}", array.astype(self.dtype, copy=False))
+        return self._blobs[key]
+
+    def _initializer(self, name: str, array: Any) -> str:
+        name = self._values.unique(name)
+        self.initializers.append(onnx().numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        return name
+
+    def shape(self, bottom: str) -> tuple[int, ...]:
+        """The lengths of a bottom's axes, UNKNOWN where they can change."""
+        lengths, changing = self._bottoms[bottom]
+        return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
+
+    def length(self, bottom: str, axis: int) -> int:
+        """The length of an axis, which from now on must not change."""
+        lengths, changing = self._bottoms[bottom]
+        axis %= max(len(lengths), 1)
+        if axis in changing:
+            raise MustStayError(changing[axis])
+        return lengths[axis]
+
+    def at_most(self, opset: int) -> None:
+        """Go no further than an opset."""
+        if self.opset > opset:
+            raise TooNewError(opset)
+
+    def to_float(self, value: str) -> str:
+        """A value in the type that the net computes in."""
+        kind = onnx().helper.np_dtype_to_tensor_dtype(self.dtype)
+        return self.node("Cast", value, to=kind)

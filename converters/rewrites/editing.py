@@ -1,0 +1,62 @@
+"""What rewrites share: a model taken apart into layers that run, and put together again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from converters.model import Model, built_of
+from netdsl.build import Built
+from netdsl.errors import ConversionError
+from netdsl.layer import Layer, Rewritten
+from netdsl.matching import AnyArray
+from netdsl.module import NetModule
+from netdsl.snapshot import array_of, learned_layers
+
+
+@dataclass
+class Editing:
+    """The layers of a model in double precision, and what shall be in the place of some of them."""
+
+    model: Model
+    built: Built
+    made: dict[int, Rewritten] = field(default_factory=dict)  # by the index of the layer that it replaces
+    removed: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, model: Model) -> Editing:
+        """A model that nothing is changed in yet."""
+        if not model.weights:
+            raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
+        return cls(model, NetModule(built_of(model)).double().built)
+
+    def shares(self, layer: Layer) -> bool:
+        """Whether another layer may have the same parameters, so that they must stay as they are."""
+        return any(spec.name for spec in layer.layer.param)
+
+    def done(self, *, first: Rewritten | None = None, after: int = 0) -> Model:
+        """The model as it is now, with a layer more before the one with the index `after` if one is given."""
+        net = pb.NetParameter()
+        net.CopyFrom(self.model.net)
+        net.ClearField("layer")
+        names = {id(layer): name for name, layer in learned_layers(self.built).items()}
+        weights: dict[str, list[AnyArray]] = {}
+        for index, (original, layer) in enumerate(zip(self.model.net.layer, self.built.layers, strict=True)):
+            if first is not None and index == after:
+                net.layer.append(first[0])
+                weights[first[0].name] = _singles(first)
+            if index in self.removed:
+                continue
+            message = self.made[index][0] if index in self.made else original
+            net.layer.add().CopyFrom(message)
+            net.layer[-1].ClearField("phase")
+            if id(layer) in names:
+                name = names[id(layer)]
+                weights[name] = _singles(self.made[index]) if index in self.made else list(self.model.weights[name])
+        return replace(self.model, net=net, weights=weights, file=None)
+
+
+def _singles(made: Rewritten) -> list[AnyArray]:
+    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in made[1]]

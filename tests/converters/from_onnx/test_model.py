@@ -1,0 +1,93 @@
+"""Whole ONNX models: names, shapes, constants that are computed, errors that say everything at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from caffe_proto.errors import FileError
+from converters.from_onnx import from_onnx
+from converters.from_onnx import model as module
+from netdsl.errors import ConversionError
+
+random = np.random.default_rng(4)
+
+
+def test_blobs_and_layers_are_called_as_in_the_model(graph, same) -> None:
+    model = graph(
+        "hidden = Conv (image, w) y = Relu (hidden)", image=("N", 3, 8, 7), w=random.standard_normal((4, 3, 3, 3))
+    )
+    model.graph.node[0].name = "/features/conv"
+    made = same(model)
+    layers = [(layer.name, list(layer.bottom), list(layer.top)) for layer in made.net.layer]
+    assert layers == [("image", [], ["image"]), ("features/conv", ["image"], ["hidden"]), ("y", ["hidden"], ["y"])]
+    assert list(made.net.layer[0].input_param.shape[0].dim) == [1, 3, 8, 7]
+    assert list(made.weights) == ["features/conv"]
+
+
+def test_shapes_that_exporters_compute_are_computed(graph, same) -> None:
+    text = """s = Shape (x) n = Gather (s, zero) u = Unsqueeze (n, axes) t = Concat <axis=0> (u, minus)
+              r = Reshape (x, t) y = Relu (r)"""
+    constants = {"zero": np.int64(0), "axes": np.array([0]), "minus": np.array([-1])}
+    made = same(graph(text, x=(1, 3, 8), **constants))
+    assert [layer.type for layer in made.net.layer] == ["Input", "Flatten", "ReLU"]
+
+
+def test_weights_that_are_computed_from_constants(graph, same) -> None:
+    same(
+        graph(
+            "v = Mul (w, g) y = Conv (x, v)", x=(2, 3, 5, 5), w=random.standard_normal((4, 3, 2, 2)), g=np.array([2.5])
+        )
+    )
+
+
+def test_what_no_output_needs_is_left_out(graph, same) -> None:
+    made = same(graph("a = NonZero (x) y = Relu (x)", x=(2, 3)))
+    assert [layer.type for layer in made.net.layer] == ["Input", "ReLU"]
+
+
+def test_outputs_that_are_read_too(graph, same) -> None:
+    made = same(graph("y = Relu (x) z = Tanh (y)", "y", "z", x=(2, 3)))
+    assert made.net.layer[-1].type == "Split"
+
+
+def test_open_lengths_are_given(graph, same) -> None:
+    model = graph("y = Relu (x)", x=("N", 3, "H", "W"))
+    with pytest.raises(ConversionError, match="input 'x' leaves its shape open; give it in shapes"):
+        from_onnx(model)
+    with pytest.raises(ConversionError, match=r"has no input 'z'; its inputs are \['x'\]"):
+        from_onnx(model, shapes={"z": (1,)})
+    made = same(model, x=(2, 3, 5, 4))
+    assert list(made.net.layer[0].input_param.shape[0].dim) == [2, 3, 5, 4]
+
+
+def test_everything_without_a_counterpart_is_told_at_once(graph) -> None:
+    text = """a = Conv (x, x) b = Relu (a) c = Erf (b) d = Erf (x) e = Erf (x) f = Erf (x)
+              y = Concat <axis=1> (c, d, e, f) """
+    with pytest.raises(ConversionError) as told:
+        from_onnx(graph(text, x=(2, 3, 5, 4)))
+    wanted = ("the model: it has what Caffe hasn't: Conv ('a'): its input 1 depends on the net's inputs; Caffe takes "
+              "a constant there; Erf ('c', 'd', 'e' and 1 more)")  # fmt: skip
+    assert str(told.value) == wanted
+
+
+def test_what_does_not_compute_the_same_is_an_error(graph, monkeypatch) -> None:
+    monkeypatch.setitem(module.OPERATORS, "Relu", module.OPERATORS["Tanh"])
+    with pytest.raises(ConversionError, match=r"doesn't compute what the model does: .*first node that differs is 'y'"):
+        from_onnx(graph("a = Sigmoid (x) y = Relu (a)", x=(2, 3)))
+
+
+def test_files(graph, same, tmp_path) -> None:
+    path = tmp_path / "net.onnx"
+    model = graph("y = Gemm (x, w)", x=(2, 3), w=random.standard_normal((3, 4)))
+    onnx.save(model, path)
+    np.testing.assert_array_equal(from_onnx(path).weights["y"][0], from_onnx(model).weights["y"][0])
+    with pytest.raises(FileError, match=r"no\.onnx: can't be opened: no such file"):
+        from_onnx(tmp_path / "no.onnx")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(FileError, match=r"net\.onnx: is no ONNX model that can be read"):
+        from_onnx(path)
+    onnx.save(graph("y = Erf (x)", x=(2, 3)), path)
+    with pytest.raises(ConversionError, match=r"net\.onnx: it has what Caffe hasn't: Erf \('y'\)"):
+        from_onnx(path)

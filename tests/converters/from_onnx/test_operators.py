@@ -1,0 +1,197 @@
+"""ONNX's other operators in Caffe's layers, beside onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+random = np.random.default_rng(2)
+
+
+def kinds(model) -> list[str]:
+    return [layer.type for layer in model.net.layer if layer.type != "Input"]
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [
+        ("Relu (x)", ["ReLU"]),
+        ("LeakyRelu <alpha=0.2> (x)", ["ReLU"]),
+        ("Elu <alpha=0.7> (x)", ["ELU"]),
+        ("Selu (x)", ["ELU", "Power"]),
+        ("Sigmoid (x)", ["Sigmoid"]),
+        ("Tanh (x)", ["TanH"]),
+        ("Softplus (x)", ["BNLL"]),
+        ("Abs (x)", ["AbsVal"]),
+        ("Exp (x)", ["Exp"]),
+        ("Neg (x)", ["Power"]),
+        ("HardSigmoid <alpha=0.3> (x)", ["Power", "Clip"]),
+        ("HardSwish (x)", ["Power", "Clip", "Eltwise"]),
+        ("Mish (x)", ["BNLL", "TanH", "Eltwise"]),
+        ("Softmax (x)", ["Softmax"]),
+        ("LogSoftmax <axis=1> (x)", ["Softmax", "Log"]),
+        ("LRN <size=3, alpha=0.1, bias=2.0> (x)", ["LRN"]),
+        ("Dropout (x)", ["Dropout"]),
+    ],
+)
+def test_activations(graph, same, text, layers) -> None:
+    opset = 18 if "Mish" in text else 17
+    assert kinds(same(graph(f"y = {text}", x=(2, 4, 5, 3), opset=opset))) == layers
+
+
+@pytest.mark.parametrize("text", ["Log (x)", "Sqrt (x)", "Reciprocal (x)", "Pow (x, c)", "Pow (c, x)"])
+def test_functions_of_what_is_positive(graph, same, text) -> None:
+    same(graph(f"y = {text}", x=(2, 4, 5), c=np.float32(1.7)), positive=True, verify=False)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "kind"), [(0, 6, "Clip"), (-1, 1, "Clip"), (0, None, "ReLU"), (None, 1, "Clip")]
+)
+def test_limits(graph, same, lower, upper, kind) -> None:
+    given = {name: np.float32(value) for name, value in (("l", lower), ("u", upper)) if value is not None}
+    made = same(graph(f"y = Clip (x, {'l' if 'l' in given else ''}, {'u' if 'u' in given else ''})", x=(2, 5), **given))
+    assert kinds(made) == [kind]
+
+
+def test_slopes_of_channels_and_one_for_all(graph, same) -> None:
+    text = "a = PRelu (x, s) y = PRelu (a, t)"
+    made = same(graph(text, x=(2, 4, 5, 3), s=random.standard_normal((4, 1, 1)), t=np.array([0.3])))
+    assert [layer.prelu_param.channel_shared for layer in made.net.layer[1:]] == [False, True]
+
+
+def test_normalisation_with_its_statistics(graph, same) -> None:
+    parts = {name: random.uniform(0.5, 2, 4) for name in "sbmv"}
+    made = same(graph("y = BatchNormalization <epsilon=0.01> (x, s, b, m, v)", x=(2, 4, 5, 3), **parts))
+    assert kinds(made) == ["BatchNorm", "Scale"]
+    assert made.weights[made.net.layer[1].name][2].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div"])
+@pytest.mark.parametrize("shape", [(), (1,), (4, 1, 1), (1, 4, 1, 1), (3,), (5, 3), (4, 1, 3), (2, 1, 1, 1)])
+def test_arithmetic_with_constants(graph, same, op, shape) -> None:
+    constant = random.uniform(0.5, 2, shape)
+    same(graph(f"y = {op} (x, c)", x=(2, 4, 5, 3), c=constant))
+    if op == "Sub":
+        same(graph(f"y = {op} (c, x)", x=(2, 4, 5, 3), c=constant))
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Max", "Min"])
+@pytest.mark.parametrize("shape", [(2, 4, 5, 3), (2, 4, 1, 1), (2, 1, 5, 3), (2, 4, 1, 3), (5, 1)])
+def test_arithmetic_between_blobs(graph, same, op, shape) -> None:
+    same(graph(f"y = {op} (a, b)", a=(2, 4, 5, 3), b=shape))
+    same(graph(f"y = {op} (a, b)", a=shape, b=(2, 4, 5, 3)))
+
+
+def test_gates_are_scales_whose_batch_stays_open(graph, same) -> None:
+    made = same(graph("y = Mul (a, b)", a=(1, 4, 5, 3), b=(1, 4, 1, 1)))
+    assert kinds(made) == ["Reshape", "Scale"] or kinds(made) == ["Flatten", "Scale"]
+    assert made.net.layer[-1].scale_param.axis == 0
+    for layer in made.net.layer:
+        for shape in layer.input_param.shape:
+            shape.dim[0] = 6
+    same_shapes = {"a": (6, 4, 5, 3), "b": (6, 4, 1, 1)}
+    same(graph("y = Mul (a, b)", **same_shapes))
+
+
+def test_division_of_blobs(graph, same) -> None:
+    same(graph("y = Div (a, b)", a=(2, 4), b=(2, 4)), positive=True)
+    same(graph("y = Div (c, b)", b=(2, 4), c=np.float32(1.0)), positive=True)
+
+
+def test_sums_of_many(graph, same) -> None:
+    made = same(graph("y = Sum (a, b, c) z = Mean (a, b, c)", "y", "z", a=(2, 4), b=(2, 4), c=(2, 4)))
+    assert kinds(made) == ["Eltwise", "Eltwise"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ReduceMean <axes=[2,3]> (x)",
+        "ReduceMean <axes=[2,3], keepdims=0> (x)",
+        "ReduceMean <axes=[-1]> (x)",
+        "ReduceMean <axes=[1], keepdims=1> (x)",
+        "ReduceMax <axes=[2,3], keepdims=0> (x)",
+        "ReduceL1 <axes=[1,2,3], keepdims=0> (x)",
+        "ReduceL2 <axes=[1]> (x)",
+        "ReduceSumSquare <axes=[3]> (x)",
+    ],
+)
+def test_reductions(graph, same, text) -> None:
+    same(graph(f"y = {text}", x=(2, 4, 5, 3)))
+
+
+def test_axes_as_an_input(graph, same) -> None:
+    same(graph("y = ReduceSum <keepdims=0> (x, a)", x=(2, 4, 5), a=np.array([2])))
+
+
+@pytest.mark.parametrize(
+    ("text", "constants", "layers"),
+    [
+        ("Reshape (x, c)", [0, 4, -1], ["Reshape"]),
+        ("Reshape (x, c)", [2, -1], ["Flatten"]),
+        ("Reshape (x, c)", [-1, 3], ["Reshape"]),
+        ("Flatten <axis=2> (x)", [], ["Flatten"]),
+        ("Flatten <axis=3> (x)", [], ["Reshape"]),
+        ("Flatten (x)", [], ["Flatten"]),
+        ("Squeeze (x, c)", [1], ["Reshape"]),
+        ("Unsqueeze (x, c)", [0, -1], ["Reshape"]),
+        ("Transpose <perm=[0,3,1,2,4]> (x)", [], ["Permute"]),
+        ("Transpose <perm=[0,2,1,3,4]> (x)", [], ["Reshape"]),
+        ("Expand (x, c)", [1, 7, 1, 1, 3], ["Tile"]),
+        ("Tile (x, c)", [1, 2, 1, 3, 1], ["Tile", "Tile"]),
+        ("Gather <axis=2> (x, c)", 1, ["Slice", "Reshape", "Silence"]),
+        ("Gather <axis=2> (x, c)", [1], ["Slice", "Silence"]),
+        ("Identity (x)", [], ["Split"]),
+    ],
+)
+def test_moved_values(graph, same, text, constants, layers) -> None:
+    made = same(graph(f"y = {text}", x=(2, 1, 4, 5, 3), c=np.array(constants, np.int64)))
+    assert kinds(made) == layers
+
+
+def test_parts_and_wholes(graph, same) -> None:
+    text = """a, b = Split <axis=1> (x, sizes)  j = Concat <axis=1> (b, a)  s = Slice (j, starts, ends, axes)
+              y = Concat <axis=2> (s, s)"""
+    same(graph(text, x=(2, 7, 5, 3), sizes=np.array([3, 4]), starts=np.array([1, -4]), ends=np.array([99, -1]),
+               axes=np.array([1, 2])))  # fmt: skip
+
+
+def test_parts_as_newer_opsets_count_them(graph, same) -> None:
+    same(graph("a, b, c = Split <axis=1, num_outputs=3> (x) y = Concat <axis=1> (c, a, b)", x=(2, 8, 3), opset=18))
+
+
+@pytest.mark.parametrize(
+    ("settings", "scale", "kind"),
+    [
+        ('mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"', 2, "Deconvolution"),
+        ('mode="nearest"', 3, "Deconvolution"),
+        (
+            'mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"',
+            1.5,
+            "ResizeNearestNeighbor",
+        ),
+        ('mode="nearest"', 1.5, "ResizeNearestNeighbor"),
+        ('mode="nearest", nearest_mode="floor"', 1.5, "ResizeNearestNeighbor"),
+        ('mode="linear"', 2, "ResizeBilinear"),
+        ('mode="linear", coordinate_transformation_mode="asymmetric"', 0.5, "ResizeBilinear"),
+        ('mode="linear", coordinate_transformation_mode="align_corners"', 2, "Interp"),
+        ('mode="linear", coordinate_transformation_mode="pytorch_half_pixel"', 2, "ResizeBilinear"),
+    ],
+)
+def test_images_at_another_size(graph, same, settings, scale, kind) -> None:
+    scales = np.array([1, 1, scale, scale], np.float32)
+    assert kinds(same(graph(f"y = Resize <{settings}> (x, , s)", x=(2, 3, 6, 4), s=scales))) == [kind]
+    sizes = np.array([2, 3, 6 * scale, 4 * scale]).astype(np.int64)
+    assert kinds(same(graph(f"y = Resize <{settings}> (x, , , s)", x=(2, 3, 6, 4), s=sizes))) == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['DepthToSpace <blocksize=2, mode="CRD"> (x)', "DepthToSpace <blocksize=2> (x)", "SpaceToDepth <blocksize=2> (x)"],
+)
+def test_pixels_and_channels(graph, same, text) -> None:
+    same(graph(f"y = {text}", x=(2, 12, 4, 6)))
+
+
+def test_a_softmax_of_old_is_over_everything_behind_its_axis(graph, same) -> None:
+    same(graph("y = Softmax <axis=1> (x)", x=(2, 4, 5, 3), opset=11))

@@ -1,0 +1,192 @@
+"""What an ONNX model is like: names, open lengths, weights, metadata, files, and what can't be said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from caffe_proto.errors import FileError
+from netdsl import Net
+from netdsl.errors import ConversionError
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from converters.onnx import Metadata, export_onnx, newest_opset, save_onnx, to_onnx, verify  # noqa: E402
+from converters.onnx.library import session  # noqa: E402
+
+FILLER = 'weight_filler { type: "xavier" } bias_filler { type: "uniform" min: -1 max: 1 }'
+CLASSIC = f"""
+    name: "classic"
+    layer {{ name: "data" type: "Input" top: "data" input_param {{ shape {{ dim: [10, 3, 13, 11] }} }} }}
+    layer {{ name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
+             convolution_param {{ num_output: 4 kernel_size: 3 {FILLER} }} }}
+    layer {{ name: "relu1" type: "ReLU" bottom: "conv1" top: "conv1" }}
+    layer {{ name: "pool1" type: "Pooling" bottom: "conv1" top: "pool1"
+             pooling_param {{ pool: AVE kernel_size: 3 stride: 2 pad: 1 }} }}
+    layer {{ name: "norm1" type: "LRN" bottom: "pool1" top: "norm1" lrn_param {{ local_size: 3 alpha: 0.5 }} }}
+    layer {{ name: "fc2" type: "InnerProduct" bottom: "norm1" top: "fc2"
+             inner_product_param {{ num_output: 7 {FILLER} }} }}
+    layer {{ name: "drop2" type: "Dropout" bottom: "fc2" top: "fc2" }}
+    layer {{ name: "prob" type: "Softmax" bottom: "fc2" top: "prob" }}
+"""
+
+
+def net_of(text: str) -> Net:
+    torch.manual_seed(0)
+    return Net(from_text(text, pb.NetParameter))
+
+
+def run(model: object, **inputs: np.ndarray) -> list[np.ndarray]:
+    return session(model).run(None, inputs)
+
+
+def test_values_have_the_names_of_blobs_and_nodes_those_of_layers() -> None:
+    graph = to_onnx(net_of(CLASSIC)).graph
+    assert graph.name == "classic"
+    assert [each.name for each in graph.input] == ["data"]
+    assert [each.name for each in graph.output] == ["prob"]
+    named = {node.name: node.output[0] for node in graph.node}
+    assert named["relu1"] == "conv1" and named["drop2"] == "fc2"
+    assert named["conv1"] == "conv1/conv1"  # what the layer in place takes the name of
+    assert {"pool1", "norm1", "prob"} <= set(named.values())
+    assert {"conv1/weight", "conv1/bias", "fc2/weight"} <= {each.name for each in graph.initializer}
+
+
+def test_the_batch_stays_open() -> None:
+    net = net_of(CLASSIC)
+    model = to_onnx(net)
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    assert [dim.dim_param or dim.dim_value for dim in dims] == ["batch", 3, 13, 11]
+    dims = model.graph.output[0].type.tensor_type.shape.dim
+    assert [dim.dim_param or dim.dim_value for dim in dims] == ["batch", 7]
+    data = np.random.default_rng(0).standard_normal((5, 3, 13, 11)).astype(np.float32)
+    wanted = net.forward(data=data)["prob"].numpy()
+    assert np.abs(run(model, data=data)[0] - wanted).max() < 1e-6  # of probabilities
+
+
+def test_a_batch_that_a_layer_must_know_is_fixed() -> None:
+    net = net_of(
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [4, 6] } } }
+        layer { name: "y" type: "Slice" bottom: "x" top: "a" top: "b" slice_param { axis: 0 } }"""
+    )
+    model = to_onnx(net)
+    assert [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim] == [4, 6]
+    report = verify(model, net)
+    assert report.passed and report.batches == (4,)
+
+
+def test_a_shared_blob_is_there_once() -> None:
+    layer = """layer {{ name: "{0}" type: "InnerProduct" bottom: "x" top: "{0}" param {{ name: "w" }}
+        inner_product_param {{ num_output: 3 bias_term: false weight_filler {{ type: "xavier" }} }} }}"""
+    text = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [2, 5] } } }'
+    net = net_of(text + layer.format("a") + layer.format("b"))
+    model = to_onnx(net)
+    assert [each.name for each in model.graph.initializer] == ["a/weight"]
+    assert verify(model, net).passed
+
+
+def test_metadata_is_kept() -> None:
+    metadata = Metadata("BGR minus mean", ("cat", "dog"), "BSD-2-Clause", "ab12")
+    model = to_onnx(net_of(CLASSIC), metadata=metadata)
+    assert {each.key: each.value for each in model.metadata_props} == {
+        "producer": "netdsl",
+        "preprocessing": "BGR minus mean",
+        "labels": "cat\ndog",
+        "licence": "BSD-2-Clause",
+        "source_sha256": "ab12",
+    }
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+def test_an_older_opset_computes_the_same(opset: int) -> None:
+    net = net_of(CLASSIC)
+    model = to_onnx(net, opset=opset)
+    assert model.opset_import[0].version == opset < newest_opset()
+    assert verify(model, net).passed
+
+
+@pytest.mark.parametrize("opset", [17, 999])
+def test_an_opset_that_there_is_not(opset: int) -> None:
+    with pytest.raises(ConversionError, match="take one from 18 to"):
+        to_onnx(net_of(CLASSIC), opset=opset)
+
+
+def test_an_operator_that_onnxruntime_has_in_older_opsets_only() -> None:
+    net = net_of(
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 9, 7] } } }
+        layer { name: "r" type: "Input" top: "r" input_param { shape { dim: [6, 5] } } }
+        layer { name: "p" type: "ROIPooling" bottom: "x" bottom: "r" top: "p"
+                roi_pooling_param { pooled_h: 2 pooled_w: 2 } }"""
+    )
+    model = to_onnx(net)
+    assert [each.type.tensor_type.shape.dim[0].dim_param for each in model.graph.input] == ["batch", "r_count"]
+    assert verify(model, net).passed
+    with pytest.raises(ConversionError, match="up to opset 21 only"):
+        to_onnx(net, opset=22)
+
+
+def test_all_that_has_no_form_is_told_at_once() -> None:
+    net = net_of(
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 4, 8, 8] } } }
+        layer { name: "one" type: "Nms" bottom: "x" top: "a" nms_param { num_parts: 4 max_peaks: 3 } }
+        layer { name: "two" type: "ImResize" bottom: "x" top: "b" imresize_param { factor: 2 } }"""
+    )
+    with pytest.raises(ConversionError, match="'one' of type Nms has no ONNX form; layer 'two' of type ImResize"):
+        to_onnx(net)
+
+
+def test_a_net_for_training_has_no_form() -> None:
+    with pytest.raises(ConversionError, match="take the TEST phase"):
+        to_onnx(Net(from_text(CLASSIC, pb.NetParameter), phase="TRAIN"))
+
+
+def test_a_difference_is_told_with_the_first_node_that_has_it() -> None:
+    net = net_of(CLASSIC)
+    model = to_onnx(net)
+    bias = next(each for each in model.graph.initializer if each.name == "conv1/bias")
+    bias.raw_data = (np.frombuffer(bias.raw_data, np.float32) + 1).tobytes()
+    report = verify(model, net)
+    assert not report.passed and report.outputs["prob"] > 1e-3
+    assert "'conv1' (Convolution), whose blob 'conv1/conv1'" in str(report)
+
+
+def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:
+    net, path = net_of(CLASSIC), tmp_path / "net.onnx"
+    with pytest.raises(ConversionError, match="not written: blob 'prob' differs"):
+        export_onnx(net, path, tolerance=0)
+    assert not list(tmp_path.iterdir())
+    report = export_onnx(net, path)
+    assert report is not None and report.passed and report.batches == (1, 2)
+    assert verify(path, net).passed
+
+
+def test_inputs_of_ones_own() -> None:
+    net = net_of(CLASSIC)
+    report = verify(to_onnx(net), net, inputs={"data": np.ones((3, 3, 13, 11))})
+    assert report.passed and report.batches == (3,)
+
+
+def test_weights_in_a_file_of_their_own(tmp_path: Path) -> None:
+    net, path = net_of(CLASSIC), tmp_path / "net.onnx"
+    model = to_onnx(net)
+    save_onnx(model, path, external=True)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["net.onnx", "net.onnx.data"]
+    assert path.stat().st_size < (tmp_path / "net.onnx.data").stat().st_size
+    assert verify(path, net).passed
+    assert verify(model, net).passed  # which still has its weights
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_a_folder_that_is_not_there(tmp_path: Path, external: bool) -> None:
+    with pytest.raises(FileError, match=r"net\.onnx: can't be written"):
+        save_onnx(to_onnx(net_of(CLASSIC)), tmp_path / "no" / "net.onnx", external=external)
+
+
+def test_the_model_is_what_onnx_itself_accepts() -> None:
+    onnx.checker.check_model(to_onnx(net_of(CLASSIC)), full_check=True)

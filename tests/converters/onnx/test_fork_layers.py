@@ -1,0 +1,155 @@
+"""Types of Caffe's forks, and what Caffe's recorded cases don't have, as ONNX models beside torch."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl import Net
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS
+
+pytest.importorskip("onnxruntime")
+
+from converters.onnx import to_onnx, verify
+
+IMAGE = "2 6 9 7"  # batch, channels, height and width of most bottoms
+
+# By a name: the shapes of the bottoms, and what is in the layer.
+CASES = {
+    "Add": (f"{IMAGE}; 2 6 1 1", ""),
+    "Axpy": (f"2 6 1 1; {IMAGE}; {IMAGE}", ""),
+    "BatchNorm": (IMAGE, "batch_norm_param { use_global_stats: false eps: 1e-3 }"),
+    "BatchToSpaceND": ("8 3 5 4", "batch_to_space_nd_param { block_shape: 2 block_shape: 2 crops: [1, 0, 2, 1] }"),
+    "BN": (IMAGE, "bn_param { slope_filler { type: 'constant' value: 2 } }"),
+    "BN segnet": (IMAGE, "bn_param { bn_mode: INFERENCE scale_filler { type: 'constant' value: 3 } }"),
+    "BN of batch": (IMAGE, "bn_param { scale_filler { type: 'constant' value: 3 } }"),
+    "ChannelScale": (f"{IMAGE}; 2 1 9 7", ""),
+    "Concat": (f"{IMAGE}; 2 5 3 4", "concat_param { per_fla_fuse: true }"),
+    "ConvolutionDepthwise": (IMAGE, "convolution_param { kernel_size: 3 pad: 1 weight_filler { type: 'xavier' } }"),
+    "DepthwiseConvolution": (
+        IMAGE,
+        "convolution_param { num_output: 6 kernel_size: 3 stride: 2 weight_filler { type: 'xavier' } }",
+    ),
+    "Convolution one sided": (
+        IMAGE,
+        "convolution_param { num_output: 4 kernel_size: 3 pad_l: 1 pad_t: 2 weight_filler { type: 'xavier' } }",
+    ),
+    "Deconvolution one sided": (
+        IMAGE,
+        "convolution_param { num_output: 4 kernel_size: 4 stride: 2 pad_l: 1 weight_filler { type: 'xavier' } }",
+    ),
+    "Crop of the batch": ("4 6 9 7; 2 6 9 7", "crop_param { axis: 0 offset: 1 offset: 0 offset: 0 offset: 0 }"),
+    "DepthToSpace": ("2 12 3 5", "depth_to_space_param { block_size: 2 data_format: 'CRD' }"),
+    "DepthToSpace NHWC": ("2 3 5 12", "depth_to_space_param { block_size: 2 data_format: 'NHWC' }"),
+    "DummyData": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { value: 4 } }"),
+    "Dropout": (IMAGE, "dropout_param { dropout_ratio: 0.3 scale_train: false }"),
+    "Flip": (IMAGE, "flip_param { flip_width: true flip_height: true }"),
+    "HardSwish": (IMAGE, ""),
+    "Interp": (IMAGE, "interp_param { zoom_factor: 3 pad_beg: -1 pad_end: -2 }"),
+    "Interp to a size": (IMAGE, "interp_param { height: 5 width: 13 }"),
+    "Maximum": (f"{IMAGE}; 2 6 1 7", ""),
+    "Mul": (f"{IMAGE}; 2 1 9 7", ""),
+    "Pad": (IMAGE, "pad_param { paddings: [0, 0, 1, 2, 0, 3, 4, 0] constant_values: 2 }"),
+    "Pooling beside the image": (IMAGE, "pooling_param { pool: MAX kernel_size: 2 stride: 5 pad: 1 }"),
+    "Pooling that ends outside": (IMAGE, "pooling_param { pool: AVE kernel_size: 3 stride: 2 pad: 1 }"),
+    "Pooling without padding": (IMAGE, "pooling_param { pool: AVE_EXC_PAD kernel_size: 3 stride: 2 pad: 1 }"),
+    "Pooling of chance": (IMAGE, "pooling_param { pool: STOCHASTIC kernel_size: 3 stride: 2 }"),
+    "Proposal": (
+        "2 6 4 5; 2 12 4 5; 1 3",
+        "proposal_param { ratio: 1 scale: 1 scale: 2 scale: 3 base_size: 8 feat_stride: 4 min_size: 3 "
+        "pre_nms_topn: 40 post_nms_topn: 9 nms_thresh: 0.5 }",
+    ),
+    "PSROIPooling": (
+        "2 12 9 7; 5 5 1 1",
+        "psroi_pooling_param { spatial_scale: 0.5 output_dim: 3 group_size: 2 }",
+    ),
+    "ReLU6": (IMAGE, "relu6_param { negative_slope: 0.1 }"),
+    "Reorg": ("2 8 6 4", "reorg_param { stride: 2 }"),
+    "Reorg back": ("2 8 6 4", "reorg_param { stride: 2 reverse: true }"),
+    "Reshape": ("2 8 6 4", "reshape_param { pixelshuffler: 2 }"),
+    "ResizeBilinear": (IMAGE, "resize_bilinear_param { output_height: 5 output_width: 11 data_format: 'NCHW' }"),
+    "ResizeNearestNeighbor": (
+        "2 4 5 3",
+        "resize_nearest_neighbor_param { scale_height: 2 scale_width: 3 data_format: 'NHWC' }",
+    ),
+    "ROIPooling": ("2 3 9 7; 5 5", "roi_pooling_param { pooled_h: 3 pooled_w: 2 spatial_scale: 0.5 }"),
+    "SeLu": (IMAGE, "selu_param { alpha: 1.5 lambda: 1.1 }"),
+    "SeLuDropout": (IMAGE, "selu_dropout_param { dropout_ratio: 0.2 }"),
+    "ShuffleChannel": (IMAGE, "shuffle_channel_param { group: 3 }"),
+    "SpaceToBatchND": ("2 5 6 4", "space_to_batch_nd_param { block_shape: 2 block_shape: 3 paddings: [1, 0, 1, 2] }"),
+    "SpatialDropout": (IMAGE, ""),
+    "Split": (IMAGE, ""),
+    "Squeeze": ("2 1 9 1", "squeeze_param { axis: 1 axis: -1 }"),
+    "Upsample": (IMAGE, "upsample_param { scale: 3 }"),
+    "UpsampleDarknet": (IMAGE, "upsample_darknet_param { stride: 2 }"),
+    "YoloDetectionOutput": (
+        "2 14 3 3",
+        "yolo_detection_output_param { num_classes: 2 num_box: 2 confidence_threshold: 0.3 nms_threshold: 0.4 "
+        "biases: [1, 2, 2, 1] }",
+    ),
+    "Yolov3DetectionOutput": (
+        "2 14 3 4; 2 14 6 8",
+        "yolov3_detection_output_param { num_classes: 2 num_box: 2 confidence_threshold: 0.3 nms_threshold: 0.4 "
+        "mask_group_num: 2 anchors_scale: [16, 8] mask: [2, 3, 0, 1] biases: [9, 12, 10, 20, 30, 25, 40, 44] }",
+    ),
+    "Yolov3DetectionOutput unsure": (
+        "2 22 3 4",
+        "yolov3_detection_output_param { num_classes: 2 num_box: 2 confidence_threshold: 0.2 nms_threshold: 0.4 "
+        "mask_group_num: 1 anchors_scale: 16 mask: [0, 1] biases: [9, 12, 10, 20] gaussian_box: true }",
+    ),
+    "Yolov3DetectionOutput of nothing": (
+        "2 14 3 4",
+        "yolov3_detection_output_param { num_classes: 2 num_box: 2 confidence_threshold: 0.9999 nms_threshold: 0.4 "
+        "mask_group_num: 1 anchors_scale: 16 mask: [0, 1] biases: [9, 12, 10, 20] }",
+    ),
+    "Python": (
+        "1 18 4 5; 1 36 4 5; 1 3",
+        'python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" '
+        "param_str: \"{'feat_stride': 4, 'scales': (1, 2, 3), 'rpn_min_size': 3}\" }",
+    ),
+}
+
+
+def net_of(case: str) -> Net:
+    shapes, settings = CASES[case]
+    names = [f"in{number}" for number, shape in enumerate(filter(None, shapes.split(";")))]
+    inputs = [
+        f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ dim: [{dims}] }} }} }}'
+        for name, shape in zip(names, shapes.split(";"), strict=False)
+        for dims in [", ".join(shape.split())]
+    ]
+    bottoms = " ".join(f'bottom: "{name}"' for name in names)
+    layer = f'layer {{ name: "l" type: "{case.split()[0]}" {bottoms} top: "out" {settings} }}'
+    return Net(from_text("\n".join([*inputs, layer]), pb.NetParameter))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_model_computes_what_torch_computes(case: str) -> None:
+    net = net_of(case)
+    report = verify(to_onnx(net), net)
+    assert report.passed, report
+
+
+def test_unpooling_puts_values_where_pooling_found_them() -> None:
+    net = Net(
+        from_text(
+            """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [2, 3, 8, 6] } } }
+            layer { name: "p" type: "Pooling" bottom: "x" top: "p" top: "mask"
+                    pooling_param { kernel_size: 2 stride: 2 } }
+            layer { name: "u" type: "Upsample" bottom: "p" bottom: "mask" top: "u" upsample_param { scale: 2 } }""",
+            pb.NetParameter,
+        )
+    )
+    assert verify(to_onnx(net), net).passed
+
+
+def test_every_type_with_a_form_is_tested() -> None:
+    recorded = (Path(__file__).parents[2] / "data/layers/cases.prototxts").read_text()
+    tested = {case.split()[0] for case in CASES} | {*re.findall(r'type: ?"(\w+)"', recorded), "RpnProposal"}
+    with_form = {name for name, kind in LAYERS.items() if kind.onnx is not Layer.onnx}
+    assert with_form - tested == {"SoftmaxWithLossOHEM"}  # which says that it has none, unlike what it is made of

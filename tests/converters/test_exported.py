@@ -1,0 +1,48 @@
+"""Nets as programs of torch.export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from caffe_proto.errors import FileError
+from converters import exported
+from netdsl import Net
+from netdsl.errors import ConversionError
+
+TEXT = """
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: [1, 3, 13, 11] } } }
+    layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
+            convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: "xavier" } } }
+    layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+    layer { name: "fc" type: "InnerProduct" bottom: "conv" top: "fc"
+            inner_product_param { num_output: 7 weight_filler { type: "xavier" } } }
+"""
+
+
+def net_of(phase: str = "TEST") -> Net:
+    torch.manual_seed(0)
+    return Net(from_text(TEXT, pb.NetParameter), phase=phase)
+
+
+def test_a_program_computes_the_same_for_any_batch(tmp_path: Path) -> None:
+    net = net_of()
+    exported.save(net, tmp_path / "net.pt2")
+    program = torch.export.load(tmp_path / "net.pt2").module()
+    data = torch.randn(5, 3, 13, 11)
+    assert torch.allclose(program(data)["fc"], net.forward(data=data)["fc"], atol=1e-6)  # sums in another order
+
+
+def test_a_net_for_training_is_not_exported(tmp_path: Path) -> None:
+    with pytest.raises(ConversionError, match="take the TEST phase"):
+        exported.save(net_of("TRAIN"), tmp_path / "net.pt2")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="can't be written"):
+        exported.save(net_of(), tmp_path / "no" / "net.pt2")
