@@ -29,7 +29,8 @@ def _leaky_relu(net: NetWriter, node: OnnxNode) -> Made:
 
 def _prelu(net: NetWriter, node: OnnxNode) -> Made:
     x, slope = node.blob(), node.array(1)
-    if slope.size > 1 and slope.reshape(-1, *slope.shape[slope.ndim - len(x.shape) + 2 :]).shape[0] != slope.size:
+    lengths = (1,) * (len(x.shape) - slope.ndim) + slope.shape
+    if slope.size > 1 and lengths[1] != slope.size:
         raise ConversionError(f"its slopes of shape {list(slope.shape)} differ within a channel")
     return activation.prelu(net, x, slope)
 

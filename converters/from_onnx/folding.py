@@ -21,10 +21,10 @@ def constants_of(graph: Any) -> Iterator[tuple[str, AnyArray]]:
         yield tensor.name, part("numpy_helper").to_array(tensor)
 
 
-def folded(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray] | None:
-    """What a node gives for constants; None if it doesn't give the same each time."""
+def folded(node: Any, inputs: Sequence[AnyArray], opset: int) -> list[AnyArray]:
+    """What a node gives for constants."""
     if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
-        return None
+        raise ConversionError("gives something else each time")
     library = onnx()
     names = [each for each in node.input if each]
     given = dict(zip(names, inputs, strict=True))

@@ -24,6 +24,7 @@ from netdsl.layer import Shape
 OPERATORS = {**sliding.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
 
 _DOMAINS = ("", "ai.onnx")
+_OF_SHAPES = ("Shape", "Size")  # constants although their input isn't
 
 
 def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: bool = True) -> Model:
@@ -65,7 +66,12 @@ def _verify(model: Any, made: Model) -> None:
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in made.net.layer if layer.type == "Input"}  # fmt: skip
-    report = run_beside(model, built, inputs=inputs)
+    try:
+        report = run_beside(model, built, inputs=inputs)
+    except Exception as problem:
+        if not type(problem).__module__.startswith("onnxruntime"):
+            raise
+        raise ConversionError(f"onnxruntime can't run the model: {next(iter(str(problem).splitlines()), '')}") from None
     if not report.passed:
         raise ConversionError(f"the net doesn't compute what the model does: {report}")
 
@@ -75,24 +81,28 @@ class Importer:
 
     def __init__(self, model: Any, shapes: Mapping[str, Shape]) -> None:
         self.graph = model.graph
+        self.nodes = _needed(self.graph)
+        self.read = {each for node in self.nodes for each in node.input} | {each.name for each in self.graph.output}
         self.opset = max((each.version for each in model.opset_import if each.domain in _DOMAINS), default=1)
         self.values: dict[str, Value] = dict(constants_of(self.graph))
         names = [name for node in self.graph.node for name in node.output]
         self.net = NetWriter(self.graph.name or "net", [each for each in names if each])
         self.problems = Problems()
-        self.lost: set[str] = set()  # values that couldn't be converted, and all behind them
+        self.lost: dict[str, bool] = {}  # what couldn't be made, and all behind it; whether it depends on the inputs
         self.shapes = shapes
         self.rules = _rules(model)
 
     def run(self) -> Model:
         """The net."""
         inputs = [each for each in self.graph.input if each.name not in self.values]
+        if not inputs:
+            raise ConversionError("it has no inputs, so that it always gives the same")
         unknown = set(self.shapes) - {each.name for each in inputs}
         if unknown:
             raise ConversionError(f"has no input '{min(unknown)}'; its inputs are {[each.name for each in inputs]}")
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
-        for node in _needed(self.graph):
+        for node in self.nodes:
             self._convert(node)
         self.problems.check("it")
         outputs = [(each.name, self._value(each.name, "an output")) for each in self.graph.output]
@@ -112,18 +122,29 @@ class Importer:
     def _convert(self, node: Any) -> None:
         """Make the layers of a node. Behind one that can't be, nothing more is said but of unknown operators."""
         name = (node.name or node.output[0]).strip("/")
-        behind = self.lost.intersection(node.input)
-        self.lost.update(node.output)
+        varies = node.op_type not in _OF_SHAPES and any(map(self._varies, node.input))
+        behind = any(each in self.lost for each in node.input)
+        self.lost.update(dict.fromkeys(node.output, varies))
         with self.problems.of(node.op_type, name):
-            made = None if behind else self._folded(node)
+            made = None if varies or behind else self._folded(node)
             known = node.op_type in OPERATORS and node.domain in _DOMAINS
-            if made is None and not known:
+            if made is None and not known and varies:
                 self.problems.add(node.op_type, name)
             elif made is None and not behind:
                 made = self._made(node, name)
-            for wanted, value in zip(node.output, made or (), strict=False):
-                self.values[wanted] = self._named(value, wanted)
-                self.lost.discard(wanted)
+            if made is not None:
+                self._keep(node, made)
+
+    def _keep(self, node: Any, made: Sequence[Value]) -> None:
+        missing = [each for each in node.output[len(made) :] if each in self.read]
+        if missing:
+            raise ConversionError(f"its output '{missing[0]}' is made by no layer of Caffe's")
+        for wanted, value in zip(node.output, made, strict=False):
+            self.values[wanted] = self._named(value, wanted)
+            self.lost.pop(wanted, None)
+
+    def _varies(self, name: str) -> bool:
+        return self.lost.get(name, False) or isinstance(self.values.get(name), Blob)
 
     def _made(self, node: Any, name: str) -> Sequence[Value]:
         try:
@@ -142,17 +163,14 @@ class Importer:
             raise ConversionError(f"'{name}', {what}, is made by no node before it")
         return self.values[name]
 
-    def _folded(self, node: Any) -> Sequence[Value] | None:
+    def _folded(self, node: Any) -> Sequence[Value]:
         """The outputs of a node that doesn't depend on the inputs, but perhaps on their shapes."""
         inputs = [self._value(each, "an input") for each in node.input if each]
-        if node.op_type in ("Shape", "Size") and isinstance(inputs[0], Blob):
-            inputs = [np.empty(inputs[0].shape, np.float32)]
-        if any(isinstance(each, Blob) for each in inputs):
-            return None
-        return folded(node, [each for each in inputs if not isinstance(each, Blob)], self.opset)
+        return folded(node, [np.empty(each.shape, np.float32) if isinstance(each, Blob) else each for each in inputs],
+                      self.opset)  # fmt: skip
 
     def _node(self, node: Any, name: str) -> OnnxNode:
-        inputs = [self.values[each] if each else None for each in node.input]
+        inputs = [self._value(each, "an input") if each else None for each in node.input]
         attributes = {each.name: _plain(onnx().helper.get_attribute_value(each)) for each in node.attribute}
         return OnnxNode(node.op_type, name, inputs, len(node.output), attributes, self.opset)
 

@@ -10,7 +10,7 @@ import numpy as np
 from converters.from_onnx.node import Made, OnnxNode, Operators
 from converters.incoming import shaping
 from converters.incoming.net import Blob, NetWriter
-from converters.incoming.reducing import Places, bilinear, nearest, places_of
+from converters.incoming.reducing import Places, arg_max, bilinear, nearest, places_of
 from netdsl.errors import ConversionError
 from netdsl.matching import AnyArray
 
@@ -85,6 +85,10 @@ def _tile(net: NetWriter, node: OnnxNode) -> Made:
     return shaping.tiled(net, node.blob(), node.ints("repeats", 1) or [])
 
 
+def _arg_max(net: NetWriter, node: OnnxNode) -> Made:
+    return arg_max(net, node.blob(), node.get("axis", 0), keep=bool(node.get("keepdims", 1)))
+
+
 def _same(net: NetWriter, node: OnnxNode) -> Made:
     return node.blob()
 
@@ -147,6 +151,7 @@ def _size(node: OnnxNode, x: Blob) -> tuple[int, ...]:
 
 
 OPERATORS: Operators = {
+    "ArgMax": _arg_max,
     "Cast": _cast,
     "Concat": _concat,
     "DepthToSpace": _depth_to_space,

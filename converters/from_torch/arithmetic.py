@@ -7,7 +7,7 @@ from collections.abc import Callable
 from converters.from_torch.call import Call, Counterpart, Counterparts, Made
 from converters.incoming import arithmetic
 from converters.incoming.net import Blob, NetWriter, Value
-from converters.incoming.reducing import Reduction, reduced
+from converters.incoming.reducing import Reduction, arg_max, reduced
 from netdsl.errors import ConversionError
 
 
@@ -70,9 +70,17 @@ def _reduced(net: NetWriter, call: Call, by: Reduction) -> Blob:
     return reduced(net, x, axes, bool(call.get("keepdim", False)), by)
 
 
+def _arg_max(net: NetWriter, call: Call) -> Made:
+    x, dim = call.blob(), call.get("dim")
+    if dim is None:
+        raise ConversionError("of the whole batch: Caffe looks along one axis")
+    return arg_max(net, x, dim, keep=call.get("keepdim"))
+
+
 COUNTERPARTS: Counterparts = {
     "add": _add,
     "amax": _reduction(Reduction.MAX),
+    "argmax": _arg_max,
     "div": _div,
     "maximum": _maximum,
     "mean": _reduction(Reduction.MEAN),

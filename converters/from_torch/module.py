@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -68,7 +68,7 @@ def _traced(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> Exporte
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
     """An error unless both give the same outputs."""
     found = NetModule(built_of(model))(*(each.float() for each in inputs))
-    wanted = [each for each in torch.utils._pytree.tree_leaves(module(*inputs)) if isinstance(each, Tensor)]
+    wanted = _tensors(module(*(each.clone() for each in inputs)))
     for name, tensor in zip(outputs, wanted, strict=True):
         error = difference(array_of(found[name]), array_of(tensor))
         if error > TOLERANCE:
@@ -76,6 +76,15 @@ def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs
                 f"{what}: the net doesn't compute what the module does: output '{name}' differs by {error:.1e} "
                 f"of its spread, more than {TOLERANCE:g}"
             )
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in what a module returns, in torch's order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, Mapping)):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _tensors(each)
 
 
 class _Cell:

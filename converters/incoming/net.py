@@ -98,8 +98,8 @@ class NetWriter:
         return Model(self.net, self.weights), names
 
     def _silence(self, outputs: Sequence[str]) -> None:
-        made = [top for layer in self.net.layer for top in layer.top if top not in self._inputs]
-        unread = [top for top in made if not self._read[top] and top not in outputs]
+        tops = [top for layer in self.net.layer for top in layer.top]
+        unread = [top for top in tops if not self._read[top] and top not in outputs]
         if unread:
             self.net.layer.append(dsl.Silence(_free("silence", self._layers), unread))
 

@@ -47,6 +47,13 @@ def _pooled(net: NetWriter, x: Blob, gone: set[int], by: Reduction) -> Blob:
     return global_pool(net, x, "MAX" if by is Reduction.MAX else "AVE")
 
 
+def arg_max(net: NetWriter, x: Blob, axis: int, *, keep: bool) -> Blob:
+    """Where along an axis the largest value is, as a real number. Caffe's rule: of equal ones it is the last."""
+    axis %= len(x.shape)
+    top = net.layer(dsl.ArgMax, [x], axis=axis)
+    return top if keep else reshape(net, top, (*x.shape[:axis], *x.shape[axis + 1 :]), "shape")
+
+
 class Places(Enum):
     """Where the pixels of a resized image are in the old one."""
 

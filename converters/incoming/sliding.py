@@ -27,21 +27,31 @@ class Sliding:
     group: int = 1
 
 
-def convolve(net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding) -> Blob:
+def convolve(
+    net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding, part: str = ""
+) -> Blob:
     """A convolution."""
-    return _slide(net, dsl.Convolution, x, weight, bias, sliding, weight.shape[0])
+    settings = {"num_output": weight.shape[0], "part": part}
+    return _slide(net, dsl.Convolution, x, weight, bias, sliding, settings)
 
 
 def deconvolve(net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding) -> Blob:
     """A transposed convolution, from whose result the padding is cut off."""
-    return _slide(net, dsl.Deconvolution, x, weight, bias, sliding, weight.shape[1] * sliding.group)
+    settings = {"num_output": weight.shape[1] * sliding.group}
+    return _slide(net, dsl.Deconvolution, x, weight, bias, sliding, settings)
 
 
 def _slide(
-    net: NetWriter, make: Make, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding, outputs: int
+    net: NetWriter,
+    make: Make,
+    x: Blob,
+    weight: AnyArray,
+    bias: AnyArray | None,
+    sliding: Sliding,
+    settings: dict[str, Any],
 ) -> Blob:
     weight, dilation, pad = _evenly_padded(weight, sliding)
-    settings: dict[str, Any] = {"num_output": outputs, "kernel_size": _short(weight.shape[2:])}
+    settings |= {"kernel_size": _short(weight.shape[2:])}
     settings |= {"pad": _short(pad)} if any(pad) else {}
     settings |= {"stride": _short(sliding.stride)} if {*sliding.stride} != {1} else {}
     settings |= {"dilation": _short(dilation)} if {*dilation} != {1} else {}
@@ -76,10 +86,7 @@ def padded(net: NetWriter, x: Blob, begin: Sequence[int], end: Sequence[int], pa
         raise ConversionError(f"only spatial axes can be padded, and {list(x.shape)} doesn't have {len(begin)}")
     axes, channels = len(begin), x.shape[1]
     sliding = Sliding((1,) * axes, tuple(begin), tuple(end), (1,) * axes, channels)
-    save, net.node = net.node, f"{net.node}/{part}" if part else net.node
-    top = convolve(net, x, np.ones((channels, *(1,) * (axes + 1)), np.float32), None, sliding)
-    net.node = save
-    return top
+    return convolve(net, x, np.ones((channels, *(1,) * (axes + 1)), np.float32), None, sliding, part)
 
 
 def repeated(net: NetWriter, x: Blob, times: Sequence[int]) -> Blob:

@@ -108,7 +108,7 @@ def _split(pairs: Pairs, number: int, line: str) -> tuple[str, str | int]:
 def image_seg_source(
     p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, train: bool, sizes: bool = True, seed: int = 0
 ) -> SegmentationSource:
-    """DeepLab's: three tops, or two without sizes. Labels that are resized keep their values, which DeepLab's own code would mix."""
+    """DeepLab's: three tops, or two without sizes. Resized labels keep their values, which DeepLab's code would mix."""
     if transform.mean_file:
         raise DataError("ImageSegData has no mean_file: give mean_value")
     joint = Joint(

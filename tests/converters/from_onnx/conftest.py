@@ -4,11 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 import torch
-from onnx import helper, numpy_helper, parser
 
 from converters.from_onnx import from_onnx
 from converters.model import Model, built_of
@@ -16,8 +13,11 @@ from netdsl.module import NetModule
 
 
 @pytest.fixture
-def graph() -> Callable[..., onnx.ModelProto]:
+def graph() -> Callable[..., Any]:
     """Makes a model of nodes in ONNX's own notation; a keyword is an input's shape or a constant."""
+
+    import onnx
+    from onnx import helper, numpy_helper, parser
 
     def make(text: str, *outputs: str, opset: int = 17, **values: Any) -> onnx.ModelProto:
         parsed = parser.parse_graph(f"g (float[1] unused) => (float[1] unused2) {{ {text} }}")
@@ -27,7 +27,7 @@ def graph() -> Callable[..., onnx.ModelProto]:
             list(parsed.node),
             "made",
             [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in shapes.items()],
-            [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in outputs or ("y",)],
+            [onnx.ValueInfoProto(name=name) for name in outputs or ("y",)],
             [numpy_helper.from_array(_narrow(array), name) for name, array in arrays.items()],
         )
         return helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
@@ -43,7 +43,9 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 def same() -> Callable[..., Model]:
     """Converts a model, and sees that onnxruntime gives what the net does on inputs of other values."""
 
-    def check(model: onnx.ModelProto, *, positive: bool = False, verify: bool = True, **shapes: Any) -> Model:
+    import onnxruntime
+
+    def check(model: Any, *, positive: bool = False, verify: bool = True, **shapes: Any) -> Model:
         made = from_onnx(model, shapes=shapes, verify=verify)
         module = NetModule(built_of(made))
         random = np.random.default_rng(5)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 
 from caffe_proto.errors import FileError
 from converters.from_onnx import from_onnx
 from converters.from_onnx import model as module
 from netdsl.errors import ConversionError
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
 
 random = np.random.default_rng(4)
 
@@ -72,10 +74,44 @@ def test_everything_without_a_counterpart_is_told_at_once(graph) -> None:
     assert str(told.value) == wanted
 
 
+def test_shapes_behind_what_has_no_counterpart_are_not_told(graph) -> None:
+    text = "a = Erf (x) s = Shape (a) t = Neg (s) u = Trilu (t) v = Mod (u, u) b = Reshape (a, v) y = Erfinv (b)"
+    with pytest.raises(ConversionError, match=r"hasn't: Erf \('a'\); Erfinv \('y'\)$"):
+        from_onnx(graph(text, x=(2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("y = Add (x, nothing)", "Add ('y'): 'nothing', an input, is made by no node before it"),
+        ("a, m = Dropout (x) y = Cast <to=1> (m)", "Dropout ('a'): its output 'm' is made by no layer of Caffe's"),
+        ("y = MaxPool (x)", "MaxPool ('y'): Required attribute 'kernel_shape' is missing."),
+        ("y = Transpose <perm=[0,7]> (x)", "Transpose ('y'): isn't as ONNX wants it: tuple index out of range"),
+        ("n = RandomUniform <shape=[2,3]> () y = Add (x, n)", "RandomUniform ('n'): gives something else each time"),
+    ],
+)
+def test_nodes_that_are_wrong_are_told(graph, text, told) -> None:
+    with pytest.raises(ConversionError) as problem:
+        from_onnx(graph(text, x=(2, 3)))
+    assert str(problem.value) == f"the model: it has what Caffe hasn't: {told}"
+
+
+def test_a_model_without_inputs_is_an_error(graph) -> None:
+    with pytest.raises(ConversionError, match="it has no inputs"):
+        from_onnx(graph("y = Relu (c)", c=np.ones(3)))
+
+
 def test_what_does_not_compute_the_same_is_an_error(graph, monkeypatch) -> None:
     monkeypatch.setitem(module.OPERATORS, "Relu", module.OPERATORS["Tanh"])
     with pytest.raises(ConversionError, match=r"doesn't compute what the model does: .*first node that differs is 'y'"):
         from_onnx(graph("a = Sigmoid (x) y = Relu (a)", x=(2, 3)))
+
+
+def test_a_model_that_onnxruntime_refuses_is_an_error(graph) -> None:
+    model = graph("y = ArgMax (x)", x=(2, 3))
+    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None))
+    with pytest.raises(ConversionError, match="the model: onnxruntime can't run the model: "):
+        from_onnx(model)
 
 
 def test_files(graph, same, tmp_path) -> None:

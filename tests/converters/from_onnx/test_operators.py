@@ -5,6 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from netdsl.errors import ConversionError
+
+pytest.importorskip("onnxruntime")
+
 random = np.random.default_rng(2)
 
 
@@ -57,6 +61,11 @@ def test_slopes_of_channels_and_one_for_all(graph, same) -> None:
     text = "a = PRelu (x, s) y = PRelu (a, t)"
     made = same(graph(text, x=(2, 4, 5, 3), s=random.standard_normal((4, 1, 1)), t=np.array([0.3])))
     assert [layer.prelu_param.channel_shared for layer in made.net.layer[1:]] == [False, True]
+
+
+def test_slopes_that_differ_within_a_channel_are_told(graph, same) -> None:
+    with pytest.raises(ConversionError, match=r"PRelu \('y'\): its slopes of shape \[3\] differ within a channel"):
+        same(graph("y = PRelu (x, s)", x=(2, 3, 5, 3), s=random.standard_normal(3)))
 
 
 def test_normalisation_with_its_statistics(graph, same) -> None:
@@ -114,6 +123,8 @@ def test_sums_of_many(graph, same) -> None:
         "ReduceL1 <axes=[1,2,3], keepdims=0> (x)",
         "ReduceL2 <axes=[1]> (x)",
         "ReduceSumSquare <axes=[3]> (x)",
+        "ArgMax <axis=1> (x)",
+        "ArgMax <axis=-1, keepdims=0> (x)",
     ],
 )
 def test_reductions(graph, same, text) -> None:

@@ -9,6 +9,8 @@ from caffe_proto import caffe_pb2 as pb
 from converters.from_onnx import from_onnx
 from netdsl.errors import ConversionError
 
+pytest.importorskip("onnxruntime")
+
 random = np.random.default_rng(1)
 
 

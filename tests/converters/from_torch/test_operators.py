@@ -135,6 +135,7 @@ def test_windows_and_sizes(function, layers) -> None:
         lambda x: x.unflatten(1, (2, 2)).mean((2, 3)),
         lambda x: x.sum((1, 2, 3)),
         lambda x: x.amax((2, 3)),
+        lambda x: x.argmax(1),
     ],
 )
 def test_moved_and_reduced_values(function) -> None:
@@ -167,6 +168,13 @@ def test_an_input_that_is_an_output_too() -> None:
     model = from_torch(Function(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
     net = NetModule(built_of(model))
     assert set(net.outputs) == {"inputs_0/output", "relu"}
+
+
+def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
+    model = from_torch(Function(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)])
+    net = NetModule(built_of(model))
+    assert list(net.inputs) == ["inputs_0", "inputs_1"]
+    assert set(net.outputs) == {"relu", "tanh"}
 
 
 def test_what_happens_in_place_is_seen_by_all_who_read_it_later() -> None:

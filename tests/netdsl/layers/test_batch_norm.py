@@ -15,12 +15,12 @@ def by_channel(x: np.ndarray) -> np.ndarray:
     return np.moveaxis(x, 1, 0).reshape(x.shape[1], -1)
 
 
-def backward(x: np.ndarray, gradient: np.ndarray, eps: float) -> np.ndarray:
+def backward(x: np.ndarray, gradient: np.ndarray, eps: float, beside: float = 0) -> np.ndarray:
     """Caffe's formula, channel by channel."""
     found = np.empty_like(x)
     for channel in range(x.shape[1]):
         values, top = x[:, channel], gradient[:, channel]
-        deviation = np.sqrt(values.var() + eps)
+        deviation = np.sqrt(values.var() + eps) + beside
         normal = (values - values.mean()) / deviation
         found[:, channel] = (top - top.mean() - (top * normal).mean() * normal) / deviation
     return found
@@ -72,6 +72,37 @@ def test_averages_of_the_sums(made, settings, train):
     np.testing.assert_allclose(x.grad, np.broadcast_to(1 / deviation, x.shape), rtol=1e-6)
     for got, want in zip(sums(layer), before, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2, 5)])
+def test_eps_beside_the_root(made, shape):
+    generator = np.random.default_rng(0)
+    settings = "batch_norm_param { eps: 0.125 add_eps_before_sqrt: false moving_average_fraction: 0.75 }"
+    layer = made("BatchNorm", settings, shape, train=True).double()
+    values, gradient = generator.normal(2, 3, shape), generator.normal(size=shape)
+    x = torch.tensor(values, requires_grad=True)
+    top = layer(x)
+    top.backward(torch.tensor(gradient))
+    rows = by_channel(values)
+    normal = (rows - rows.mean(1, keepdims=True)) / (rows.std(1, keepdims=True) + 0.125)
+    np.testing.assert_allclose(by_channel(top.detach().numpy()), normal, atol=1e-12)
+    np.testing.assert_allclose(x.grad, backward(values, gradient, 0, 0.125), atol=1e-12)
+    for got, want in zip(sums(layer), [rows.mean(1), rows.var(1, ddof=1), [1]], strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+
+    fill(layer.eval())
+    deviation = np.sqrt([[4], [1], [9]]) + 0.125
+    normal = (rows - [[1], [-2], [3]]) / deviation
+    np.testing.assert_allclose(by_channel(layer(x).detach().numpy()), normal, atol=1e-12)
+    factor, shift = layer.affine()
+    np.testing.assert_allclose(factor.numpy()[:, None] * rows + shift.numpy()[:, None], normal, atol=1e-12)
+
+
+def test_one_value_with_eps_beside_the_root(made):
+    settings = "batch_norm_param { add_eps_before_sqrt: false scale_bias: true bias_filler { value: 3 } }"
+    layer = made("BatchNorm", settings, (1, 2), train=True)
+    assert layer(torch.tensor([[5.0, 7.0]])).tolist() == [[3, 3]]
+    assert layer.variance.tolist() == [0, 0]
 
 
 def test_without_any_batch_yet_mean_and_variance_are_zero(made):

@@ -45,13 +45,14 @@ def test_what_does_not_fit_is_told(made):
         made("BoxAnnotatorOHEM", settings, (6, 5), (7,), (6,), (6, 8), tops=2)
 
 
+@pytest.mark.parametrize("kind", ["SoftmaxWithLoss", "SoftmaxWithLossOHEM"])
 @pytest.mark.parametrize("shape", [(6, 4), (2, 4, 3, 5)])
-def test_softmax_tells_the_loss_of_every_place(made, shape):
+def test_softmax_tells_the_loss_of_every_place(made, shape, kind):
     rng = np.random.default_rng(0)
     x = torch.tensor(rng.normal(size=shape), requires_grad=True)
     labels = torch.tensor(rng.integers(0, 4, (shape[0], *shape[2:])), dtype=torch.float64)
     labels.view(-1)[0] = -1
-    layer = made("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", shape, tuple(labels.shape), tops=3)
+    layer = made(kind, "loss_param { ignore_label: -1 }", shape, tuple(labels.shape), tops=3)
     loss, probabilities, each = layer(x, labels)
     loss.backward()
     scores, wanted = x.detach().movedim(1, -1).reshape(-1, 4).numpy(), labels.flatten().long().tolist()
@@ -65,7 +66,8 @@ def test_softmax_tells_the_loss_of_every_place(made, shape):
     np.testing.assert_allclose(x.grad.movedim(1, -1).reshape(-1, 4), np.array(slopes) / (len(losses) - 1))
 
 
-def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made):
-    layer = made("SoftmaxWithLossOHEM", "", (6, 4, 1, 1), (6,), tops=3)
-    boxes = made("SmoothL1LossOHEM", "", (6, 8, 1, 1), (6, 8), tops=2)
+@pytest.mark.parametrize("suffix", ["", "OHEM"])
+def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made, suffix):
+    layer = made(f"SoftmaxWithLoss{suffix}", "", (6, 4, 1, 1), (6,), tops=3)
+    boxes = made(f"SmoothL1Loss{suffix}", "", (6, 8, 1, 1), (6, 8), tops=2)
     assert layer.top_shapes([(6, 4, 1, 1), (6,)])[2] == boxes.top_shapes([(6, 8, 1, 1), (6, 8)])[1] == (6, 1, 1, 1)

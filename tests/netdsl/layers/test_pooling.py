@@ -43,7 +43,7 @@ def naive(x, top, rows, columns, method):
                 values[n, c, i, j], places[n, c, i, j] = x[n, c][best], best[0] * x.shape[3] + best[1]
                 bottom[n, c][best] += top[n, c, i, j]
                 continue
-            area = len(inside) if method == "AVE_EXC_PAD" else (h1 - h0) * (w1 - w0)
+            area = len(inside) if method in ("AVE_EXC_PAD", "AVE_TF") else (h1 - h0) * (w1 - w0)
             values[n, c, i, j] = sum(x[n, c][at] for at in inside) / area
             for at in inside:
                 bottom[n, c][at] += top[n, c, i, j] / area
@@ -69,7 +69,7 @@ def some_settings(count):
             yield sizes, f"{given} round_mode: {'CEIL' if ceil else 'FLOOR'}", axes
 
 
-@pytest.mark.parametrize("method", ["MAX", "AVE", "AVE_EXC_PAD"])
+@pytest.mark.parametrize("method", ["MAX", "AVE", "AVE_EXC_PAD", "AVE_TF"])
 def test_windows_and_gradients_are_caffes(method):
     numbers = np.random.default_rng(2)
     for sizes, settings, axes in some_settings(25):

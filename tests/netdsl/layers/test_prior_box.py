@@ -45,6 +45,19 @@ def test_sizes_ratios_and_their_order():
     assert (variances == np.float32(0.1)).all()
 
 
+@pytest.mark.parametrize("first", ["x", "y"])
+def test_the_larger_square_last_and_the_order_of_a_corner(first):
+    settings = f"min_size: 60 min_size: 20 max_size: 90 max_size: 40 aspect_ratio: 2 yx_order: {first == 'y'}".lower()
+    got, _ = boxes(settings + " tf: true")
+    sides = [(60 - 0.1 * 60, 60 - 0.1 * 50)]  # 0.05 of the image is taken off at every side
+    for least, most in ((60, 90), (20, 40)):
+        root = math.sqrt(least * most)
+        sides += [(least, least)] * (least != 60)
+        sides += [(least * 2**0.5, least / 2**0.5), (least / 2**0.5, least * 2**0.5), (root, root)]
+    wanted = np.array(plain(sides, (50, 60), (25, 20), 0.5))
+    np.testing.assert_allclose(got, wanted if first == "x" else wanted[:, [1, 0, 3, 2]], atol=1e-6)
+
+
 def test_image_step_offset_variances_and_no_flip():
     settings = "min_size: 8 aspect_ratio: 0.5 flip: false img_size: 40 step_h: 7 step_w: 5 offset: 0.3"
     got, variances = boxes(settings + " variance: 0.1 variance: 0.2 variance: 0.3 variance: 0.4")
@@ -70,7 +83,7 @@ def test_clipping_and_repeated_ratios():
         ("min_size: 3 variance: 1 variance: 2", "one or four"),
         ("min_size: 3 img_size: 4 img_h: 5", "one or the other"),
         ("min_size: 3 step_h: 5", "must be more than 0"),
-        ("min_size: 3 tf: true", "tf"),
+        ("min_size: 3 faceboxes: true", "faceboxes"),
     ],
 )
 def test_wrong_settings_are_told(settings, says):

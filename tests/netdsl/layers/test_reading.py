@@ -165,6 +165,8 @@ def test_labels_for_every_pixel() -> None:
     assert np.array_equal(data[0], image(0))
     assert np.array_equal(labels[0, 0], image(0)[0])
     assert size.flatten().tolist() == [7, 6]
+    two = f"type: 'ImageSegData' top: 'd' top: 'l' image_data_param {{ {settings} {kind} }}"
+    assert all(np.array_equal(*pair) for pair in zip(batches(two, 1)[0], (data, labels), strict=True))
     ((data, labels),) = batches(f"type: 'DenseImageData' top: 'd' top: 'l' dense_image_data_param {{ {settings} }}", 1)
     assert np.array_equal(labels[:, 0], data[:, 0])
 

@@ -108,6 +108,15 @@ def test_proposals(pre):
     np.testing.assert_allclose(score, expected[:, 4:])
 
 
+def test_proposals_of_anchors_of_other_ratios():
+    scores, codes = predictions(1, 4)
+    settings = "{'feat_stride': 16, 'ratios': [0.333, 1.5], 'scales': [2, 5], 'RPN_POST_NMS_TOP_N': 12}"
+    regions, score = made("ProposalLayer", settings, [scores.shape, codes.shape, (1, 3)], 2)(scores, codes, IMAGE)
+    around = anchors((2, 5), (0.333, 1.5))
+    boxes = plain_proposals(scores[0].numpy(), codes[0].numpy(), around, 16 * 1.25, drop=True)
+    np.testing.assert_allclose(torch.cat((regions[:, 1:], score), 1), kept(boxes, 0.7, 12))
+
+
 @pytest.mark.parametrize("info", [[90.0, 140, 1.25], [90.0, 140, 1.25, 1.25]])
 def test_proposals_of_the_cpp_forks(info):
     scores, codes = predictions(2, 2)

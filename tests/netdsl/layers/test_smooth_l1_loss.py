@@ -43,6 +43,19 @@ def test_loss_and_gradient(made, count, sigma):
     np.testing.assert_allclose(leaves[1].grad, -slopes / 2)
 
 
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_second_top_has_the_loss_of_every_region(made, count):
+    x, target, *weights = bottoms(count)
+    loss, each = made("SmoothL1Loss", "", *[SHAPE] * count, tops=2)(x.requires_grad_(), target, *weights)
+    expected = np.zeros((2, 1, 4, 5))
+    for n, c, h, w in np.ndindex(SHAPE):
+        inside, outside = [weight[n, c, h, w].item() for weight in weights] + [1.0] * (4 - count)
+        expected[n, 0, h, w] += outside * loss_of(inside * (x - target)[n, c, h, w].item(), 1)
+    np.testing.assert_allclose(each, expected)
+    assert not each.requires_grad
+    assert loss.item() == pytest.approx(expected.sum() / 2)
+
+
 @pytest.mark.parametrize(
     ("settings", "divisor"),
     [("", 40), ("normalization: BATCH_SIZE", 2), ("normalization: PRE_FIXED pre_fixed_normalizer: 128", 128)],
