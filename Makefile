@@ -59,6 +59,7 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
+	@$(BIN)/python -m benchmarks.data_reading
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

@@ -78,9 +78,11 @@ def by_hand(path: Path, count: int) -> float:
 
 
 def waiting(path: Path, workers: int, step: float, count: int) -> float:
-    """The share of its time that a training step of so many seconds waits for data."""
+    """The share of its time that a training step of so many seconds waits for data, after the first few."""
     with batches(path, workers) as made:
-        next(made)
+        for _ in range(Loading().ahead):
+            next(made)
+            time.sleep(step)
         before, start = made.waited, time.perf_counter()
         for _ in range(count):
             next(made)
