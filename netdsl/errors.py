@@ -35,3 +35,11 @@ class SolverError(NetError):
 
 class DataError(CaffeError):
     """Data that can't be read, or doesn't fit a net; the message says where it is."""
+
+
+class DistributedError(NetError):
+    """Training with several workers that can't begin or go on."""
+
+
+class PeerLostError(DistributedError):
+    """Another worker ended or hangs, so that this round can't be finished; it can be done again."""

@@ -15,7 +15,7 @@ from caffe_proto.errors import CaffeError
 from netdsl.build import Types, type_of
 from netdsl.data.batches import Batches
 from netdsl.data.given import Given, Values
-from netdsl.data.reading import Loading
+from netdsl.data.reading import Loading, Reading
 from netdsl.errors import DataError
 from netdsl.graph import Graph, Node, Phase
 from netdsl.layer import Layer, Shape
@@ -88,6 +88,8 @@ class Feeds:
         if reading is None:
             self.wanted.update(zip(node.tops, layer.top_shapes([]), strict=False))
             return
+        if loading.divided:
+            reading = _divided(reading, loading.size)
         batches = Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
         self.read[index] = batches
         _tell(node.layer, batches.shapes())
@@ -144,6 +146,12 @@ class Feeds:
         """Let go of all files and threads."""
         for feed in self.read.values():
             feed.close()
+
+
+def _divided(reading: Reading, size: int) -> Reading:
+    if reading.batch_size % size:
+        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change batch_size")
+    return replace(reading, batch_size=reading.batch_size // size)
 
 
 @contextmanager

@@ -53,7 +53,8 @@ class Bad(Enum):
 class Loading:
     """How batches are loaded.
 
-    This is process `rank` of `size` that share the items: each takes every size-th. `workers` threads decode, and up to
+    This is process `rank` of `size` that share the items: each takes every size-th. Each has batches as big as the net
+    says, or, if the batch is `divided`, they do so together. `workers` threads decode, and up to
     `ahead` batches are made before they are asked for. Whoever waits longer than `deadline` seconds for one is told
     what it waits for. `pinned` batches go to a GPU without another copy.
     """
@@ -61,6 +62,7 @@ class Loading:
     seed: int = 0
     rank: int = 0
     size: int = 1
+    divided: bool = False
     workers: int = min(8, os.cpu_count() or 1)
     ahead: int = 3
     bad: Bad = Bad.STOP

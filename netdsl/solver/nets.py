@@ -39,6 +39,21 @@ def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.
     return [_with_state(_net(one, folder), pb.TEST, more) for one, more in zip(sources, states, strict=True)]
 
 
+def inlined(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
+    """The same settings with the nets in them that they name files of."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    for name in ("net", "train_net"):
+        if param.HasField(name):
+            getattr(changed, f"{name}_param").CopyFrom(_net(getattr(param, name), folder))
+            changed.ClearField(name)
+    del changed.test_net_param[:], changed.test_net[:]
+    tests: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
+    for one in tests:
+        changed.test_net_param.add().CopyFrom(_net(one, folder))
+    return changed
+
+
 def _net(source: str | pb.NetParameter, folder: Path | None) -> pb.NetParameter:
     if isinstance(source, pb.NetParameter):
         return upgrade_net(source).message

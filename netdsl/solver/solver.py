@@ -100,18 +100,22 @@ class Solver:
         self._losses.clear()
         end = self.iteration + count
         while self.iteration < end and not self.stopped:
-            self.net.clear_gradients()
             self._test_if_due()
             if self.stopped:
                 return
-            _call(self.on_start)
-            self._losses.append(self._learn())
-            if _due(self.param.display, self.iteration):
-                self._display(self.rate)
-            _call(self.on_gradients_ready)
-            self.apply_update()
-            self.listen(Stepped(self.iteration))
+            self.iterate()
             self._heed(self.requested(), save=_due(self.param.snapshot, self.iteration))
+
+    def iterate(self) -> None:
+        """Train for one iteration, whatever is due or wanted besides."""
+        self.net.clear_gradients()
+        _call(self.on_start)
+        self._losses.append(self._learn())
+        if _due(self.param.display, self.iteration):
+            self._display(self.rate)
+        _call(self.on_gradients_ready)
+        self.apply_update()
+        self.listen(Stepped(self.iteration))
 
     def _test_if_due(self) -> None:
         first = self.iteration == 0 and not self.param.test_initialization

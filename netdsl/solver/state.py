@@ -32,7 +32,7 @@ def save(solver: Solver) -> Saved:
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
     save_net(solver.net.built, model, gradients=solver.param.snapshot_diff)
-    _write_json(Path(base + _RESUME), _resume(solver))
+    _write_json(Path(base + _RESUME), resume_point(solver))
     file = CaffeFile(
         pb.SolverState(iter=solver.iteration, learned_net=str(model)), form=Form.HDF5 if hdf5 else Form.BINARY
     )
@@ -55,7 +55,7 @@ def restore(solver: Solver, path: str | Path) -> None:
     solver.iteration, solver.current_step = file.message.iter, file.message.current_step
     resume = path.with_name(path.name.partition(".solverstate")[0] + _RESUME)
     if resume.exists():
-        _restore_resume(solver, _read_json(resume), resume)
+        go_on_from(solver, _read_json(resume), resume)
 
 
 def newest(prefix: str) -> Path | None:
@@ -107,7 +107,7 @@ def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path
         target.copy_(torch.from_numpy(np.array(array)).view(target.shape))
 
 
-def _resume(solver: Solver) -> dict[str, Any]:
+def resume_point(solver: Solver) -> dict[str, Any]:
     """What Caffe's state lacks: where the data are, and what the next random numbers will be."""
     cuda = [_packed(each) for each in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return {
@@ -118,7 +118,8 @@ def _resume(solver: Solver) -> dict[str, Any]:
     }
 
 
-def _restore_resume(solver: Solver, given: dict[str, Any], path: Path) -> None:
+def go_on_from(solver: Solver, given: dict[str, Any], path: Path) -> None:
+    """Go on with the data and the random numbers that were the next ones then."""
     try:
         if given["iteration"] != solver.iteration:
             raise SolverError(f"{path}: is of iteration {given['iteration']}, the state of {solver.iteration}")

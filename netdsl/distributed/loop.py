@@ -1,0 +1,168 @@
+"""Rounds until all iterations are done: train and exchange, test, save, tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from netdsl.distributed.journal import Entry, Journal
+from netdsl.distributed.record import Activity, Record
+from netdsl.distributed.strategies.strategy import Course, Strategy
+from netdsl.distributed.worker import Worker
+from netdsl.errors import DistributedError
+from netdsl.solver.events import Tested, as_numbers
+from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.state import go_on_from, resume_point
+
+
+class Loop:
+    """One worker's part of a run.
+
+    The first worker tests and takes snapshots for all, at the end of the round in which the settings' intervals are
+    reached. With a journal, a run goes on from its newest entry.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        strategy: Strategy,
+        *,
+        journal: Journal | None = None,
+        told: Callable[[Record], None] = lambda record: None,
+        wanted: Callable[[], Action] = nothing_wanted,
+    ) -> None:
+        self.worker, self.strategy = worker, strategy
+        self._journal, self._told, self._wanted = journal, told, wanted
+        self._score: float | None = None
+        self._tested = -1  # the last iteration that was
+        self.stopped = False  # because it was asked to
+        entry = journal.newest() if journal is not None else None
+        if journal is None or entry is None:
+            self.course = strategy.begin(worker)
+        else:
+            self.course = self._resumed(journal, entry)
+
+    def run(self) -> None:
+        """Train to the end, or until it is asked to stop, which all do after the same round."""
+        worker, before = self.worker, self.worker.solver.iteration
+        if not before and worker.solver.param.test_initialization:
+            self._test()
+        while worker.remaining and not self.stopped:
+            worker.begin_round()
+            self.course.round()
+            self._after(before)
+            before = worker.solver.iteration
+        self.course.finish()
+        if worker.rank == 0 and not self.stopped:
+            with self._holding_model():
+                self._end()
+
+    def _after(self, before: int) -> None:
+        worker, number = self.worker, self.worker.record.number
+        ended = not worker.remaining
+        self._heed()
+        if worker.rank == 0 and (self._due("test_interval", before) or ended):
+            self._test()
+        if worker.rank == 0 and self._due("snapshot", before) and not ended:
+            with self._holding_model():
+                worker.solver.snapshot()
+        journal = self._journal
+        if journal is not None and (number % journal.keeping.every == 0 or ended or self.stopped):
+            with worker.doing(Activity.SAVE):
+                self._save(journal, number)
+        self._told(worker.end_round())
+
+    def _heed(self) -> None:
+        """Stop if somebody wants to: for all at once, where rounds end so."""
+        wants = self._wanted() is Action.STOP
+        if self.strategy.synchronous:
+            wants = any(each for (each,) in self.worker.communicator.gather([float(wants)]))
+        self.stopped = self.stopped or wants
+
+    def _due(self, name: str, before: int) -> bool:
+        every: int = getattr(self.worker.solver.param, name)
+        return every > 0 and self.worker.solver.iteration // every > before // every
+
+    def _test(self) -> None:
+        worker, solver = self.worker, self.worker.solver
+        if not solver.tests or self._tested == solver.iteration:
+            return
+        self._tested = solver.iteration
+        with worker.doing(Activity.TEST), self._holding_model():
+            found = solver.test_all()
+        for tested in found:
+            worker.record.accuracy.update(as_numbers(tested.outputs))
+        self._score = _score(found[0]) if found else None
+
+    def _end(self) -> None:
+        if self.worker.solver.param.snapshot_after_train:
+            self.worker.solver.snapshot()
+
+    @contextmanager
+    def _holding_model(self) -> Iterator[None]:
+        """Have the blobs that all agreed on, and then the own ones again."""
+        weights, model = self.worker.weights, self.course.model()
+        if model.data_ptr() == weights.data_ptr():
+            yield
+            return
+        own = weights.clone()
+        weights.copy_(model)
+        try:
+            yield
+        finally:
+            weights.copy_(own)
+
+    def _save(self, journal: Journal, number: int) -> None:
+        """Everybody's state where a round ends for all; else only the model, from which all begin again."""
+        worker, together = self.worker, self.strategy.synchronous
+        if together or worker.rank == 0:
+            notes = {**resume_point(worker.solver), "current_step": worker.solver.current_step}
+            journal.write(number, worker.rank, self._tensors(), notes)
+        if together:
+            worker.communicator.barrier()
+        if worker.rank == 0:
+            journal.complete(number, worker.size if together else 1, self._score)
+            self._score = None
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """What is saved, as views on what is in use."""
+        updater, state = self.worker.solver.updater, self.course.state()
+        found = {f"history{index}": history for index, history in enumerate(updater.histories)}
+        found |= {f"strategy.{name}": tensor for name, tensor in state.items()}
+        return found | {"weights": self.worker.weights if self.strategy.synchronous else self.course.model()}
+
+    def _resumed(self, journal: Journal, entry: Entry) -> Course:
+        worker = self.worker
+        rank = worker.rank if self.strategy.synchronous else 0
+        saved, notes = journal.read(entry, rank)
+        self._take_over(saved, {"weights": worker.weights}, entry)  # with which the strategy begins
+        self.course = self.strategy.begin(worker)
+        wanted = self._tensors()
+        if rank != worker.rank:
+            wanted = {name: tensor for name, tensor in wanted.items() if name in saved}
+        self._take_over(saved, wanted, entry)
+        worker.agree_on_iteration(notes["iteration"])
+        worker.solver.current_step = notes["current_step"]
+        worker.record.number = entry.round
+        if rank == worker.rank:
+            go_on_from(worker.solver, notes, entry.path)
+        return self.course
+
+    @torch.no_grad()
+    def _take_over(self, saved: Mapping[str, Tensor], own: Mapping[str, Tensor], entry: Entry) -> None:
+        for name, tensor in own.items():
+            if name not in saved or saved[name].shape != tensor.shape:
+                raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")
+            tensor.copy_(saved[name])
+
+
+def _score(tested: Tested) -> float | None:
+    """More is better: an accuracy if there is one, else the loss."""
+    numbers = as_numbers(tested.outputs)
+    accuracy = next((value for name, value in numbers.items() if "acc" in name.lower()), None)
+    if accuracy is not None:
+        return accuracy
+    return -next(iter(numbers.values())) if numbers else None

@@ -1,0 +1,50 @@
+"""A worker of a run, made ready from its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Bad, Loading
+from netdsl.distributed.clock import Clock
+from netdsl.distributed.communicator import Communicator
+from netdsl.distributed.plan import Plan
+from netdsl.distributed.worker import Worker
+from netdsl.solver.events import Listener
+from netdsl.solver.module_net import Way
+from netdsl.solver.opening import opened
+from netdsl.solver.settings import seed
+from netdsl.solver.solver import nobody_listens
+
+
+@contextmanager
+def joined(
+    plan: Plan, communicator: Communicator, *, clock: Clock | None = None, listen: Listener = nobody_listens
+) -> Iterator[Worker]:
+    """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
+    loading = Loading(
+        rank=communicator.rank,
+        size=communicator.size,
+        divided=plan.strategy.divides_batch,
+        workers=plan.decoders,
+        bad=Bad.SKIP if plan.skip_bad else Bad.STOP,
+    )
+    device = torch.device(plan.devices[communicator.rank % len(plan.devices)])
+    way = Way(device, getattr(torch, plan.precision), plan.compiled, loading)
+    param = plan.param if communicator.rank == 0 else _only_training(plan.param)
+    with opened(param, folder=Path(plan.folder), way=way, weights=plan.weights, listen=listen) as solver:
+        seed(param, communicator.rank)
+        yield Worker(solver, communicator, clock)
+
+
+def _only_training(param: pb.SolverParameter) -> pb.SolverParameter:
+    """The first worker tests, shows and saves for all."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    for name in ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info"):
+        changed.ClearField(name)
+    return changed

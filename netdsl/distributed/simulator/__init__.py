@@ -1,0 +1,1 @@
+"""Many workers in one process, each with a clock of its own."""

@@ -1,0 +1,220 @@
+"""Exchanges between workers of a simulated world: done at once, and over when a network would be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from netdsl.distributed.simulator.link import Kind, Link
+from netdsl.distributed.simulator.world import Awaited, World
+from netdsl.distributed.traffic import Traffic
+
+Taking = Callable[[list[Any], list[float]], object]  # does what is to be done with everybody's, by rank, and weights
+
+_CONTROL = "control"  # the lane of barriers and gathered numbers
+
+
+@dataclass
+class Exchange(Awaited):
+    """What several workers ask for together."""
+
+    start: float = 0.0  # when all had come
+    posted: dict[int, tuple[float, Any, float]] = field(default_factory=dict)  # when, what and of what weight
+    result: Any = None
+
+
+class Network:
+    """Where workers meet. What is exchanged in one lane happens one after the other."""
+
+    def __init__(self, world: World, link: Link) -> None:
+        self.world, self.link = world, link
+        self.server: Tensor | None = None
+        self.served = 0.0  # until when the server is busy
+        self._pending: dict[Hashable, Exchange] = {}
+        self._busy: dict[Hashable, float] = {}  # until when lanes are
+
+    def ask(
+        self, rank: int, kind: Kind, lane: Hashable, number: int, given: Any, weight: float, taking: Taking, wanted: int
+    ) -> Exchange:
+        """Take part in an exchange. It happens when the last of those who are wanted asks."""
+        exchange = self._pending.setdefault((lane, number), Exchange(kind.value))
+        exchange.posted[rank] = (self.world.now[rank], given, weight)
+        if len(exchange.posted) == wanted:
+            del self._pending[lane, number]
+            self._happen(exchange, kind, lane, taking)
+        return exchange
+
+    def _happen(self, exchange: Exchange, kind: Kind, lane: Hashable, taking: Taking) -> None:
+        posted = [exchange.posted[rank] for rank in sorted(exchange.posted)]
+        size = max(given.nbytes if isinstance(given, Tensor) else 0 for _, given, _ in posted)
+        exchange.result = taking([given for _, given, _ in posted], [weight for _, _, weight in posted])
+        exchange.start = max(self._busy.get(lane, 0.0), *(when for when, _, _ in posted))
+        self._busy[lane] = exchange.start + self.link.seconds(kind, len(posted), size)
+        self.world.over(exchange, self._busy[lane])
+
+
+@dataclass(frozen=True)
+class SimulatedHandle:
+    """An exchange of a worker."""
+
+    owner: SimulatedCommunicator
+    exchange: Exchange
+
+    def done(self) -> bool:
+        """Whether it is over by the worker's clock."""
+        finish = self.exchange.finish
+        return finish is not None and finish <= self.owner.now
+
+    def wait(self) -> None:
+        """Go on when it is."""
+        self.owner.wait(self.exchange)
+
+
+class SimulatedCommunicator:
+    """One of the workers of a simulated world."""
+
+    def __init__(self, network: Network, rank: int) -> None:
+        self.network, self.rank, self.size = network, rank, network.world.size
+        self.traffic = Traffic()
+        self._asked: Counter[Hashable] = Counter()
+
+    @property
+    def now(self) -> float:
+        """The worker's time."""
+        return self.network.world.now[self.rank]
+
+    def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> SimulatedHandle:
+        """Everybody's buffer becomes the mean."""
+
+        def take(buffers: list[Tensor], weights: list[float]) -> None:
+            mean = weighted_mean(buffers, weights)
+            for each in buffers:
+                each.copy_(mean)
+
+        return self._all(Kind.MEAN, lane, buffer, weight, take)
+
+    def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
+        """The root's buffer becomes the mean."""
+        return self._all(
+            Kind.REDUCE, lane, buffer, weight, lambda all_, weights: all_[root].copy_(weighted_mean(all_, weights))
+        )
+
+    def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
+        """Everybody's buffer becomes the root's."""
+        return self._all(Kind.BROADCAST, lane, buffer, 1.0, lambda all_, _: [each.copy_(all_[root]) for each in all_])
+
+    def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> SimulatedHandle:
+        """The other's buffer becomes the own."""
+        return self._two(self.rank, to, lane, buffer)
+
+    def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> SimulatedHandle:
+        """The own buffer becomes the other's."""
+        return self._two(source, self.rank, lane, buffer)
+
+    def gather(self, values: Sequence[float]) -> list[list[float]]:
+        """Everybody's numbers."""
+        handle = self._all(Kind.BARRIER, _CONTROL, list(values), 1.0, lambda all_, _: all_)
+        handle.wait()
+        found: list[list[float]] = handle.exchange.result
+        return found
+
+    def barrier(self) -> None:
+        """Everybody waits for everybody."""
+        self.gather([])
+
+    def centre(self, buffer: Tensor) -> SimulatedCentre:
+        """A variable on a server, which serves one worker at a time."""
+        if self.rank == 0:
+            self.network.server = buffer.clone()
+        self.barrier()
+        return SimulatedCentre(self)
+
+    def alive(self) -> None:
+        """Simulated workers always are."""
+
+    def wait(self, exchange: Exchange) -> None:
+        """Go on when it is over, and note how long that took."""
+        before = self.now
+        self.network.world.wait(self.rank, exchange)
+        start = max(before, exchange.start)
+        self.traffic.waited += start - before
+        self.traffic.moved += self.now - start
+
+    def _all(self, kind: Kind, lane: Hashable, given: Any, weight: float, taking: Taking) -> SimulatedHandle:
+        return self._ask(kind, lane, given, weight, taking, self.size)
+
+    def _two(self, source: int, to: int, lane: int, buffer: Tensor) -> SimulatedHandle:
+        mine = [source, to] if source < to else [to, source]
+
+        def take(buffers: list[Tensor], weights: list[float]) -> None:
+            buffers[mine.index(to)].copy_(buffers[mine.index(source)])
+
+        return self._ask(Kind.SEND, (lane, source, to), buffer, 1.0, take, 2)
+
+    def _ask(
+        self, kind: Kind, lane: Hashable, given: Any, weight: float, taking: Taking, wanted: int
+    ) -> SimulatedHandle:
+        self._asked[lane] += 1
+        self.traffic.bytes += given.nbytes if isinstance(given, Tensor) else 0
+        exchange = self.network.ask(self.rank, kind, lane, self._asked[lane], given, weight, taking, wanted)
+        return SimulatedHandle(self, exchange)
+
+
+@dataclass(frozen=True)
+class SimulatedCentre:
+    """The variable on the server, as one worker sees it."""
+
+    owner: SimulatedCommunicator
+
+    def exchange(self, buffer: Tensor, alpha: float) -> None:
+        """Draw both together."""
+        centre = self._served(2)
+        difference = (buffer - centre).mul_(alpha)
+        buffer.sub_(difference)
+        centre.add_(difference)
+
+    def read(self, buffer: Tensor) -> None:
+        """What it is now."""
+        buffer.copy_(self._served(1))
+
+    def write(self, buffer: Tensor) -> None:
+        """Set it."""
+        self._served(1).copy_(buffer)
+
+    def _served(self, ways: int) -> Tensor:
+        """The variable, when it is this worker's turn and its bytes have gone that often over the network."""
+        owner, network = self.owner, self.owner.network
+        assert network.server is not None
+        start = max(owner.now, network.served)
+        network.served = start + ways * network.link.seconds(Kind.SEND, 2, network.server.nbytes)
+        owner.traffic.bytes += ways * network.server.nbytes
+        owner.wait(Exchange("centre", network.served, start))
+        return network.server
+
+
+def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
+    """The mean, added up by rank; of equal buffers it is the same bits when weights are powers of two of each other."""
+    total = sum(weights)
+    mean = buffers[0] * (weights[0] / total)
+    for buffer, weight in zip(buffers[1:], weights[1:], strict=True):
+        mean.add_(buffer, alpha=weight / total)
+    return mean
+
+
+class SimulatedClock:
+    """A worker's time, of which every iteration takes what the world's pace says."""
+
+    def __init__(self, world: World, rank: int) -> None:
+        self._world, self._rank = world, rank
+
+    def now(self) -> float:
+        """The worker's time."""
+        return self._world.now[self._rank]
+
+    def computed(self, iteration: int) -> None:
+        """An iteration took its time."""
+        self._world.spend(self._rank, self._world.pace(self._rank, iteration))

@@ -1,0 +1,45 @@
+"""How long exchanges take on a network."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What is exchanged."""
+
+    MEAN = "mean"
+    REDUCE = "reduce"
+    BROADCAST = "broadcast"
+    SEND = "send"
+    BARRIER = "barrier"
+
+
+@dataclass(frozen=True)
+class Link:
+    """Every worker's own connection to a switch: bytes a second each way, and seconds until the first one arrives."""
+
+    bandwidth: float = math.inf
+    latency: float = 0.0
+
+    def seconds(self, kind: Kind, size: int, bytes_: int) -> float:
+        """How long an exchange of `bytes_` among `size` workers takes.
+
+        A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
+        everybody sends on what it has.
+        """
+        once = bytes_ / self.bandwidth
+        depth = math.ceil(math.log2(size)) if size > 1 else 0
+        match kind:
+            case Kind.MEAN:
+                return 2 * (size - 1) * (self.latency + once / size)
+            case Kind.REDUCE:
+                return depth * (self.latency + once)
+            case Kind.BROADCAST:
+                return depth * self.latency + (once if depth else 0.0)
+            case Kind.SEND:
+                return self.latency + once
+            case Kind.BARRIER:
+                return 2 * depth * self.latency

@@ -1,0 +1,1 @@
+"""What workers exchange, and when."""

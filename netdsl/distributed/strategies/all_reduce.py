@@ -1,0 +1,138 @@
+"""Gradients averaged in every iteration, beside the rest of the backward pass: MaTEx's way, and SparkNet's 'naive'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from netdsl.distributed.communicator import Handle
+from netdsl.distributed.worker import Worker
+from netdsl.errors import DistributedError
+from netdsl.solver.flat import FlatBlob, FlatWeights
+
+
+@dataclass(frozen=True)
+class AllReduce:
+    """The workers divide the net's batch and take each step together, so that losses are those of one worker alone.
+
+    Weights, and what solvers remember, are the same everywhere. BatchNorm normalises each worker's part of a batch by
+    itself, and its sums are averaged at the end of a round, which has `tau` iterations. Gradients go in buckets of
+    about `bucket` megabytes.
+    """
+
+    name: ClassVar[str] = "allreduce"
+    synchronous: ClassVar[bool] = True
+    divides_batch: ClassVar[bool] = True
+
+    tau: int = 20
+    bucket: float = 4.0
+
+    def __post_init__(self) -> None:
+        if self.tau < 1 or self.bucket <= 0:
+            raise DistributedError("tau must be 1 or more, and bucket above 0")
+
+    def begin(self, worker: Worker) -> _AllReduce:
+        """Take part."""
+        return _AllReduce(self, worker)
+
+
+@dataclass
+class _Bucket:
+    """Neighbours in the flat buffer, whose gradients are averaged together."""
+
+    blobs: list[FlatBlob]
+    missing: int = 0  # gradients that aren't there yet
+    handle: Handle | None = None
+
+    @property
+    def place(self) -> slice:
+        return slice(self.blobs[0].start, self.blobs[-1].stop)
+
+
+class _AllReduce:
+    def __init__(self, settings: AllReduce, worker: Worker) -> None:
+        self._settings, self._worker = settings, worker
+        worker.finish(worker.communicator.broadcast(worker.weights))
+        self._gradient = torch.zeros_like(worker.weights[: worker.learned])
+        size = int(settings.bucket * 2**20 / self._gradient.element_size())
+        self._buckets = _buckets(worker.solver.weights, size)
+        self._sent = 0  # buckets on their way: all workers send them in one order
+        worker.solver.on_start.append(self._start)
+        worker.solver.on_gradients_ready.append(self._end)
+        for bucket in self._buckets:
+            for blob in bucket.blobs:
+                self._watch(blob, bucket)
+
+    def round(self) -> None:
+        worker = self._worker
+        worker.train(self._settings.tau)
+        sums = worker.weights[worker.learned :]
+        if sums.numel():
+            worker.finish(worker.communicator.mean(sums))
+
+    def model(self) -> Tensor:
+        return self._worker.weights
+
+    def state(self) -> Mapping[str, Tensor]:
+        return {}
+
+    def finish(self) -> None:
+        pass
+
+    def _start(self) -> None:
+        self._sent = 0
+        for bucket in self._buckets:
+            bucket.missing = len(bucket.blobs) * self._worker.solver.param.iter_size
+
+    def _watch(self, blob: FlatBlob, bucket: _Bucket) -> None:
+        def came(tensor: Tensor) -> None:
+            bucket.missing -= 1
+            self._send()
+
+        blob.tensor.register_post_accumulate_grad_hook(came)  # type: ignore[no-untyped-call]
+
+    def _send(self) -> None:
+        """Send the buckets that are complete, as far as none before them is missing."""
+        while self._sent < len(self._buckets) and self._buckets[self._sent].missing <= 0:
+            bucket = self._buckets[self._sent]
+            for blob in bucket.blobs:
+                view = FlatWeights.view(self._gradient, blob)
+                if blob.tensor.grad is None:  # nothing in this net depends on it
+                    view.zero_()
+                else:
+                    view.copy_(blob.tensor.grad)
+            bucket.handle = self._worker.communicator.mean(self._gradient[bucket.place])
+            self._sent += 1
+
+    def _end(self) -> None:
+        """Take over the means, when all have come."""
+        for bucket in self._buckets[self._sent :]:
+            bucket.missing = 0
+        self._send()
+        for bucket in self._buckets:
+            assert bucket.handle is not None
+            self._worker.finish(bucket.handle)
+            for blob in bucket.blobs:
+                blob.tensor.grad = FlatWeights.view(self._gradient, blob)
+
+
+def _buckets(weights: FlatWeights, size: int) -> list[_Bucket]:
+    """In the order in which gradients come: those of the last layers first."""
+    order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
+    found = [bucket for group in weights.groups for bucket in _cut(group.blobs, size)]
+    return sorted(found, key=lambda bucket: -min(order[id(blob.tensor)] for blob in bucket.blobs))
+
+
+def _cut(blobs: tuple[FlatBlob, ...], size: int) -> Iterator[_Bucket]:
+    bucket = _Bucket([])
+    for blob in blobs:
+        bucket.blobs.append(blob)
+        if blob.stop - bucket.blobs[0].start >= size:
+            yield bucket
+            bucket = _Bucket([])
+    if bucket.blobs:
+        yield bucket

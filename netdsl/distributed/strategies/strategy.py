@@ -1,0 +1,42 @@
+"""What a strategy is: settings, from which every worker begins a course."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Protocol
+
+from torch import Tensor
+
+from netdsl.distributed.worker import Worker
+
+
+class Course(Protocol):
+    """A strategy under way in one worker."""
+
+    def round(self) -> None:
+        """Train and exchange, until the next place where training can be looked at, saved or ended."""
+        ...
+
+    def model(self) -> Tensor:
+        """The blobs that all workers have agreed on, in a worker's layout; what is tested and saved."""
+        ...
+
+    def state(self) -> Mapping[str, Tensor]:
+        """What it remembers beside the solver's own state."""
+        ...
+
+    def finish(self) -> None:
+        """End what is still under way, together with all others, after the last round."""
+        ...
+
+
+class Strategy(Protocol):
+    """Settings, which are a frozen dataclass of plain values."""
+
+    name: ClassVar[str]
+    synchronous: ClassVar[bool]  # a round ends for all at once, and comes out the same each time
+    divides_batch: ClassVar[bool]  # the net's batch is that of all workers together
+
+    def begin(self, worker: Worker) -> Course:
+        """Take part. All workers begin with the first one's blobs."""
+        ...

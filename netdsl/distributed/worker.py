@@ -1,0 +1,116 @@
+"""A solver among others: it trains, exchanges, and notes what that took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from netdsl.distributed.clock import Clock, RealClock
+from netdsl.distributed.communicator import Communicator, Handle
+from netdsl.distributed.record import Activity, Record, Span
+from netdsl.solver.solver import Solver
+
+
+class Worker:
+    """What a strategy works with.
+
+    `weights` is the flat buffer of all blobs, of which the first `learned` values learn; the others, such as
+    BatchNorm's sums, are only kept.
+    """
+
+    def __init__(self, solver: Solver, communicator: Communicator, clock: Clock | None = None) -> None:
+        self.solver, self.communicator, self.clock = solver, communicator, clock or RealClock()
+        self.weights, self.learned = solver.weights.buffer, solver.weights.learned
+        self.rank, self.size = communicator.rank, communicator.size
+        self._mean: Tensor | None = None
+        self._exchanging = 0.0  # seconds until now
+        self.last: Record | None = None  # of the round before
+        self.record = self._begun(0)
+
+    @property
+    def remaining(self) -> int:
+        """How many iterations are left."""
+        return max(0, self.solver.param.max_iter - self.solver.iteration)
+
+    def train(self, steps: int) -> int:
+        """Train for so many iterations, if as many are left; how many there were."""
+        count = min(steps, self.remaining)
+        for _ in range(count):
+            self.iterate()
+        return count
+
+    def train_for(self, seconds: float) -> int:
+        """Train for so long, for one iteration at least if one is left; how many there were."""
+        end, count = self.clock.now() + seconds, 0
+        while self.remaining and (not count or self.clock.now() < end):
+            self.iterate()
+            count += 1
+        return count
+
+    def iterate(self) -> None:
+        """Train for one iteration."""
+        start, before = self.clock.now(), self._exchanging
+        self.solver.iterate()
+        self.clock.computed(self.solver.iteration)
+        self.communicator.alive()
+        self.record.steps += 1
+        self.record.compute -= self._exchanging - before  # what a strategy exchanges within an iteration
+        self._note(Activity.COMPUTE, start)
+
+    def finish(self, handle: Handle) -> None:
+        """Wait for an exchange."""
+        start = self.clock.now()
+        with self.doing(Activity.EXCHANGE):
+            handle.wait()
+        self._exchanging += self.clock.now() - start
+
+    @contextmanager
+    def doing(self, activity: Activity, shard: int | None = None) -> Iterator[None]:
+        """Note what is done inside."""
+        start = self.clock.now()
+        yield
+        self._note(activity, start, shard)
+
+    def averaged(self, weight: float = 1.0) -> Tensor:
+        """The mean of all workers' blobs, in a buffer that is valid until the next call; how far ours are is noted."""
+        if self._mean is None:
+            self._mean = torch.empty_like(self.weights)
+        self._mean.copy_(self.weights)
+        self.finish(self.communicator.mean(self._mean, weight))
+        learned = slice(0, self.learned)
+        self.record.divergence = torch.dist(self.weights[learned], self._mean[learned]).item()
+        return self._mean
+
+    def agree_on_iteration(self, iteration: int) -> None:
+        """Go on as if so many iterations were done, so that all learn at one rate."""
+        self.solver.iteration = iteration
+
+    def begin_round(self) -> None:
+        """Begin a new record."""
+        self.record = self._begun(self.record.number + 1)
+
+    def end_round(self) -> Record:
+        """The record, which is complete."""
+        record, traffic = self.record, self.communicator.traffic
+        record.stop, record.iteration = self.clock.now(), self.solver.iteration
+        record.wait, record.exchange = traffic.waited - self._waited, traffic.moved - self._moved
+        record.bytes = traffic.bytes - self._bytes
+        self.last = record
+        return record
+
+    def _begun(self, number: int) -> Record:
+        traffic = self.communicator.traffic
+        self._waited, self._moved, self._bytes = traffic.waited, traffic.moved, traffic.bytes
+        return Record(number, self.rank, self.clock.now())
+
+    def _note(self, activity: Activity, start: float, shard: int | None = None) -> None:
+        stop = self.clock.now()
+        if activity is Activity.COMPUTE:
+            self.record.compute += stop - start
+        spans = self.record.spans
+        if spans and spans[-1].activity is activity and spans[-1].shard == shard:
+            start = spans.pop().start  # one long span of many iterations
+        spans.append(Span(activity, start, stop, shard))
