@@ -1,30 +1,26 @@
-"""A trial run: one forward pass of a net on small made-up input, as quickly and in as little memory as it goes."""
+"""Made-up input for a net, and a trial run: one forward pass of it, as quickly and in as little memory as it goes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from netdsl.build import Built, reshape
 from netdsl.errors import NetError, ShapeError
 from netdsl.fillers import fill
+from netdsl.graph import Phase
 from netdsl.layer import Layer, Shape
 from netdsl.module import NetModule, Step
 
-Row = Callable[[float, float], tuple[float, ...]]
+Array = npt.NDArray[np.float32]
 
 _SIDE = 48  # of an image: sides are halved as long as the longest stays at least this
 _POOLED = 32  # what most nets pool by in all
-# What rows of so many numbers are for detection nets, given the image's height and width: its size and scale; an image
-# or a corner, and a box; image, label, object, a box in parts of the image, and whether it is difficult.
-_ROWS: dict[Shape, Row] = {
-    (3,): lambda height, width: (height, width, 1.0),
-    (5,): lambda height, width: (0.0, 0.0, width / 2, height / 2, 1.0),
-    (8,): lambda height, width: (0.0, 1.0, 0.0, 0.1, 0.1, 0.6, 0.6, 0.0),
-}
 _TILE = 65521  # values that differ, and are then repeated
 _SPREAD = 0.01  # of made-up weights: what they make neither dies out nor grows without limit
 
@@ -92,15 +88,6 @@ def _halved(shape: Shape, times: int) -> Shape:
     return (*shape[:2], *(_shorter(side, 2**times) for side in shape[2:])) if _is_image(shape) else shape
 
 
-def _is_image(shape: Shape) -> bool:
-    return len(shape) == 4 and _row(shape) is None
-
-
-def _row(shape: Shape) -> Row | None:
-    """What a row of this blob is, if it is a blob of rows."""
-    return _ROWS.get(shape[1:] if len(shape) < 4 else shape[3:]) if len(shape) < 4 or shape[:2] == (1, 1) else None
-
-
 def _shorter(side: int, step: int) -> int:
     """Multiples of what nets pool by stay that; where a side isn't even, one is made that pools to the same corners."""
     if side % _POOLED == 0:
@@ -119,28 +106,75 @@ def _run(module: NetModule) -> Exception | None:
 
 
 def made_up(built: Built, edge: int) -> Tensor:
-    """Random values, but plausible rows for detection nets, and 0 where a layer reads labels: not any number is one."""
-    shape = built.shapes[edge]
-    row = _row(shape)
-    if row is not None:
-        return torch.tensor(row(*_image(built))).expand(shape)
-    return torch.zeros(shape) if _is_label(built, edge) else torch.randn(shape)
-
-
-def _image(built: Built) -> tuple[float, float]:
-    """Height and width of the largest image."""
+    """Values for one input, in its shape, that such a net can do with."""
     pairs = zip(built.graph.nodes, built.layers, strict=True)
-    shapes = [built.shapes[edge] for node, layer in pairs if layer.external for edge in node.tops]
-    height, width = max((shape[2:] for shape in shapes if _is_image(shape)), default=(0, 0))
-    return float(height), float(width)
+    shapes = [built.shapes[each] for node, layer in pairs if layer.external for each in node.tops]
+    making = _Making(built, shapes, np.random.default_rng(edge))
+    return torch.from_numpy(making.values(built.shapes[edge], is_label=edge in _labels(built)))
 
 
-def _is_label(built: Built, edge: int) -> bool:
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    return any(
-        edge in (node.bottoms[place] for place in layer.no_gradient if place < len(node.bottoms))
-        for node, layer in pairs
+def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> dict[str, Array]:
+    """Values for all inputs by name, in shapes that may be others than the net's own; the same ones for a seed."""
+    making = _Making(built, shapes.values(), np.random.default_rng(seed))
+    labels = {built.graph.blobs[edge] for edge in _labels(built)}
+    return {name: making.values(shape, is_label=name in labels) for name, shape in shapes.items()}
+
+
+class _Making:
+    """Random numbers; plausible rows for detection nets; zeros and ones for labels: not any number is one."""
+
+    def __init__(self, built: Built, shapes: Iterable[Shape], random: np.random.Generator) -> None:
+        self.random, self.trains = random, built.graph.phase is Phase.TRAIN
+        self.height, self.width = max((shape[2:] for shape in shapes if _is_image(shape)), default=(1, 1))
+
+    def values(self, shape: Shape, *, is_label: bool) -> Array:
+        row = _row(shape)
+        if row is not None:
+            found = np.array([row(self) for _ in range(math.prod(shape) // len(row(self)))]).reshape(shape)
+        elif is_label:
+            found = self.random.integers(0, 2 if len(shape) > 1 else 1, shape)
+        else:
+            found = self.random.standard_normal(shape, np.float32)
+        return np.asarray(found, np.float32)
+
+
+def _is_image(shape: Shape) -> bool:
+    return len(shape) == 4 and _row(shape) is None
+
+
+def _row(shape: Shape) -> Row | None:
+    """What a row of this blob is, if it is a blob of rows."""
+    return _ROWS.get(shape[1:]) or (_ROWS.get(shape[3:]) if len(shape) == 4 and shape[:2] == (1, 1) else None)
+
+
+def _size(making: _Making) -> Sequence[float]:
+    """An image's size and scale."""
+    return making.height, making.width, 1.0
+
+
+def _box(making: _Making) -> Sequence[float]:
+    """In training a box, and the class of what is in it; else an image, and a region of it."""
+    if making.trains:
+        return 0.0, 0.0, making.width / 2, making.height / 2, 1.0
+    (left, right), (top, bottom) = (
+        sorted(making.random.uniform(0, side - 1, 2)) for side in (making.width, making.height)
     )
+    return 0.0, left, top, right, bottom
+
+
+def _object(making: _Making) -> Sequence[float]:
+    """An image, a label, an object, a box in parts of the image, and whether it is difficult."""
+    return 0.0, 1.0, 0.0, 0.1, 0.1, 0.6, 0.6, 0.0
+
+
+Row = Callable[[_Making], Sequence[float]]
+_ROWS: dict[Shape, Row] = {(3,): _size, (1, 1, 3): _size, (5,): _box, (5, 1, 1): _box, (8,): _object}
+
+
+def _labels(built: Built) -> set[int]:
+    """The edges that a layer reads without a gradient."""
+    pairs = zip(built.graph.nodes, built.layers, strict=True)
+    return {node.bottoms[place] for node, layer in pairs for place in layer.no_gradient if place < len(node.bottoms)}
 
 
 def _allocate(built: Built) -> None:

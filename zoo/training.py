@@ -41,10 +41,9 @@ def train(
     run: Run,
     *,
     listeners: Sequence[Listener] = (),
-    began: Callable[[Solver], None] = lambda solver: None,
     requested: Callable[[], Action] = nothing_wanted,
 ) -> Solver:
-    """Train to the end. `began` is called when everything is open and training is about to begin."""
+    """Train to the end."""
 
     def listen(event: Event) -> None:
         for listener in listeners:
@@ -62,7 +61,6 @@ def train(
     ) as solver:
         if start is not None:
             state.restore(solver, start)
-        began(solver)
         solver.solve()
     return solver
 

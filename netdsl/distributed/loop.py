@@ -48,6 +48,7 @@ class Loop:
     def run(self) -> None:
         """Train to the end, or until it is asked to stop, which all do after the same round."""
         worker, before = self.worker, self.worker.solver.iteration
+        worker.solver.listen(worker.solver.began(worker.size))
         if not before and worker.solver.param.test_initialization:
             self._test()
         while worker.remaining and not self.stopped:

@@ -17,6 +17,15 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Began:
+    """Training begins, from this iteration."""
+
+    iteration: int
+    net: str  # its name
+    items: int  # in an iteration
+
+
+@dataclass(frozen=True)
 class Stepped:
     """An iteration is done."""
 
@@ -79,7 +88,7 @@ class Saved:
     state: Path
 
 
-Event = Stepped | Displayed | Inspected | Testing | Tested | Saved
+Event = Began | Stepped | Displayed | Inspected | Testing | Tested | Saved
 Listener = Callable[[Event], None]
 
 

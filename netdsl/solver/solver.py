@@ -14,7 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.solver import state
-from netdsl.solver.events import Displayed, Event, Inspected, Listener, Saved, Stepped, Tested, Testing
+from netdsl.solver.events import Began, Displayed, Event, Inspected, Listener, Saved, Stepped, Tested, Testing
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.inspecting import inspected
 from netdsl.solver.rate import next_step, rate_at
@@ -84,6 +84,7 @@ class Solver:
     def solve(self) -> None:
         """Train until `max_iter`, with the snapshot, display and test that end it."""
         self.stopped = False
+        self.listen(self.began())
         self.step(self.param.max_iter - self.iteration)
         if self.param.snapshot_after_train and not _due(self.param.snapshot, self.iteration):
             self.snapshot()
@@ -94,6 +95,11 @@ class Solver:
             self._display(self.rate)
         if _due(self.param.test_interval, self.iteration):
             self.test_all()
+
+    def began(self, workers: int = 1) -> Began:
+        """What those who listen are told first; so many workers learn at once."""
+        items = self.net.batch_size * self.param.iter_size * workers
+        return Began(self.iteration, self.net.built.graph.net.name, items)
 
     def step(self, count: int) -> None:
         """Train for so many iterations, or until somebody wants it to stop."""

@@ -109,9 +109,9 @@ def _train(flags: Flags) -> None:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
     run = Run(param, Path(solver_file).parent, Way(devices[0]), devices, weights, flags.snapshot or None)
-    log = TrainingLog(param.display, param.max_iter)
+    log = TrainingLog(param)
     with wishes(*effects) as requested:
-        log.end(train(run, listeners=[log], began=log.begin, requested=requested))
+        log.end(train(run, listeners=[log], requested=requested))
 
 
 def _test(flags: Flags) -> None:

@@ -8,7 +8,8 @@ from threading import get_native_id
 
 import click
 
-from netdsl.solver.events import Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
+from caffe_proto import caffe_pb2 as pb
+from netdsl.solver.events import Began, Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
 from netdsl.solver.solver import Solver
 from netdsl.timing import NetTime
 
@@ -30,20 +31,15 @@ def _write(severity: str, where: str, text: str) -> None:
 class TrainingLog:
     """Tells of a solver what Caffe's tells."""
 
-    def __init__(self, display: int, last: int) -> None:
-        self._display, self._last = display, last
+    def __init__(self, param: pb.SolverParameter) -> None:
+        self._param = param
         self._shown, self._since = 0, time.monotonic()
-
-    def begin(self, solver: Solver) -> None:
-        """Scripts count the time from here."""
-        info("caffe.cpp:239", "Starting Optimization")
-        info("solver.cpp:289", f"Solving {solver.net.built.graph.net.name}")
-        info("solver.cpp:290", f"Learning Rate Policy: {solver.param.lr_policy}")
-        self._shown, self._since = solver.iteration, time.monotonic()
 
     def __call__(self, event: Event) -> None:
         """Write what happened."""
         match event:
+            case Began():
+                self._began(event)
             case Displayed():
                 self._displayed(event)
             case Inspected():
@@ -60,16 +56,23 @@ class TrainingLog:
                 info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
 
+    def _began(self, event: Began) -> None:
+        """Scripts count the time from here."""
+        info("caffe.cpp:239", "Starting Optimization")
+        info("solver.cpp:289", f"Solving {event.net}")
+        info("solver.cpp:290", f"Learning Rate Policy: {self._param.lr_policy}")
+        self._shown, self._since = event.iteration, time.monotonic()
+
     def _displayed(self, event: Displayed) -> None:
         """Caffe's rule: after the last iteration there is only the loss."""
         number = event.iteration
-        if number >= self._last:
+        if number >= self._param.max_iter:
             info("solver.cpp:327", f"Iteration {number}, loss = {event.loss:g}")
             return
         seconds = time.monotonic() - self._since
         speed = (number - self._shown) / (seconds or 1)
         self._shown, self._since = number, time.monotonic()
-        pace = f"({speed:g} iter/s, {seconds:g}s/{self._display} iters)"
+        pace = f"({speed:g} iter/s, {seconds:g}s/{self._param.display} iters)"
         info("solver.cpp:239", f"Iteration {number} {pace}, loss = {event.loss:g}")
         _outputs("solver.cpp:258", "Train", event.outputs)
         info("sgd_solver.cpp:112", f"Iteration {number}, lr = {event.rate:g}")

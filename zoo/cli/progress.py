@@ -9,30 +9,26 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.solver.events import Displayed, Event, Inspected, Output, Saved, Stepped, Tested
-from netdsl.solver.solver import Solver
+from netdsl.solver.events import Began, Displayed, Event, Inspected, Output, Saved, Stepped, Tested
 
 
 class TrainingDisplay:
     """Tells of every display, test and snapshot; at a terminal with a bar below that says how long it will take."""
 
     def __init__(self, iterations: int) -> None:
-        self._batch, self._loss = 0, ""
+        self._items, self._loss = 0, ""
         self._began, self._first = time.monotonic(), 0
         self._bar = _bar() if sys.stdout.isatty() else None
         self._task = None if self._bar is None else self._bar.add_task("", total=iterations, detail="")
         if self._bar is not None:
             self._bar.start()
 
-    def begin(self, solver: Solver) -> None:
-        """Start the clock."""
-        self._batch = solver.net.batch_size * solver.param.iter_size
-        self._began, self._first = time.monotonic(), solver.iteration
-        click.echo(f"training {solver.net.built.graph.net.name or 'a net'} from iteration {solver.iteration}")
-
     def __call__(self, event: Event) -> None:
         """Show what happened."""
         match event:
+            case Began():
+                self._items, self._began, self._first = event.items, time.monotonic(), event.iteration
+                self._say(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case Stepped():
                 self._step(event.iteration)
             case Displayed():
@@ -57,7 +53,7 @@ class TrainingDisplay:
 
     def _speed(self, iteration: int) -> str:
         done, seconds = iteration - self._first, time.monotonic() - self._began
-        return f"  {done * self._batch / seconds:,.0f} images/s" if done and seconds and self._batch else ""
+        return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
 
     def _say(self, line: str) -> None:
         if self._bar is None:

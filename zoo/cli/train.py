@@ -81,7 +81,7 @@ def command(
         display = stack.enter_context(closing(TrainingDisplay(param.max_iter)))
         listeners: list[Listener] = [display, *_logs(stack, log, tensorboard, plot)]
         requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
-        train(run, listeners=listeners, began=display.begin, requested=requested)
+        train(run, listeners=listeners, requested=requested)
 
 
 def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:

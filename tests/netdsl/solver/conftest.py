@@ -34,6 +34,8 @@ class Regression:
         self.batch = 0
         self.tops: dict[str, Tensor] = {}
 
+    batch_size = 1
+
     def clear_gradients(self) -> None:
         self.module.zero_grad()
 

@@ -1,0 +1,42 @@
+"""How fast the machines of a simulated world are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from netdsl.errors import DistributedError
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Seconds of an iteration, by rank and number: a world's pace.
+
+    The last `stragglers` of `size` workers take `slowdown` times as long as the others. With `jitter` every iteration
+    is longer or shorter by chance, in a lognormal way whose logarithms spread so far; the mean stays.
+    """
+
+    step: float = 0.0
+    size: int = 1
+    stragglers: int = 0
+    slowdown: float = 2.0
+    jitter: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.stragglers <= self.size:
+            raise DistributedError(f"{self.stragglers} stragglers of {self.size} workers")
+        if self.step < 0 or self.jitter < 0 or self.slowdown <= 0:
+            raise DistributedError("a step and its jitter can't be negative, and slowdown must be above 0")
+
+    def __call__(self, rank: int, iteration: int) -> float:
+        """How long that worker takes for it."""
+        slow = self.slowdown if rank >= self.size - self.stragglers else 1.0
+        return self.step * slow * self._chance(rank, iteration)
+
+    def _chance(self, rank: int, iteration: int) -> float:
+        if not self.jitter:
+            return 1.0
+        random = np.random.default_rng((self.seed, rank, iteration))
+        return float(random.lognormal(-(self.jitter**2) / 2, self.jitter))

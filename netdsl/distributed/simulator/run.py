@@ -1,0 +1,88 @@
+"""A run with several workers as it would go on machines and a network that aren't there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.loop import Loop
+from netdsl.distributed.opening import joined
+from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.record import Record
+from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.world import Pace, World
+from netdsl.solver.events import Event, Tested, as_numbers
+from netdsl.solver.solver import Action
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the first test net gave for the model that all agreed on, which costs no time."""
+
+    time: float  # virtual seconds since the beginning
+    iteration: int  # of the first worker
+    values: Mapping[str, float]
+
+    @property
+    def accuracy(self) -> float | None:
+        """The first value that is called so."""
+        return next((value for name, value in self.values.items() if "acc" in name.lower()), None)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What happened: tests, every worker's rounds, and when the last worker was done."""
+
+    scores: tuple[Score, ...]
+    records: tuple[tuple[Record, ...], ...]  # by rank
+    time: float
+
+
+def simulate(plan: Plan, *, link: Link, pace: Pace, goal: float = math.inf) -> Simulation:
+    """Train the plan's workers, in this process, until their model is as accurate as `goal` or all is done.
+
+    Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
+    """
+    return _Run(settled(replace(plan, param=_quiet(plan.param))), link, pace, goal).simulation()
+
+
+def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    for name in ("display", "snapshot", "debug_info"):
+        changed.ClearField(name)
+    changed.snapshot_after_train = False
+    return changed
+
+
+class _Run:
+    def __init__(self, plan: Plan, link: Link, pace: Pace, goal: float) -> None:
+        self._plan, self._goal = plan, goal
+        self._world = World(plan.size, pace)
+        self._network = Network(self._world, link)
+        self._scores: list[Score] = []
+        self._records: list[list[Record]] = [[] for _ in range(plan.size)]
+        self._reached = False
+
+    def simulation(self) -> Simulation:
+        self._world.run(self._work)
+        return Simulation(tuple(self._scores), tuple(map(tuple, self._records)), max(self._world.now))
+
+    def _work(self, rank: int) -> None:
+        communicator = SimulatedCommunicator(self._network, rank)
+        clock = SimulatedClock(self._world, rank)
+        with joined(self._plan, communicator, clock=clock, listen=self._hear) as worker:
+            Loop(worker, self._plan.strategy, told=self._records[rank].append, wanted=self._wanted).run()
+
+    def _hear(self, event: Event) -> None:
+        """Only the first worker tests, so the time is its own."""
+        if isinstance(event, Tested) and event.net == 0:
+            score = Score(self._world.now[0], event.iteration, as_numbers(event.outputs))
+            self._scores.append(score)
+            self._reached = self._reached or (score.accuracy is not None and score.accuracy >= self._goal)
+
+    def _wanted(self) -> Action:
+        return Action.STOP if self._reached else Action.NONE

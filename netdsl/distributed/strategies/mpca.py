@@ -1,0 +1,141 @@
+"""MPCA SGD: training never stops, and shards of a joint model that go round beside it draw the workers together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from netdsl.distributed.strategies.joint import Joint, Motion
+from netdsl.distributed.strategies.phases import Phases, share
+from netdsl.distributed.strategies.shards import cut
+from netdsl.distributed.worker import Worker
+from netdsl.errors import DistributedError
+from netdsl.solver.flat import FlatWeights
+
+
+@dataclass(frozen=True)
+class MPCA:
+    """The first worker coordinates: of each shard's mean it makes the joint model, and sends where that seems to go.
+
+    Before every iteration a worker's weights move by `alpha` towards what it got, or its gradients do so if
+    `in_gradient` (Eq. 6 instead of Eq. 7); not before all shards have come once. For the first `early` iterations of
+    a new training workers are left alone, then alpha falls from `high` in as many. One shard is reduced and broadcast
+    in turn, of two one is reduced while the other is broadcast, and of three a third one is prepared. `beta`, `gamma`,
+    `delta` and `ramp` are as in `Motion`. A round is `tau` iterations, for which exchanges don't wait.
+
+    BatchNorm's sums are averaged in the joint model, but neither projected nor drawn: each worker has its own until
+    all take over the joint model at the end. What solvers remember stays each worker's own. Before the end only the
+    first worker has the joint model, and all begin again from that. Exchanges use lanes 0 and 1 at any time.
+    """
+
+    name: ClassVar[str] = "mpca"
+    synchronous: ClassVar[bool] = False
+    divides_batch: ClassVar[bool] = False
+
+    shards: int = 3
+    alpha: float = 0.05
+    beta: float = 0.9
+    gamma: float = 0.7
+    delta: float = 0.8
+    ramp: int = 20
+    early: int = 20
+    high: float = 0.5
+    in_gradient: bool = False
+    tau: int = 50
+
+    def __post_init__(self) -> None:
+        if self.shards < 1 or self.tau < 1:
+            raise DistributedError("shards and tau must be 1 or more")
+        if self.ramp < 0 or self.early < 0 or self.gamma < 0:
+            raise DistributedError("ramp, early and gamma can't be negative")
+        if not (0 <= self.alpha <= 1 and 0 <= self.delta < 1):
+            raise DistributedError("alpha must be from 0 to 1, and delta at least 0 and below 1")
+        if not (0 < self.beta <= 1 and 0 < self.high <= 1):
+            raise DistributedError("beta and high must be above 0 and 1 at most")
+
+    def begin(self, worker: Worker) -> _MPCA:
+        """Take part."""
+        return _MPCA(self, worker)
+
+
+class _MPCA:
+    def __init__(self, settings: MPCA, worker: Worker) -> None:
+        self._settings, self._worker = settings, worker
+        self._trained = 0  # iterations until now
+        self._drawn = 0  # iterations since the whole joint model had come
+        self._early = settings.early
+        worker.finish(worker.communicator.broadcast(worker.weights))
+        self._joint = self._made_joint() if worker.rank == 0 else None
+        self._phases = Phases(worker, settings.shards, self._joint)
+        worker.solver.on_start.append(self._start)
+        worker.solver.on_gradients_ready.append(self._end)
+
+    def round(self) -> None:
+        worker = self._worker
+        worker.train(self._settings.tau)
+        if self._phases.complete:
+            worker.record.divergence = torch.dist(self._weights, self._phases.projected).item()
+
+    def model(self) -> Tensor:
+        return self._worker.weights if self._joint is None else self._joint.model
+
+    def state(self) -> Mapping[str, Tensor]:
+        joint = self._joint
+        return {} if joint is None else {"velocity": joint.velocity, "cycles": joint.cycles}
+
+    def finish(self) -> None:
+        """Take part until nobody trains any more; then all models count by all their iterations."""
+        worker, joint = self._worker, self._joint
+        worker.solver.on_start.remove(self._start)
+        worker.solver.on_gradients_ready.remove(self._end)
+        while not self._phases.over:
+            self._phases.wait()
+            self._phases.look(self._trained, training=False)
+        mean = worker.averaged(share(self._trained))
+        if joint is not None:
+            for shard, place in enumerate(self._phases.shards):
+                joint.update(shard, mean[place])
+            worker.weights.copy_(joint.model)
+        worker.finish(worker.communicator.broadcast(worker.weights))
+
+    def _made_joint(self) -> Joint:
+        settings, worker = self._settings, self._worker
+        motion = Motion(settings.beta, settings.gamma, settings.delta, settings.ramp)
+        return Joint(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
+
+    @property
+    def _weights(self) -> Tensor:
+        """What learns."""
+        return self._worker.weights[: self._worker.learned]
+
+    def _start(self) -> None:
+        """Before an iteration: exchange, and be drawn to the joint model (Eq. 7)."""
+        if self._trained == 0 and self._worker.solver.iteration > 0:
+            self._early = 0  # this goes on from a model that isn't new
+        if self._trained >= max(1, self._early):
+            self._phases.look(self._trained, training=True)
+        self._trained += 1
+        if self._phases.complete:
+            self._drawn += 1
+            if not self._settings.in_gradient:
+                self._weights.lerp_(self._phases.projected, self._alpha())
+
+    def _end(self) -> None:
+        """Before the weights change: the distance from the joint model is part of the loss (Eq. 6)."""
+        if not (self._settings.in_gradient and self._phases.complete):
+            return
+        solver = self._worker.solver
+        alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
+        for blob in (blob for blob in solver.weights.blobs if blob.learns):
+            pull = blob.tensor.detach() - FlatWeights.view(self._phases.projected, blob)
+            blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
+
+    def _alpha(self) -> float:
+        """It falls from `high` by a constant factor."""
+        settings = self._settings
+        fallen = min(1.0, self._drawn / self._early) if self._early else 1.0
+        return float(settings.high * (settings.alpha / settings.high) ** fallen)

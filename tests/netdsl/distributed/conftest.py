@@ -1,0 +1,100 @@
+"""Runs of a small net on digits, by workers of a simulated world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Journal
+from netdsl.distributed.loop import Loop
+from netdsl.distributed.opening import joined
+from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.record import Record
+from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.world import Pace, World
+from netdsl.distributed.strategies.settings import parse
+from netdsl.solver.events import Event
+from netdsl.solver.solver import Action
+
+SOLVER = """
+base_lr: 0.05 lr_policy: "multistep" gamma: 0.5 stepvalue: [4, 9] momentum: 0.9 max_iter: 12 random_seed: 3
+snapshot_after_train: false test_iter: 2 test_interval: 6 test_initialization: false
+net_param {
+  layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
+    data_param { source: "digits:train" batch_size: 6 } transform_param { scale: 0.00390625 } }
+  layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TEST }
+    data_param { source: "digits:test" batch_size: 20 } transform_param { scale: 0.00390625 } }
+  layer { name: "drop" type: "Dropout" bottom: "data" top: "drop" dropout_param { dropout_ratio: 0.2 } }
+  layer { name: "ip" type: "InnerProduct" bottom: "drop" top: "ip"
+    inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+  layer { name: "norm" type: "BatchNorm" bottom: "ip" top: "norm" }
+  layer { name: "loss" type: "SoftmaxWithLoss" bottom: "norm" bottom: "label" top: "loss" }
+  layer { name: "accuracy" type: "Accuracy" bottom: "norm" bottom: "label" top: "accuracy" include { phase: TEST } }
+}
+"""
+
+
+@dataclass
+class Ran:
+    """What workers had at the end, and what they said."""
+
+    weights: list[Tensor] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    times: Sequence[float] = ()
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def param() -> pb.SolverParameter:
+    """Settings of twelve quick iterations, with everything that a state has to remember."""
+    found: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
+    return found
+
+
+@pytest.fixture
+def run(param: pb.SolverParameter) -> Run:
+    """Train with a strategy and so many workers; with a journal, one that is stopped after some rounds goes on."""
+
+    def ran(
+        strategy: str,
+        size: int = 2,
+        *,
+        journal: Journal | None = None,
+        stop: int = -1,
+        link: Link | None = None,
+        pace: Pace = lambda rank, iteration: 1.0,
+    ) -> Ran:
+        plan = settled(Plan(param, parse(strategy), size))
+        world, found = World(size, pace), Ran()
+        network = Network(world, link or Link())
+
+        def work(rank: int) -> Tensor:
+            communicator, clock = SimulatedCommunicator(network, rank), SimulatedClock(world, rank)
+            with joined(plan, communicator, clock=clock, listen=found.events.append) as worker:
+
+                def wanted() -> Action:
+                    return Action.STOP if worker.record.number == stop else Action.NONE
+
+                Loop(worker, plan.strategy, journal=journal, told=found.records.append, wanted=wanted).run()
+                return worker.weights.clone()
+
+        found.weights, found.times = world.run(work), world.now
+        return found
+
+    return ran
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a journal is."""
+    return tmp_path / "rounds"

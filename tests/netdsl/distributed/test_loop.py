@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Journal
+from netdsl.distributed.plan import Keeping
+from netdsl.distributed.simulator.link import Link
+from netdsl.errors import DataError, DistributedError
+from netdsl.solver import events
+from tests.netdsl.distributed.conftest import Run
+
+SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "averaging:tau=3,warmup=4"]
+
+
+@pytest.mark.parametrize("strategy", SYNCHRONOUS)
+@pytest.mark.parametrize("stop", [1, 3])
+def test_a_stopped_run_goes_on_to_the_same_bits(run: Run, folder: Path, strategy: str, stop: int) -> None:
+    wanted = run(strategy)
+    journal = Journal(folder, Keeping())
+    stopped = run(strategy, journal=journal, stop=stop)
+    assert not torch.equal(stopped.weights[0], wanted.weights[0])
+    ended = run(strategy, journal=journal)
+    for mine, theirs in zip(ended.weights, wanted.weights, strict=True):
+        assert torch.equal(mine, theirs)
+    assert next(each.number for each in ended.records if each.rank == 0) == stop + 1
+
+
+def test_a_state_that_was_torn_is_passed_over(run: Run, folder: Path) -> None:
+    wanted = run("averaging:tau=3")
+    journal = Journal(folder, Keeping(newest=3))
+    run("averaging:tau=3", journal=journal, stop=3)
+    part = folder / "round-00000003" / "worker-1.npz"
+    part.write_bytes(part.read_bytes()[:-1])
+    ended = run("averaging:tau=3", journal=journal)
+    assert [each.number for each in ended.records if each.rank == 0] == [3, 4]
+    assert torch.equal(ended.weights[0], wanted.weights[0])
+
+
+def test_the_journal_is_bounded_and_keeps_the_best(run: Run, folder: Path, param: pb.SolverParameter) -> None:
+    param.test_interval = 1
+    journal = Journal(folder, Keeping(newest=2))
+    ran = run("averaging:tau=1", journal=journal)
+    scores = {each.number: each.accuracy["accuracy"] for each in ran.records if each.rank == 0}
+    best = max(scores, key=lambda number: (scores[number], number))
+    kept = sorted(int(path.name[-8:]) for path in folder.iterdir())
+    assert {11, 12} <= set(kept) and len(kept) <= 3
+    assert max(scores[number] for number in kept) == scores[best]
+
+
+def test_a_state_of_another_strategy(run: Run, folder: Path) -> None:
+    journal = Journal(folder, Keeping())
+    run("averaging:tau=3", journal=journal, stop=1)
+    with pytest.raises(DistributedError, match="another net, solver or strategy"):
+        run("outer:tau=3", journal=journal)
+
+
+def test_the_first_worker_tests_for_all(run: Run) -> None:
+    ran = run("averaging:tau=4", size=3)
+    tested = [each.iteration for each in ran.events if isinstance(each, events.Tested)]
+    assert tested == [8, 12]  # the first round at whose end 6 iterations were done, and the end
+    assert [each.iteration for each in ran.records if each.accuracy] == tested
+    assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)
+
+
+def test_records(run: Run) -> None:
+    ran = run("averaging:tau=4", link=Link(1e4), pace=lambda rank, iteration: 1.0 + rank)
+    first, second = (next(each for each in ran.records if each.rank == rank) for rank in (0, 1))
+    assert (first.steps, first.compute, second.compute) == (4, 4.0, 8.0)
+    assert first.wait == pytest.approx(4.0) and second.wait == 0
+    assert first.exchange == second.exchange > 0
+    assert first.bytes >= ran.weights[0].nbytes
+    assert first.divergence is not None and first.divergence > 0
+    spans = [each.activity.value for each in first.spans]
+    assert spans == ["compute", "exchange"]
+
+
+def test_batches_are_divided(run: Run, param: pb.SolverParameter) -> None:
+    layer = next(each for each in param.net_param.layer if each.type == "Dropout")
+    param.net_param.layer.remove(layer)
+    next(each for each in param.net_param.layer if each.type == "InnerProduct").bottom[0] = "data"
+    norm = next(each for each in param.net_param.layer if each.type == "BatchNorm")
+    norm.type = "ReLU"  # what follows from a part of a batch is the same as from the whole
+    alone, together = run("allreduce", size=1), run("allreduce", size=3)
+    torch.testing.assert_close(together.weights[2], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
+
+
+def test_a_batch_that_cant_be_divided(run: Run) -> None:
+    with pytest.raises(DataError, match="batch of 6 can't be divided among 4 workers"):
+        run("allreduce", size=4)
+
+
+def test_workers_that_are_faster_count_more(run: Run) -> None:
+    ran = run("averaging:seconds=3", pace=lambda rank, iteration: 1.0 + 2 * rank)
+    first = [each for each in ran.records if each.number == 1]
+    assert sorted(each.steps for each in first) == [1, 3]
+    assert {each.iteration for each in first} == {2}  # the mean of them
+    assert torch.equal(*ran.weights)
+
+
+def test_tau_by_itself(run: Run) -> None:
+    ran = run("averaging:tau=auto", link=Link(1e5))
+    first = [each for each in ran.records if each.rank == 0]
+    assert [each.steps for each in first[:2]] == [1, 1]
+    assert first[2].steps == min(10, math.ceil(5 * first[0].exchange))  # five times as long as exchanging takes

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from netdsl.distributed.messages import Told, message_of, told_by
+from netdsl.distributed.record import Activity, Record, Span
+from netdsl.errors import DistributedError
+from netdsl.solver import events
+from netdsl.solver.events import Output
+
+OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        events.Stepped(3),
+        events.Displayed(20, 0.5, 0.01, OUTPUTS),
+        events.Inspected(20, (events.Magnitude("conv1", "0", True, False, 0.5),)),
+        events.Testing(20, 1),
+        events.Tested(20, 1, None, OUTPUTS),
+        events.Tested(20, 1, 0.25, OUTPUTS),
+        events.Saved(20, Path("a.caffemodel"), Path("a.solverstate")),
+        Record(4, 1, 2.5, 3.5, accuracy={"accuracy": 0.9}, spans=[Span(Activity.COMPUTE, 2.5, 3.0, 2)]),
+    ],
+    ids=lambda told: type(told).__name__,
+)
+def test_there_and_back(told: Told) -> None:
+    assert told_by(json.loads(json.dumps(message_of(told)))) == told
+
+
+def test_unknown() -> None:
+    with pytest.raises(DistributedError, match=r"something unknown.*Nonsense"):
+        told_by({"kind": "Nonsense"})
