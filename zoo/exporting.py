@@ -15,8 +15,8 @@ from converters.exported import save
 from converters.model import Model, built_of, deployed, open_model
 from converters.name_map import Mapped
 from converters.onnx import export_onnx
+from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
-from netdsl.build import Built
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 
@@ -42,6 +42,7 @@ class Export:
     stages: Sequence[str] = ()
     rewrites: Rewrites = field(default_factory=Rewrites)
     verified: bool = True
+    tolerance: float | None = None  # of all proofs, instead of each one's own
     opset: int | None = None
     train_val: bool = False
     solver: str | None = None
@@ -62,12 +63,12 @@ def export(wanted: Export) -> Exported:
     trained = open_model(wanted.net, wanted.weights)
     try:
         model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
-        model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified)
+        model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified, tolerance=wanted.tolerance)
+        write = {Target.CAFFE: _to_caffe, Target.ONNX: _to_onnx, Target.TORCH: _to_torch}[wanted.target]
+        files, difference = write(model, trained, wanted)
     except NetError as problem:
         raise type(problem)(f"{wanted.net}: {problem}") from None
-    write = {Target.CAFFE: _to_caffe, Target.ONNX: _to_onnx, Target.TORCH: _to_torch}[wanted.target]
-    files, difference = write(model, trained, wanted)
-    proofs += [Proof(f"as {wanted.target.value}", difference)]
+    proofs += [Proof(f"as {wanted.target.value}", difference, _tolerance(wanted))]
     inputs = {
         top: tuple(shape.dim)
         for layer in model.net.layer
@@ -83,25 +84,25 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
             raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
     solver = upgrade_solver(read_solver(wanted.solver).message).message if wanted.solver else None
     train_val = trained.net if wanted.train_val or solver else None
-    done = export_caffe(model, folder, train_val=train_val, solver=solver, verified=wanted.verified)
+    done = export_caffe(
+        model, folder, train_val=train_val, solver=solver, verified=wanted.verified, tolerance=_tolerance(wanted)
+    )
     return done.files, done.difference
 
 
 def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
     path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
-    report = export_onnx(_filled(model, wanted), path, opset=wanted.opset, verified=wanted.verified)
+    report = export_onnx(
+        built_of(model), path, opset=wanted.opset, verified=wanted.verified, tolerance=_tolerance(wanted)
+    )
     return (path,), None if report is None else max(report.outputs.values(), default=0.0)
 
 
 def _to_torch(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
-    """Nothing is compared: reading the file again could run code that is in it."""
     path = wanted.output or Path(f"{Path(wanted.net).stem}.pt2")
-    save(_filled(model, wanted), path)
-    return (path,), None
+    return (path,), save(built_of(model), path, verified=wanted.verified, tolerance=_tolerance(wanted))
 
 
-def _filled(model: Model, wanted: Export) -> Built:
-    try:
-        return built_of(model)
-    except NetError as problem:
-        raise type(problem)(f"{wanted.net}: {problem}") from None
+def _tolerance(wanted: Export) -> float:
+    """Of a net in another format, which computes the same in another order."""
+    return TOLERANCE if wanted.tolerance is None else wanted.tolerance

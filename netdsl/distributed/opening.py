@@ -18,7 +18,7 @@ from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Way
 from netdsl.solver.opening import opened
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import nobody_listens
+from netdsl.solver.solver import Action, nobody_listens
 
 
 @contextmanager
@@ -36,7 +36,14 @@ def joined(
     device = torch.device(plan.devices[communicator.rank % len(plan.devices)])
     way = Way(device, getattr(torch, plan.precision), plan.compiled, loading)
     param = plan.param if communicator.rank == 0 else _only_training(plan.param)
-    with opened(param, folder=Path(plan.folder), way=way, weights=plan.weights, listen=listen) as solver:
+
+    def alive() -> Action:
+        """Testing may take long, and asks before every batch."""
+        communicator.alive()
+        return Action.NONE
+
+    folder, weights = Path(plan.folder), plan.weights
+    with opened(param, folder=folder, way=way, weights=weights, listen=listen, requested=alive) as solver:
         seed(param, communicator.rank)
         yield Worker(solver, communicator, clock)
 

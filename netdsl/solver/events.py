@@ -18,9 +18,10 @@ class Output:
 
 @dataclass(frozen=True)
 class Began:
-    """Training begins, from this iteration."""
+    """Training begins, from this iteration until the last."""
 
     iteration: int
+    last: int
     net: str  # its name
     items: int  # in an iteration
 

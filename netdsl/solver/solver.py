@@ -99,7 +99,7 @@ class Solver:
     def began(self, workers: int = 1) -> Began:
         """What those who listen are told first; so many workers learn at once."""
         items = self.net.batch_size * self.param.iter_size * workers
-        return Began(self.iteration, self.net.built.graph.net.name, items)
+        return Began(self.iteration, self.param.max_iter, self.net.built.graph.net.name, items)
 
     def step(self, count: int) -> None:
         """Train for so many iterations, or until somebody wants it to stop."""

@@ -22,6 +22,7 @@ _COMMANDS = {
     "import": ("zoo.cli.import_", "A net as a readable Python program."),
     "check": ("zoo.cli.check", "Whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
+    "report": ("zoo.cli.report", "How a run with several workers went: times, tests, pictures."),
     "test": ("zoo.cli.test", "What a net with weights gives on its test data."),
     "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
     "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),

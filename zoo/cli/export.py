@@ -30,6 +30,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--to", "target", type=click.Choice([each.value for each in Target]), required=True)
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
+@click.option("--tolerance", type=click.FloatRange(min=0), metavar="T", help="Of all proofs; each has its own without.")
 @click.option("--opset", type=int, metavar="N", help="ONNX's; by default the newest that runs.")
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs; 1 if nothing says it.")
 @shapes.assume
@@ -40,7 +41,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--fully-convolutional", is_flag=True, help="Make fully connected layers convolutions.")
 @click.option("--rgb", is_flag=True, help="Take images in RGB, where the net was made for BGR.")
 @click.option("--mean", callback=_numbers, metavar="B,G,R", help="Subtract this mean inside the net.")
-@click.option("--precision", type=click.Choice(_HALVES), help="Round the weights.")
+@click.option("--precision", type=click.Choice(_HALVES), help="Round the weights; they are kept as float32.")
 @click.option("--prune-to", metavar="LAYER", help="End the net at this layer.")
 @options.as_json
 def command(
@@ -49,6 +50,7 @@ def command(
     target: str,
     output: str | None,
     verify: bool,
+    tolerance: float | None,
     opset: int | None,
     batch: int | None,
     assume: Mapping[str, Shape],
@@ -64,8 +66,10 @@ def command(
     as_json: bool,
 ) -> None:
     """Write a net as one deploys it: data layers become inputs, losses become what they predict, and what only
-    training needs goes. Rewrites are done as one asks for them. How far outputs are from what they were is told in
-    parts of their spread.
+    training needs goes. Rewrites are done as one asks for them.
+
+    Each step, and what is written, is run beside what was before. How far outputs are from what they were is told in
+    parts of their spread; beyond the tolerance nothing is written.
     """
     kind = Precision[precision.upper()] if precision else None
     rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, kind)
@@ -75,7 +79,11 @@ def command(
         raise click.UsageError("--train-val and --solver are for --to caffe")
     if where is not Target.ONNX and opset is not None:
         raise click.UsageError("--opset is for --to onnx")
-    done = export(Export(net, weights, where, path, assume, batch, stages, rewrites, verify, opset, train_val, solver))
+    if not verify and tolerance is not None:
+        raise click.UsageError("--tolerance is for what is verified; leave --no-verify out")
+    done = export(
+        Export(net, weights, where, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver)
+    )
     if as_json:
         files = [str(path) for path in done.files]
         print_json({"files": files, "inputs": done.inputs, **proofs.plain(done.proofs, done.names)})

@@ -15,11 +15,11 @@ from netdsl.solver.events import Began, Displayed, Event, Inspected, Output, Sav
 class TrainingDisplay:
     """Tells of every display, test and snapshot; at a terminal with a bar below that says how long it will take."""
 
-    def __init__(self, iterations: int) -> None:
+    def __init__(self) -> None:
         self._items, self._loss = 0, ""
         self._began, self._first = time.monotonic(), 0
         self._bar = _bar() if sys.stdout.isatty() else None
-        self._task = None if self._bar is None else self._bar.add_task("", total=iterations, detail="")
+        self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
         if self._bar is not None:
             self._bar.start()
 
@@ -28,6 +28,8 @@ class TrainingDisplay:
         match event:
             case Began():
                 self._items, self._began, self._first = event.items, time.monotonic(), event.iteration
+                if self._bar is not None and self._task is not None:
+                    self._bar.update(self._task, total=event.last, completed=event.iteration)
                 self._say(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case Stepped():
                 self._step(event.iteration)

@@ -11,7 +11,7 @@ from converters.rewriting import Proof
 def plain(proofs: Sequence[Proof], names: Sequence[Mapped]) -> dict[str, object]:
     """For JSON."""
     return {
-        "proofs": [{"what": each.what, "difference": each.difference} for each in proofs],
+        "proofs": [{"what": each.what, "difference": each.difference, "tolerance": each.tolerance} for each in proofs],
         "names": [{"source": each.source, "layer": each.layer, "by": each.how.value} for each in names],
     }
 
@@ -25,4 +25,4 @@ def lines(proofs: Sequence[Proof], names: Sequence[Mapped]) -> list[str]:
 def _line(proof: Proof) -> str:
     if proof.difference is None:
         return f"{proof.what}: not verified"
-    return f"{proof.what}: outputs differ by {proof.difference:.1e} of their spread"
+    return f"{proof.what}: outputs differ by {proof.difference:.1e} of their spread ({proof.tolerance:g} allowed)"

@@ -5,23 +5,29 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.reading import Bad, Loading
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Way
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
+from zoo import together
 from zoo.cli.devices import devices_of
+from zoo.cli.output import complain
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
 from zoo.models import folder_of, solver_of
 from zoo.training import NEWEST, Run, train, with_data
 
 _EFFECTS = click.Choice([action.value for action in Action])
+_STRATEGIES = ", ".join(STRATEGIES)
 _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -36,14 +42,60 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
 @click.option("--precision", type=click.Choice(list(_PRECISIONS)), default="float32", help="Of what is computed.")
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
+@click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option("--skip-bad", is_flag=True, help="Skip items that can't be read, and count them.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Train with so many processes together.")
+@click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
+@click.option("--run", "folder", metavar="FOLDER", help="Where their run is kept; MODEL_run if unnamed.")
+@click.option("--resume", metavar="FOLDER", help="Go on with the run of several workers that is kept there.")
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events there.")
 @click.option("--plot", metavar="FILE", help="Draw the curves into a PNG at the end.")
 @click.option("--on-interrupt", type=_EFFECTS, default="stop", help="What Ctrl-C does.")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", help="What a closed terminal does.")
 def command(
+    workers: int | None,
+    strategy: str | None,
+    folder: str | None,
+    resume: str | None,
+    log: str | None,
+    tensorboard: str | None,
+    plot: str | None,
+    on_interrupt: str,
+    on_hangup: str,
+    **what: Any,
+) -> None:
+    """Train a net with Caffe's solvers: a MODEL that comes with the zoo, or one of your own by its --solver. Tests,
+    display and snapshots are as the settings say. Stopped with Ctrl-C it saves a snapshot; with the same command and
+    `--snapshot auto` it goes on to the same bits.
+
+    With --workers, processes that have a part of the data each train together; `averaging:tau=50` is SparkNet's model
+    averaging every 50 iterations. Whatever ended such a run, `--resume` goes on with it.
+    """
+    if resume is not None and (what["model"] or what["solver"] or workers):
+        raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+    run = _run(**what) if resume is None else None
+    kept = Path(resume) if resume is not None else None
+    if run is not None and workers is not None:
+        kept = Path(folder or f"{run.param.snapshot_prefix}_run")
+        together.begin(run, parse(strategy or ModelAveraging.name), workers, kept)
+    elif strategy is not None or folder is not None:
+        raise click.UsageError("--strategy and --run are for several workers; give --workers too.")
+    with ExitStack() as stack:
+        display = stack.enter_context(closing(TrainingDisplay()))
+        listeners: list[Listener] = [display, *_logs(stack, log, tensorboard, plot)]
+        requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
+        if kept is not None:
+            together.train(kept, listeners=listeners, restarted=_complain, requested=requested)
+        elif run is not None:
+            train(run, listeners=listeners, requested=requested)
+
+
+def _complain(generation: int, why: str) -> None:
+    complain(f"{why}\nall workers begin again from the last round that was saved (start {generation + 1})")
+
+
+def _run(
     model: str | None,
     solver: str | None,
     data: str | None,
@@ -54,18 +106,10 @@ def command(
     max_iter: int | None,
     precision: str,
     compiled: bool,
-    workers: int | None,
+    decoders: int | None,
     skip_bad: bool,
-    log: str | None,
-    tensorboard: str | None,
-    plot: str | None,
-    on_interrupt: str,
-    on_hangup: str,
-) -> None:
-    """Train a net with Caffe's solvers: a MODEL that comes with the zoo, or one of your own by its --solver. Tests,
-    display and snapshots are as the settings say. Stopped with Ctrl-C it saves a snapshot; with the same command and
-    `--snapshot auto` it goes on to the same bits.
-    """
+) -> Run:
+    """What is to be trained, and how."""
     param, folder = _settings(model, solver)
     if data is not None or test_data is not None:
         param = with_data(param, folder, data, test_data)
@@ -73,15 +117,10 @@ def command(
         param.max_iter = max_iter
     devices = devices_of(device, param.solver_mode)
     loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
-    if workers is not None:
-        loading = replace(loading, workers=workers)
+    if decoders is not None:
+        loading = replace(loading, workers=decoders)
     way = Way(devices[0], _PRECISIONS[precision], compiled, loading)
-    run = Run(param, folder, way, devices, weights, snapshot)
-    with ExitStack() as stack:
-        display = stack.enter_context(closing(TrainingDisplay(param.max_iter)))
-        listeners: list[Listener] = [display, *_logs(stack, log, tensorboard, plot)]
-        requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
-        train(run, listeners=listeners, requested=requested)
+    return Run(param, folder, way, devices, weights, snapshot)
 
 
 def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:

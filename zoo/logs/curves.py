@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
-from caffe_proto.storage import replacing
 from netdsl.solver.events import Displayed, Event, Tested, as_numbers
+from zoo.logs.drawing import pyplot, save
 
 Points = dict[int, float]  # by iteration; a resumed run writes over what it repeats
 
@@ -34,15 +33,11 @@ class Curves:
 
     def save(self, path: str | Path) -> None:
         """Write a PNG."""
-        pyplot = _library()
         panels = [(name, found) for name, found in (("loss", self.losses), ("test", self.scores)) if found]
-        figure, axes = pyplot.subplots(max(1, len(panels)), 1, figsize=(8, 3.2 * max(1, len(panels))), squeeze=False)
+        figure, axes = pyplot().subplots(max(1, len(panels)), 1, figsize=(8, 3.2 * max(1, len(panels))), squeeze=False)
         for axis, (title, found) in zip(axes[:, 0], panels, strict=False):
             _draw(axis, title, found)
-        figure.tight_layout()
-        with replacing(path) as temporary:
-            figure.savefig(temporary, format="png", dpi=120)
-        pyplot.close(figure)
+        save(figure, path)
 
 
 def _draw(axis: Any, title: str, curves: dict[str, Points]) -> None:
@@ -57,14 +52,3 @@ def _draw(axis: Any, title: str, curves: dict[str, Points]) -> None:
 
 def _marker(iterations: Iterable[int]) -> str | None:
     return "o" if len(list(iterations)) < 30 else None
-
-
-def _library() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError("a picture of the curves needs matplotlib: pip install 'netdsl[logs]'") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot

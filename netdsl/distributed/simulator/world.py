@@ -37,7 +37,8 @@ class World:
     def __init__(self, size: int, pace: Pace = no_time) -> None:
         self.size, self.pace = size, pace
         self.now = [0.0] * size
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._called = [threading.Condition(self._lock) for _ in range(size)]  # one each, so that only one wakes
         self._turn = 0
         self._blocked: dict[int, Awaited | None] = dict.fromkeys(range(size))
         self._ended: set[int] = set()
@@ -70,13 +71,13 @@ class World:
         except BaseException as problem:
             self._problem = self._problem or problem
         finally:
-            with self._changed:
+            with self._lock:
                 self._ended.add(rank)
                 self._pass_on(rank)
 
     def _wait_for_turn(self, rank: int) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._turn == rank or self._problem is not None)
+        with self._lock:
+            self._called[rank].wait_for(lambda: self._turn == rank or self._problem is not None)
         if self._problem is not None:
             raise _OverError
         torch.set_rng_state(self._random[rank])
@@ -89,7 +90,8 @@ class World:
             self._turn = min(able, key=lambda each: (self.now[each], each))
         elif len(self._ended) < self.size and self._problem is None:
             self._problem = self._stuck()
-        self._changed.notify_all()
+        for each in [self._turn] if self._problem is None else range(self.size):
+            self._called[each].notify()
 
     def _stuck(self) -> DistributedError:
         waiting = {each: wanted.what for each, wanted in self._blocked.items() if wanted is not None}
@@ -100,14 +102,14 @@ class World:
     def spend(self, rank: int, seconds: float) -> None:
         """A worker is busy for so long; those go on that are further behind."""
         self.now[rank] += seconds
-        with self._changed:
+        with self._lock:
             self._pass_on(rank)
         self._wait_for_turn(rank)
 
     def wait(self, rank: int, awaited: Awaited) -> None:
         """Go on when it is over."""
         if awaited.finish is None:
-            with self._changed:
+            with self._lock:
                 self._blocked[rank] = awaited
                 self._pass_on(rank)
             self._wait_for_turn(rank)

@@ -53,10 +53,10 @@ class ElasticAveraging:
 
 @dataclass(frozen=True)
 class SynchronousElastic:
-    """Every `tau` iterations all workers meet: each moves by `alpha` to the centre, which moves by `beta` to their mean.
+    """Every `tau` iterations all meet: each worker moves by `alpha` to the centre, and that by `beta` to their mean.
 
-    What takes part is as in the asynchronous form. With `alpha` and `beta` 1 workers take over what the mean was a
-    round before. Elastic symmetry, which is the rule unless both are given, is `beta` = workers times `alpha`.
+    What takes part is as in the asynchronous form. Elastic symmetry, which is the rule unless both are given, is
+    `beta` = workers times `alpha`, with a `beta` of 0.9 if neither is given.
     """
 
     name: ClassVar[str] = "elastic-sync"
@@ -108,7 +108,7 @@ class _SynchronousElastic:
         self._alpha, self._beta = rates(settings.alpha, settings.beta, worker.size)
         if self._beta > 1:
             raise DistributedError(
-                f"alpha {self._alpha:g} of {worker.size} workers makes beta {self._beta:g}, with which the centre would "
+                f"alpha {self._alpha:g} of {worker.size} workers makes beta {self._beta:g}, by which the centre would "
                 "overshoot; give a lower alpha, or a beta of 1 at most"
             )
         worker.finish(worker.communicator.broadcast(worker.weights))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+_CACHED = 1 << 17  # values: a stretch of model, velocity and mean together stays in a core's cache
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -52,13 +54,18 @@ class Joint:
         """Blend a shard with the workers' mean of it (Eq. 8), and follow where it goes (Eq. 4)."""
         model, velocity = self.model[self.shards[shard]], self.velocity[self.shards[shard]]
         beta = self.motion.beta_after(int(self.cycles[shard]))
-        change = torch.sub(mean[: len(velocity)], model[: len(velocity)]).mul_(beta)
-        velocity.lerp_(change, 1 - self.motion.delta)
-        model.lerp_(mean, beta)
+        longest = _CACHED if mean.is_cpu else max(1, len(mean))
+        for start in range(0, len(mean), longest):
+            part = slice(start, start + longest)
+            moving, before, target = velocity[part], model[part], mean[part]
+            change = torch.sub(target[: len(moving)], before[: len(moving)]).mul_(beta)
+            moving.lerp_(change, 1 - self.motion.delta)
+            before.lerp_(target, beta)
         self.cycles[shard] += 1
 
     def project(self, shard: int, projected: Tensor) -> None:
         """Fill a buffer with what the shard is expected to be `gamma` cycles from now (Eq. 5)."""
-        velocity = self.velocity[self.shards[shard]]
-        projected.copy_(self.model[self.shards[shard]])
-        projected[: len(velocity)].add_(velocity, alpha=self.motion.gamma_after(int(self.cycles[shard])))
+        model, velocity = self.model[self.shards[shard]], self.velocity[self.shards[shard]]
+        learned, gamma = len(velocity), self.motion.gamma_after(int(self.cycles[shard]))
+        torch.add(model[:learned], velocity, alpha=gamma, out=projected[:learned])
+        projected[learned:].copy_(model[learned:])

@@ -130,7 +130,7 @@ class _MPCA:
             return
         solver = self._worker.solver
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
-        for blob in (blob for blob in solver.weights.blobs if blob.learns):
+        for blob in [blob for blob in solver.weights.blobs if blob.learns]:
             pull = blob.tensor.detach() - FlatWeights.view(self._phases.projected, blob)
             blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
 

@@ -9,11 +9,14 @@ from typing import Any, get_args, get_type_hints
 
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic
+from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.distributed.strategies.outer import OuterMomentum
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
 
-STRATEGIES: Mapping[str, type[Any]] = {each.name: each for each in (ModelAveraging, AllReduce, OuterMomentum)}
+_ALL: tuple[type[Any], ...] = (ModelAveraging, AllReduce, OuterMomentum, ElasticAveraging, SynchronousElastic, MPCA)
+STRATEGIES: Mapping[str, type[Any]] = {each.name: each for each in _ALL}
 
 
 def parse(text: str, strategies: Mapping[str, type[Any]] = STRATEGIES) -> Strategy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 _ALIGNMENT = 16  # values: blobs in the flat buffer begin at such places too
 
@@ -18,7 +19,7 @@ class Step:
 def cut(size: int, count: int) -> list[slice]:
     """A flat buffer in so many parts of nearly one length, wherever layers end."""
     places = [min(size, round(size * index / count / _ALIGNMENT) * _ALIGNMENT) for index in range(count)] + [size]
-    return [slice(start, stop) for start, stop in zip(places, places[1:], strict=False)]
+    return [slice(start, stop) for start, stop in pairwise(places)]
 
 
 def lag(count: int) -> int:

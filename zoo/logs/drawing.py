@@ -1,0 +1,42 @@
+"""Pictures through matplotlib, which is imported only here; and what activities look like in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from caffe_proto.errors import MissingExtraError
+from caffe_proto.storage import replacing
+from netdsl.distributed.record import Activity
+
+COLOURS: Mapping[Activity, str] = {
+    Activity.COMPUTE: "#4f9d69",
+    Activity.WAIT: "#c9c9c9",
+    Activity.EXCHANGE: "#e07a3f",
+    Activity.TEST: "#8a6fc4",
+    Activity.SAVE: "#8c6d4f",
+    Activity.BROADCAST: "#2f6fb3",
+    Activity.REDUCE: "#c0392b",
+    Activity.PREPARE: "#d9a520",
+}
+
+
+def pyplot() -> Any:
+    """The part of matplotlib that draws into files."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("pictures need matplotlib: pip install 'netdsl[logs]'") from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def save(figure: Any, path: str | Path) -> None:
+    """Write a figure as a PNG, and be done with it."""
+    figure.tight_layout()
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png", dpi=120)
+    pyplot().close(figure)

@@ -1,0 +1,168 @@
+"""What the rounds of a run were like, in numbers: where each worker's time went, and how tests came out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from statistics import fmean
+
+import numpy as np
+
+from netdsl.distributed.record import Activity, Record
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of a worker by what it did, one thing at a time. What was exchanged beside computing isn't in them."""
+
+    compute: float = 0.0
+    wait: float = 0.0
+    exchange: float = 0.0
+    test: float = 0.0
+    save: float = 0.0
+    other: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of its time."""
+        return float(sum(astuple(self)))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Seconds in which shards were exchanged while a worker computed."""
+
+    broadcast: float
+    reduce: float
+    prepare: float
+
+
+@dataclass(frozen=True)
+class WorkerSummary:
+    """A worker's part of a run."""
+
+    rank: int
+    rounds: int
+    iterations: int
+    times: Times
+    beside: Beside
+    bytes: int  # sent and received
+    divergence_mean: float | None
+    divergence_last: float | None
+
+
+@dataclass(frozen=True)
+class TestSummary:
+    """How an output of the test nets came out. The best of a loss is the lowest."""
+
+    name: str
+    best: float
+    best_iteration: int
+    last: float
+    last_iteration: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A run with several workers until now."""
+
+    rounds: int
+    iteration: int  # the last one that a worker reached
+    seconds: float  # in which rounds were under way
+    iterations_per_second: float  # of all workers together
+    workers: tuple[WorkerSummary, ...]
+    tests: tuple[TestSummary, ...]
+
+
+class Elapsed:
+    """How long a run had been under way at a time of the clock. The pause before it was resumed doesn't count."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        starts, stops = [], [float("-inf")]
+        for record in sorted(records, key=lambda record: record.start):
+            if record.start > stops[-1]:
+                starts.append(record.start)
+                stops.append(record.stop)
+            else:
+                stops[-1] = max(stops[-1], record.stop)
+        lengths = np.subtract(stops[1:], starts)
+        self._clock = np.column_stack([starts, stops[1:]]).ravel()
+        self._elapsed = np.repeat(np.concatenate([[0.0], np.cumsum(lengths)]), 2)[1:-1]
+
+    def __call__(self, time: float) -> float:
+        """What had elapsed then."""
+        return float(np.interp(time, self._clock, self._elapsed))
+
+
+def summarise(records: Sequence[Record]) -> Summary:
+    """The numbers of a run that has one record at least."""
+    seconds = Elapsed(records)(max(record.stop for record in records))
+    by_rank = defaultdict(list)
+    for record in records:
+        by_rank[record.rank].append(record)
+    steps = sum(record.steps for record in records)
+    return Summary(
+        rounds=len({record.number for record in records}),
+        iteration=max(record.iteration for record in records),
+        seconds=seconds,
+        iterations_per_second=steps / seconds if seconds else 0.0,
+        workers=tuple(_worker(by_rank[rank]) for rank in sorted(by_rank)),
+        tests=_tests(records),
+    )
+
+
+def added(times: Iterable[Times]) -> Times:
+    """The sum."""
+    return Times(*(sum(column) for column in zip(*map(astuple, times), strict=True)))
+
+
+def times_of(record: Record) -> Times:
+    """Where the time of a round went.
+
+    Waiting and exchanging count only as far as they fit beside the rest: they may go on while a worker computes.
+    """
+    test, save = _spent(record, Activity.TEST), _spent(record, Activity.SAVE)
+    left = max(0.0, record.stop - record.start - record.compute - test - save)
+    fits = min(1.0, left / (record.wait + record.exchange or 1.0))
+    wait, exchange = record.wait * fits, record.exchange * fits
+    return Times(record.compute, wait, exchange, test, save, max(0.0, left - wait - exchange))
+
+
+def less_is_better(output: str) -> bool:
+    """Whether an output of a test net is a loss, as its name says; `loss3/top-1` is none."""
+    name = output.rpartition("/")[2].lower()
+    return "loss" in name or "error" in name
+
+
+def _worker(records: Sequence[Record]) -> WorkerSummary:
+    divergences = [record.divergence for record in records if record.divergence is not None]
+    beside = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
+    return WorkerSummary(
+        rank=records[0].rank,
+        rounds=len(records),
+        iterations=sum(record.steps for record in records),
+        times=added(map(times_of, records)),
+        beside=Beside(*(sum(_spent(record, activity) for record in records) for activity in beside)),
+        bytes=sum(record.bytes for record in records),
+        divergence_mean=fmean(divergences) if divergences else None,
+        divergence_last=divergences[-1] if divergences else None,
+    )
+
+
+def _spent(record: Record, activity: Activity) -> float:
+    return sum(span.stop - span.start for span in record.spans if span.activity is activity)
+
+
+def _tests(records: Sequence[Record]) -> tuple[TestSummary, ...]:
+    found = defaultdict(list)
+    for record in records:
+        for name, value in record.accuracy.items():
+            found[name].append((value, record.iteration))
+    return tuple(_test(name, scores) for name, scores in found.items())
+
+
+def _test(name: str, scores: Sequence[tuple[float, int]]) -> TestSummary:
+    numbers = [score for score in scores if score[0] == score[0]] or scores  # NaN is never the best
+    best = (min if less_is_better(name) else max)(numbers, key=lambda score: score[0])
+    return TestSummary(name, *best, *scores[-1])

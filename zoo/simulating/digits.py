@@ -1,0 +1,56 @@
+"""The task that the experiments train: a small net on digits, by steps that are mostly noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf import text_format
+
+from caffe_proto import caffe_pb2 as pb
+
+_NET = """
+name: "digits"
+layer {
+  name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
+  data_param { source: "digits:train" shuffle: true } include { phase: TRAIN }
+}
+layer {
+  name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
+  data_param { source: "digits:test" batch_size: 355 } include { phase: TEST }
+}
+layer {
+  name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
+  inner_product_param { num_output: 64 weight_filler { type: "xavier" } }
+}
+layer { name: "relu1" type: "ReLU" bottom: "ip1" top: "ip1" }
+layer { name: "drop1" type: "Dropout" bottom: "ip1" top: "ip1" }
+layer {
+  name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
+  inner_product_param { num_output: 10 weight_filler { type: "xavier" } }
+}
+layer {
+  name: "accuracy" type: "Accuracy" bottom: "ip2" bottom: "label" top: "accuracy" include { phase: TEST }
+}
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """How it is trained: plain SGD with a fixed rate, near the one with which a single machine is quickest.
+
+    With batches as small as these, averaging has something to do: it takes the noise out of the steps.
+    """
+
+    batch: int = 4
+    rate: float = 0.2
+    iterations: int = 4000
+
+    def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
+        """A solver's settings, with the net in them."""
+        param = pb.SolverParameter(type="SGD", base_lr=self.rate, lr_policy="fixed", max_iter=self.iterations)
+        param.random_seed, param.test_interval = seed, test_interval
+        param.test_iter.append(1)
+        text_format.Parse(_NET, param.net_param)
+        param.net_param.layer[0].data_param.batch_size = self.batch
+        return param

@@ -1,0 +1,48 @@
+"""Bandwidths and times as people write them: 1Gbit, 100MB, 0.3s, 50us."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from netdsl.errors import DistributedError
+
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_BYTES = {"bit": 1 / 8, "B": 1.0}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
+_NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
+
+
+def bandwidth(text: str) -> float:
+    """Bytes a second."""
+    found = re.fullmatch(_NUMBER + r"([kKMGT]?)(bit|B)(?:/s|ps)?", text.strip())
+    if found is None or not float(found[1]):
+        raise DistributedError(f"'{text}' is no bandwidth; write it like 1Gbit or 100MB, which are a second's")
+    return float(found[1]) * _PREFIXES[found[2]] * _BYTES[found[3]]
+
+
+def seconds(text: str) -> float:
+    """Seconds."""
+    found = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
+    if found is None:
+        raise DistributedError(f"'{text}' is no time; write it like 0.3s, 20ms or 50us")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def in_words(value: float) -> str:
+    """Seconds in a unit that suits them."""
+    if not math.isfinite(value):
+        return "-"
+    for limit, unit, size in ((1e-3, "us", 1e-6), (1.0, "ms", 1e-3), (600.0, "s", 1.0), (36_000.0, "min", 60.0)):
+        if value < limit:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 3600:.3g} h"
+
+
+def bytes_in_words(count: float) -> str:
+    """Bytes in a unit that suits them."""
+    for prefix in ("", "k", "M", "G"):
+        if count < 1000:
+            return f"{count:.3g} {prefix}B"
+        count /= 1000
+    return f"{count:.3g} TB"
