@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from netdsl.data.reading import Bad
@@ -11,11 +12,12 @@ from netdsl.distributed.local.backend import train as train_here
 from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import Record
-from netdsl.distributed.records import RecordFile
+from netdsl.distributed.records import EVENTS, RecordFile
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
 from netdsl.solver.solver import Action, nothing_wanted
+from zoo.logs.lines import Lines
 from zoo.training import Run
 
 
@@ -48,13 +50,13 @@ def train(
     requested: Callable[[], Action] = nothing_wanted,
 ) -> None:
     """Train the run that a folder has to its end, from its beginning or from where it was left."""
-    keep = RecordFile(run)
+    with closing(RecordFile(run)) as keep, closing(Lines(run / EVENTS)) as log:
 
-    def told(what: Told) -> None:
-        if isinstance(what, Record):
-            keep(what)
-            return
-        for listener in listeners:
-            listener(what)
+        def told(what: Told) -> None:
+            if isinstance(what, Record):
+                keep(what)
+                return
+            for listener in (log, *listeners):
+                listener(what)
 
-    train_here(run, told=told, restarted=restarted, requested=requested)
+        train_here(run, told=told, restarted=restarted, requested=requested)

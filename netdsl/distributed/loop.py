@@ -95,7 +95,8 @@ class Loop:
         with worker.doing(Activity.TEST), self._holding_model():
             found = solver.test_all()
         for tested in found:
-            worker.record.accuracy.update(as_numbers(tested.outputs))
+            prefix = f"{tested.net}." if tested.net else ""
+            worker.record.accuracy |= {prefix + name: value for name, value in as_numbers(tested.outputs).items()}
         self._score = _score(found[0]) if found else None
 
     def _end(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -45,10 +46,15 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _typed(kind: Any, value: Any) -> Any:
     """A plain value as an object of a type."""
     if dataclasses.is_dataclass(kind):
-        types = get_type_hints(kind)
+        types: dict[str, Any] = _types(kind)  # type: ignore[arg-type]  # a class can be hashed
         return kind(**{name: _typed(types[name], each) for name, each in value.items()})  # type: ignore[operator]
     if get_origin(kind) in (list, tuple):
         return get_origin(kind)(_typed(get_args(kind)[0], each) for each in value)

@@ -43,7 +43,6 @@ class Record:
     wait: float = 0.0
     exchange: float = 0.0
     bytes: int = 0
-    loss: float | None = None
     divergence: float | None = None  # the distance from the mean of all, before that is taken over
     accuracy: dict[str, float] = field(default_factory=dict)  # what test nets gave, by name
     spans: list[Span] = field(default_factory=list)

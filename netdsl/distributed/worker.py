@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -62,10 +63,13 @@ class Worker:
 
     def finish(self, handle: Handle) -> None:
         """Wait for an exchange."""
-        start = self.clock.now()
-        with self.doing(Activity.EXCHANGE):
-            handle.wait()
-        self._exchanging += self.clock.now() - start
+        start, before = self.clock.now(), self.communicator.traffic.waited
+        handle.wait()
+        stop = self.clock.now()
+        came = min(start + self.communicator.traffic.waited - before, stop)  # the last of the others
+        self._exchanging += stop - start
+        self._add(Span(Activity.WAIT, start, came))
+        self._add(Span(Activity.EXCHANGE, came, stop))
 
     @contextmanager
     def doing(self, activity: Activity, shard: int | None = None) -> Iterator[None]:
@@ -110,7 +114,12 @@ class Worker:
         stop = self.clock.now()
         if activity is Activity.COMPUTE:
             self.record.compute += stop - start
-        spans = self.record.spans
-        if spans and spans[-1].activity is activity and spans[-1].shard == shard:
-            start = spans.pop().start  # one long span of many iterations
-        spans.append(Span(activity, start, stop, shard))
+        self._add(Span(activity, start, stop, shard))
+
+    def _add(self, span: Span) -> None:
+        """As a part of the last one, if that is of the same kind: one long span of many iterations."""
+        spans, start = self.record.spans, span.start
+        if spans and (spans[-1].activity, spans[-1].shard) == (span.activity, span.shard):
+            start = spans.pop().start
+        if span.stop > start:
+            spans.append(replace(span, start=start))

@@ -34,7 +34,8 @@ class Curves:
     def save(self, path: str | Path) -> None:
         """Write a PNG."""
         panels = [(name, found) for name, found in (("loss", self.losses), ("test", self.scores)) if found]
-        figure, axes = pyplot().subplots(max(1, len(panels)), 1, figsize=(8, 3.2 * max(1, len(panels))), squeeze=False)
+        size = (8, 3.2 * max(1, len(panels)))
+        figure, axes = pyplot().subplots(max(1, len(panels)), 1, figsize=size, squeeze=False, layout="tight")
         for axis, (title, found) in zip(axes[:, 0], panels, strict=False):
             _draw(axis, title, found)
         save(figure, path)

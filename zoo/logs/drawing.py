@@ -36,7 +36,6 @@ def pyplot() -> Any:
 
 def save(figure: Any, path: str | Path) -> None:
     """Write a figure as a PNG, and be done with it."""
-    figure.tight_layout()
     with replacing(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
     pyplot().close(figure)

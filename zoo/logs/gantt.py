@@ -19,7 +19,8 @@ _SPANS = 60  # of one worker, which can still be told apart
 _RECENT = 50  # rounds, whose length is the usual one
 _LONG = 5  # times as long as usual: a pause or a long test, beside which nothing else could be seen
 _ROW, _LANE, _GAP = 0.36, 0.16, 0.16  # inches
-_WIDE, _TALLEST, _FRAME, _FOOT = 13.0, 100.0, 1.45, 0.55
+_WIDE, _TALLEST = 13.0, 100.0
+_LEFT, _RIGHT, _ABOVE, _BELOW, _LEGEND = 0.9, 0.2, 0.4, 1.05, 0.55  # margins, and how far below the legend is
 _READABLE = 0.012  # of the width, from which on a bar has room for a number
 
 
@@ -73,8 +74,7 @@ class _Chart:
         self._lanes = [activity for activity in self._activities if activity in _BESIDE]
         self._shards = 1 + max((span.shard or 0 for span in spans), default=0)
         self._height = _ROW + len(self._lanes) * _LANE + _GAP
-        self._all = self._height * len(ranks) + _GAP
-        self.figure, self._axis = pyplot().subplots(figsize=(_WIDE, min(_TALLEST, _FRAME + self._all)))
+        self.figure, self._axis = pyplot().subplots()
 
     def draw(self) -> None:
         """Draw everybody."""
@@ -82,7 +82,7 @@ class _Chart:
             self._draw_worker(rank, row * self._height)
         middles = [row * self._height + _ROW / 2 for row in range(len(self._ranks))]
         self._axis.set_yticks(middles, [f"worker {rank}" for rank in self._ranks])
-        self._axis.set_ylim(self._all - _GAP, -_GAP)
+        self._axis.set_ylim(len(self._ranks) * self._height, -_GAP)
         self._axis.set_xlim(0, self._window.stop - self._window.start or 1.0)
 
     def label(self, elapsed: float) -> None:
@@ -93,8 +93,16 @@ class _Chart:
         patches = [self._patch(COLOURS[activity], activity.value) for activity in self._activities]
         if self._lanes:
             patches += [self._patch(self._shade("black", shard), f"shard {shard}") for shard in range(self._shards)]
-        place = (0.5, -_FOOT / self._all)
+        place = (0.5, -_LEGEND / self._framed())
         self._axis.legend(handles=patches, ncols=len(patches) or 1, loc="upper center", bbox_to_anchor=place)
+
+    def _framed(self) -> float:
+        """Give everything its room; how high the axes are then."""
+        height = min(_TALLEST, _GAP + self._height * len(self._ranks))
+        whole = _ABOVE + height + _BELOW
+        self.figure.set_size_inches(_WIDE, whole)
+        self.figure.subplots_adjust(_LEFT / _WIDE, _BELOW / whole, 1 - _RIGHT / _WIDE, 1 - _ABOVE / whole)
+        return height
 
     def _draw_worker(self, rank: int, top: float) -> None:
         records = [record for record in self._records if record.rank == rank]

@@ -42,8 +42,9 @@ def displayed_losses(log: Path) -> dict[int, float]:
 def draw_curves(records: Sequence[Record], displayed: Mapping[int, float], path: str | Path) -> None:
     """Write a PNG of tests, losses, the workers' distance from their mean, and what their time went into."""
     panels = _panels(Course(records), displayed)
-    size = (13, 2.8 * len(panels))
-    figure, axes = pyplot().subplots(len(panels), 2, figsize=size, squeeze=False, sharex="col", sharey="row")
+    figure, axes = pyplot().subplots(
+        len(panels), 2, figsize=(13, 2.8 * len(panels)), squeeze=False, sharex="col", sharey="row", layout="tight"
+    )
     for row, (title, draw) in zip(axes, panels, strict=True):
         for part, axis in enumerate(row):
             draw(axis, part)

@@ -53,7 +53,7 @@ class WorkerSummary:
 
 
 @dataclass(frozen=True)
-class TestSummary:
+class Score:
     """How an output of the test nets came out. The best of a loss is the lowest."""
 
     name: str
@@ -72,7 +72,7 @@ class Summary:
     seconds: float  # in which rounds were under way
     iterations_per_second: float  # of all workers together
     workers: tuple[WorkerSummary, ...]
-    tests: tuple[TestSummary, ...]
+    tests: tuple[Score, ...]
 
 
 class Elapsed:
@@ -154,7 +154,7 @@ def _spent(record: Record, activity: Activity) -> float:
     return sum(span.stop - span.start for span in record.spans if span.activity is activity)
 
 
-def _tests(records: Sequence[Record]) -> tuple[TestSummary, ...]:
+def _tests(records: Sequence[Record]) -> tuple[Score, ...]:
     found = defaultdict(list)
     for record in records:
         for name, value in record.accuracy.items():
@@ -162,7 +162,7 @@ def _tests(records: Sequence[Record]) -> tuple[TestSummary, ...]:
     return tuple(_test(name, scores) for name, scores in found.items())
 
 
-def _test(name: str, scores: Sequence[tuple[float, int]]) -> TestSummary:
+def _test(name: str, scores: Sequence[tuple[float, int]]) -> Score:
     numbers = [score for score in scores if score[0] == score[0]] or scores  # NaN is never the best
     best = (min if less_is_better(name) else max)(numbers, key=lambda score: score[0])
-    return TestSummary(name, *best, *scores[-1])
+    return Score(name, *best, *scores[-1])

@@ -43,7 +43,7 @@ class Lane:
     """A thread with a queue. Once an operation has failed nobody knows where the others are, so all later ones fail."""
 
     def __init__(self, number: int) -> None:
-        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         threading.Thread(target=self._run, name=f"lane {number}", daemon=True).start()
 
     def add(self, work: Callable[[], None]) -> Job:
@@ -52,10 +52,14 @@ class Lane:
         self._jobs.put(job)
         return job
 
+    def close(self) -> None:
+        """End it when all is done."""
+        self._jobs.put(None)
+
     def _run(self) -> None:
         problem: Exception | None = None
-        while True:
-            problem = self._jobs.get().run(problem)
+        while job := self._jobs.get():
+            problem = job.run(problem)
 
 
 def check(lane: int, lanes: int) -> None:

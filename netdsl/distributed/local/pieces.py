@@ -7,6 +7,7 @@ waits for a worker who is only a little behind.
 
 from __future__ import annotations
 
+import math
 import time
 import zlib
 from collections.abc import Iterator
@@ -205,13 +206,32 @@ def _add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
 
     What is equal everywhere stays the same bits if the scales are powers of two, and else to the last bit or two.
     """
-    exact = mean.dtype.kind == "i"
-    total = np.empty(mean.size, np.float64) if exact else mean
+    whole = mean.dtype.kind == "i"
+    total = np.empty(mean.size, np.float64) if whole else mean
+    if len(set(scales)) == 1 and _is_power_of_two(scales[0]):
+        _add_up_and_scale(shares, scales[0], total)
+    else:
+        _scale_and_add_up(shares, scales, total)
+    if whole:
+        np.rint(total, out=total)
+        mean[:] = total
+
+
+def _is_power_of_two(scale: float) -> bool:
+    return math.frexp(scale)[0] == 0.5
+
+
+def _add_up_and_scale(shares: list[Array], scale: float, total: Array) -> None:
+    """The same bits as the other way round for powers of two, and much quicker."""
+    total[:] = shares[0]
+    for share in shares[1:]:
+        np.add(total, share, out=total)
+    np.multiply(total, scale, out=total)
+
+
+def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) -> None:
     np.multiply(shares[0], scales[0], out=total)
     scaled = np.empty_like(total)
     for share, scale in zip(shares[1:], scales[1:], strict=True):
         np.multiply(share, scale, out=scaled)
         np.add(total, scaled, out=total)
-    if exact:
-        np.rint(total, out=total)
-        mean[:] = total

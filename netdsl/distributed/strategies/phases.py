@@ -40,7 +40,7 @@ class Phases:
 
     def __init__(self, worker: Worker, shards: int, joint: Joint | None) -> None:
         self._worker, self._joint = worker, joint  # the first worker has the joint model
-        self.shards = cut(worker.weights.numel(), shards)
+        self.shards, self._lag = cut(worker.weights.numel(), shards), lag(shards)
         self.projected = torch.empty_like(worker.weights[: worker.learned])  # what has come of the joint model
         self.over = False
         self._came: set[int] = set()
@@ -88,10 +88,10 @@ class Phases:
     def _go_on(self, training: bool) -> None:
         """With three phases a shard is prepared when the next step is under way, so that nobody waits for that."""
         number, shard = self._number, self._step.reduced
-        if shard is not None and lag(len(self.shards)) == 1:
+        if shard is not None and self._lag == 1:
             self._prepare(number, shard)
         self._post(training)
-        if shard is not None and lag(len(self.shards)) == 2:
+        if shard is not None and self._lag == 2:
             self._prepare(number, shard)
 
     def _post(self, training: bool) -> None:
@@ -120,7 +120,7 @@ class Phases:
         start, mean = self._worker.clock.now(), self._buffer(self._reduced, number, shard)
         self._nobody_trains = not mean[-1]
         self._joint.update(shard, mean[:-1])
-        self._joint.project(shard, self._buffer(self._broadcast, number + lag(len(self.shards)), shard)[:-1])
+        self._joint.project(shard, self._buffer(self._broadcast, number + self._lag, shard)[:-1])
         self._note(Activity.PREPARE, start, shard)
 
     def _buffer(self, buffers: list[Tensor], number: int, shard: int) -> Tensor:

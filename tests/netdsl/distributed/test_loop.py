@@ -76,7 +76,7 @@ def test_records(run: Run) -> None:
     assert first.bytes >= ran.weights[0].nbytes
     assert first.divergence is not None and first.divergence > 0
     spans = [each.activity.value for each in first.spans]
-    assert spans == ["compute", "exchange"]
+    assert spans == ["compute", "wait", "exchange"]
 
 
 def test_batches_are_divided(run: Run, param: pb.SolverParameter) -> None:

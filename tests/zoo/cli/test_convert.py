@@ -84,7 +84,10 @@ def test_an_onnx_model_becomes_a_net_and_its_weights_which_are_the_same(zoo) -> 
 
 @pytest.mark.slow
 def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
-    assert zoo("convert", "small.caffemodel", "a.pt2").out.splitlines() == ["as torch: not verified", "wrote a.pt2"]
+    assert zoo("convert", "small.caffemodel", "a.pt2").out.splitlines() == [
+        "as torch: outputs differ by 0.0e+00 of their spread (1e-05 allowed)",
+        "wrote a.pt2",
+    ]
     program = torch.export.load("a.pt2").module()
     x = torch.randn(5, 3, 6, 5)
     torch.testing.assert_close(program(x)["ip"], Net("small.caffemodel").forward(data=x)["ip"])
@@ -103,6 +106,7 @@ def test_a_net_with_its_weights_becomes_a_program_of_torchs(zoo) -> None:
         (["small.caffemodel", "a.npz", "--net", "gone.prototxt"], "gone.prototxt: can't be opened"),
         (["w.npz", "a.onnx"], "w.npz: are weights without a net; name it with --net"),
         (["a.pt2", "a.onnx"], "a.pt2 can't be converted to a.onnx"),
+        (["small.caffemodel", "a.h5", "--precision", "float16"], "--precision is for .safetensors, .npz"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], what: str) -> None:
@@ -111,4 +115,59 @@ def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], w
     done = zoo("convert", *words)
     assert (done.code, done.out) == (2, "")
     assert what in done.err
+    assert sorted(Path().iterdir()) == before
+
+
+WRITTEN = [
+    "a.caffemodel",
+    "a.npz",
+    "a.pt",
+    pytest.param("a.safetensors", marks=pytest.mark.skipif(not find_spec("safetensors"), reason="needs the extra")),
+    pytest.param("a.onnx", marks=needs_onnx),
+    pytest.param("a.pt2", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("output", WRITTEN)
+def test_a_full_disk_and_a_folder_that_is_none_leave_what_was_there(zoo, output: str, full_disk) -> None:
+    Path(output).write_text("as before")
+    before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+    with full_disk(600):
+        done = zoo("convert", "small.caffemodel", output)
+    assert done == (2, "", f"zoo: {output}: can't be written: File too large\n")
+    below = f"small.prototxt/{output}"
+    done = zoo("convert", "small.caffemodel", below)
+    assert done == (2, "", f"zoo: {below}: can't be written: Not a directory\n")
+    assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
+
+
+@needs_onnx
+def test_of_a_net_and_its_weights_both_are_written_or_none(zoo, full_disk) -> None:
+    zoo("convert", "small.caffemodel", "a.onnx")
+    before = sorted(Path().iterdir())
+    with full_disk(1000):  # room for the net
+        assert (
+            zoo("convert", "a.onnx", "out/b.prototxt").err
+            == "zoo: out/b.caffemodel: can't be written: File too large\n"
+        )
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("bad.caffemodel", "bad.caffemodel: byte 10: "),
+        ("bad.npz", "bad.npz: is no .npz file that can be read: it holds more than tensors by name"),
+        ("bad.pt", "bad.pt: is no .pt file that can be read: it holds more than tensors by name"),
+        pytest.param("bad.onnx", "bad.onnx: is no ONNX model that can be read: ", marks=needs_onnx),
+        ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
+    ],
+)
+def test_what_is_no_model_is_one_line(zoo, source: str, what: str) -> None:
+    Path(source).write_bytes(b"\xff" * 300)
+    Path("cut.caffemodel").write_bytes(Path("small.caffemodel").read_bytes()[:-30])
+    before = sorted(Path().iterdir())
+    done = zoo("convert", source, "made.caffemodel")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert done.err.startswith(f"zoo: {what}")
     assert sorted(Path().iterdir()) == before

@@ -11,6 +11,8 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS
 from netdsl.net import Net
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
@@ -42,7 +44,7 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "input data 1x3x8x8",
-        "as caffe: outputs differ by 0.0e+00 of their spread",
+        "as caffe: outputs differ by 0.0e+00 of their spread (1e-05 allowed)",
         "wrote out/deploy.caffemodel",
         "wrote out/deploy.prototxt",
         "wrote out/solver.prototxt",
@@ -86,7 +88,7 @@ def test_rewrites_are_done_and_proved_one_by_one(zoo) -> None:
         "normalisations and scales folded",
         "images",
         "fully connected layers as convolutions",
-        "weights rounded to float16",
+        "weights rounded to float16, kept as float32",
         "as caffe",
     ]
     net = read_net("small_caffe/deploy.prototxt").message
@@ -105,6 +107,38 @@ def test_the_proof_can_be_left_out(zoo) -> None:
     ]
 
 
+@pytest.mark.slow
+def test_a_program_of_torchs_is_proved_too(zoo) -> None:
+    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "torch", "--json")
+    found = json.loads(done.out)
+    assert found["files"] == ["small.pt2"]
+    assert found["proofs"] == [{"what": "as torch", "difference": 0, "tolerance": 1e-5}]  # torch's own operators
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float16", 1e-2), ("bfloat16", 1e-1)])
+def test_rounded_weights_are_proved_with_a_tolerance_of_their_own(zoo, precision: str, tolerance: float) -> None:
+    words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "caffe", "--prune-to", "ip"]
+    words += ["--precision", precision]
+    proof = json.loads(zoo(*words, "--json").out)["proofs"][1]
+    assert proof["what"] == f"weights rounded to {precision}, kept as float32"
+    assert 0 < proof["difference"] < proof["tolerance"] == tolerance
+    code, out, err = zoo(*words, "--tolerance", "1e-7", "-o", "out")
+    assert (code, out) == (2, "")
+    assert "of their spread, more than 1e-07, so it isn't done" in err
+    assert not Path("out").exists()
+
+
+@needs_onnx
+def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
+    words = ["export", "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx", "--mean", "1,2,3"]
+    proofs = json.loads(zoo(*words, "--tolerance", "0.5", "--json").out)["proofs"]
+    assert [each["tolerance"] for each in proofs] == [0.5, 0.5]
+    done = zoo(*words[:-2], "--tolerance", "0", "-o", "exact.onnx")
+    assert done.code == 2
+    assert "exact.onnx: not written: blob 'prob' differs by" in done.err
+    assert not Path("exact.onnx").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code", "what"),
     [
@@ -121,6 +155,7 @@ def test_the_proof_can_be_left_out(zoo) -> None:
         (["--to", "caffe", "--mean", "red"], 2, "'red' isn't like 104,117,123"),
         (["--to", "onnx", "--train-val"], 2, "--train-val and --solver are for --to caffe"),
         (["--to", "caffe", "--opset", "3"], 2, "--opset is for --to onnx"),
+        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for what is verified"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], code: int, what: str) -> None:
@@ -130,3 +165,84 @@ def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], c
     assert (done.code, done.out) == (code, "")
     assert what in done.err
     assert sorted(Path().iterdir()) == before
+
+
+TARGETS = [
+    "caffe",
+    pytest.param("onnx", marks=needs_onnx),
+    pytest.param("torch", marks=pytest.mark.slow),
+]
+BAD = {
+    "noise.prototxt": (bytes(range(256)), "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+    "words.prototxt": (b"hello world", "words.prototxt:1:7: expected ':' or '{' after 'hello', found 'world'"),
+    "wide.prototxt": (
+        NET.replace("num_output: 4", "num_output: 6").encode(),
+        "wide.prototxt: layer 'c': blob 0 has shape [6, 3, 3, 3], the weights have [4, 3, 3, 3]",
+    ),
+    "unknown.prototxt": (
+        NET.replace('"BatchNorm"', '"Mystery"').encode(),
+        "unknown.prototxt: unknown layer type 'Mystery' (layers bn)",
+    ),
+    "python.prototxt": (
+        NET.replace('"BatchNorm"', '"Python" python_param { module: "m" layer: "L" }').encode(),
+        "python.prototxt: layer 'bn': layer runs Python code from module 'm'",
+    ),
+}
+
+
+def refused(zoo, *words: str) -> str:
+    """What is told when nothing is written: one line."""
+    before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+    done = zoo("export", *words)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
+    return done.err.removeprefix("zoo: ")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", BAD)
+def test_a_net_that_is_none_or_does_not_fit_is_one_line(zoo, name: str, target: str) -> None:
+    Path(name).write_bytes(BAD[name][0])
+    assert refused(zoo, name, "--weights", "small.caffemodel", "--to", target).startswith(BAD[name][1])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_weights_that_are_cut_short_are_one_line(zoo, target: str) -> None:
+    whole = Path("small.caffemodel").read_bytes()
+    for size, where in ((len(whole) // 2, "layer 'ip'"), (len(whole) - 3, "layer 'loss'")):
+        Path("cut.caffemodel").write_bytes(whole[:size])
+        for words in (["small.prototxt", "--weights", "cut.caffemodel"], ["cut.caffemodel"]):
+            told = refused(zoo, *words, "--to", target)
+            assert told.startswith(f"cut.caffemodel: {where}: ") and "the file is cut short or damaged" in told
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_where_nothing_can_be_written_nothing_is(zoo, target: str, full_disk) -> None:
+    Path("file").write_text("in the way")
+    words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target]
+    assert refused(zoo, *words, "-o", "file/below") == "file/below: can't be written: Not a directory\n"
+    with full_disk(1000):  # room for a description, not for weights
+        assert ": can't be written: File too large\n" in refused(zoo, *words, "-o", "out")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_was_there_stays_when_one_interrupts(zoo, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["small.prototxt", "--weights", "small.caffemodel", "--to", target, "-o", "out"]
+    assert zoo("export", *words, "--batch", "2").code == 0
+    before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)  # the last thing that is done with a file
+    assert zoo("export", *words).code == 130
+    assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
+
+
+@needs_onnx
+def test_layers_without_an_onnx_form_are_one_line(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("Convolution", "InnerProduct"):
+        monkeypatch.setattr(LAYERS[name], "onnx", Layer.onnx)
+    told = refused(zoo, "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx")
+    wanted = "layer 'c' of type Convolution has no ONNX form; layer 'ip' of type InnerProduct has no ONNX form"
+    assert told == f"small.prototxt: {wanted}\n"

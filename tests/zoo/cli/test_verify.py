@@ -80,14 +80,24 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("a.pt2", "a.pt2: a .pt2 file can hold pickled code, which is never loaded"),
         ("a.npz", "a.npz: are weights without a net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),
-        ("small.prototxt", "net 'small' has no weights here; name the files that have them"),
-        ("wide.prototxt,a.caffemodel", "layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]"),
+        ("small.prototxt", "small.prototxt: net 'small' has no weights here; name the files that have them"),
+        ("noise.prototxt", "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
+        ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
+        ("small.prototxt,cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
+        ("unknown.prototxt,a.caffemodel", "unknown.prototxt: unknown layer type 'Mystery' (layers r)"),
+        (
+            "wide.prototxt,a.caffemodel",
+            "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]",
+        ),
         ("two.prototxt,a.caffemodel", "one model has the inputs data, more, the other data"),
         ("ends.prototxt,a.caffemodel", "one model has the outputs ip, end, the other ip"),
     ],
 )
 def test_what_cannot_be_compared_is_told(zoo, other: str, what: str) -> None:
     Path("text.onnx").write_text("no model")
+    Path("noise.prototxt").write_bytes(bytes(range(256)))
+    Path("cut.caffemodel").write_bytes(Path("a.caffemodel").read_bytes()[:-30])
+    Path("unknown.prototxt").write_text(NET.replace('"ReLU"', '"Mystery"'))
     Path("wide.prototxt").write_text(NET.replace("dim: 3", "dim: 5"))
     more = 'layer { name: "m" type: "Input" top: "more" input_param { shape { dim: 2 dim: 4 dim: 4 dim: 3 } } }'
     add = 'layer { name: "e" type: "Eltwise" bottom: "r" bottom: "more" top: "e" }'

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from netdsl.distributed.simulator.link import Kind, Link
+
+LINK = Link(bandwidth=100.0, latency=0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (Kind.MEAN, 2 * 4 * (0.5 + 7 / 5)),  # a ring: twice four steps, each with a fifth
+        (Kind.REDUCE, 3 * (0.5 + 7)),  # a tree of three levels, each with everything
+        (Kind.BROADCAST, 3 * 0.5 + 7),  # all send on what they have
+        (Kind.SEND, 0.5 + 7),
+        (Kind.BARRIER, 2 * 3 * 0.5),  # up a tree and down again
+    ],
+)
+def test_what_700_bytes_take_among_five(kind: Kind, wanted: float) -> None:
+    assert LINK.seconds(kind, 5, 700) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("kind", [Kind.MEAN, Kind.REDUCE, Kind.BROADCAST, Kind.BARRIER])
+def test_one_worker_alone_exchanges_nothing(kind: Kind) -> None:
+    assert LINK.seconds(kind, 1, 700) == 0.0

@@ -1,0 +1,117 @@
+"""Elastic averaging: the equations written out, what equals what, and Nesterov's momentum with it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic, rates
+from netdsl.errors import DistributedError
+
+# The same sums of a few float32 numbers near 1 in another order, over a few steps.
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+BOTH = [ElasticAveraging, SynchronousElastic]
+
+
+def test_worker_and_centre_move_to_each_other(train, gradient) -> None:
+    found = train(ElasticAveraging(tau=2, alpha=0.3), 1, max_iter=6)[0]
+    x = centre = found.begun
+    for number, (own, model) in enumerate(zip(found.own, found.models, strict=True)):
+        for each in (2 * number, 2 * number + 1):
+            x = x - 0.1 * gradient(found, x, each)
+        x, centre = x - 0.3 * (x - centre), centre + 0.3 * (x - centre)  # Eqs. 2 and 3
+        torch.testing.assert_close(own, x, **CLOSE)
+        torch.testing.assert_close(model, centre, **CLOSE)
+
+
+def test_all_move_to_the_centre_and_that_to_their_mean(train, gradient) -> None:
+    found = train(SynchronousElastic(tau=1, alpha=0.3, beta=0.8), 3, max_iter=5)
+    xs = [found[0].begun] * 3
+    centre = found[0].begun
+    for number in range(5):
+        xs = [x - 0.1 * gradient(each, x, number) for x, each in zip(xs, found, strict=True)]
+        xs, centre = [x - 0.3 * (x - centre) for x in xs], 0.2 * centre + 0.8 * sum(xs) / 3  # Eqs. 2 and 8
+        torch.testing.assert_close(found[2].own[number], xs[2], **CLOSE)
+        torch.testing.assert_close(found[2].models[number], centre, **CLOSE)
+
+
+def test_rates_follow_from_elastic_symmetry() -> None:
+    assert rates("auto", "auto", 3) == (pytest.approx(0.3), 0.9)
+    assert rates(0.2, "auto", 4) == (0.2, 0.8)
+    assert rates("auto", 0.5, 4) == (0.125, 0.5)
+    assert rates(0.5, 0.5, 4) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("strategy", BOTH)
+def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches, strategy) -> None:
+    found = train(strategy(tau=2, alpha=0.0), momentum=0.9)
+    for rank, each in enumerate(found):
+        assert torch.equal(each.own[-1], alone(batches(rank), momentum=0.9).weights.buffer)
+        assert torch.equal(each.weights, each.begun)  # the centre, which nobody drew
+
+
+@pytest.mark.parametrize("strategy", BOTH)
+def test_at_the_end_all_take_over_the_centre(train, normed, strategy) -> None:
+    found = train(strategy(tau=3), 3, net=normed)
+    sums = found[0].weights[found[0].worker.learned :]
+    assert sums.abs().sum() > 0  # the centre has BatchNorm's sums too
+    for each in found:
+        assert torch.equal(each.weights, found[0].weights)
+        assert torch.equal(each.course.model(), each.weights)
+
+
+def test_workers_with_the_same_data_are_one(train, batches) -> None:
+    many, one = (train(SynchronousElastic(tau=2, alpha=0.2, beta=0.8), n, data=lambda _: batches(0)) for n in (4, 1))
+    assert torch.equal(many[0].weights, one[0].weights)
+
+
+def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
+    forth, back = (train(SynchronousElastic(tau=2), 3, data=each) for each in (batches, lambda rank: batches(2 - rank)))
+    torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
+
+
+def test_a_centre_that_is_replaced_by_the_mean_is_averaging_at_first(train) -> None:
+    elastic, averaged = (train(each, 3, max_iter=4) for each in (SynchronousElastic(4, beta=1.0), ModelAveraging(4)))
+    assert torch.equal(elastic[0].weights, averaged[0].weights)
+
+
+def test_fast_workers_do_not_wait_for_slow_ones(train) -> None:
+    paces = (1.0, 1.0, 4.0)
+    found = train(ElasticAveraging(tau=2), 3, pace=lambda rank, iteration: paces[rank], link=Link(latency=0.01))
+    assert [each.records[-1].stop for each in found] == pytest.approx([8, 8, 32], abs=0.5)
+    assert {each.time > 32 for each in found} == {True}  # but for the end
+
+
+def test_the_centre_serves_one_after_the_other(train) -> None:
+    found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.0))
+    first, second = sorted(each.records[0].stop - each.records[0].start for each in found)
+    assert first == 4 + 2  # there and back
+    assert second > first
+
+
+def test_caffes_nesterov_takes_eamsgds_steps(train, gradient) -> None:
+    """Weights are kept at y = x + m v, where gradients are taken and which is exchanged."""
+    found = train(ElasticAveraging(tau=2, alpha=0.3), 1, type="Nesterov", momentum=0.9, max_iter=8)[0]
+    x = centre = found.begun
+    v = torch.zeros_like(x)
+    for number, own in enumerate(found.own):
+        for each in (2 * number, 2 * number + 1):
+            v = 0.9 * v - 0.1 * gradient(found, x + 0.9 * v, each)
+            x = x + v
+        y = x + 0.9 * v
+        pull = 0.3 * (y - centre)
+        x, centre = x - pull, centre + pull
+        torch.testing.assert_close(own, x + 0.9 * v, **CLOSE)
+
+
+@pytest.mark.parametrize("settings", [{"tau": 0}, {"alpha": 1.5}, {"beta": -0.1}, {"alpha": 0.1, "beta": 0.2}])
+def test_impossible_settings_are_refused(settings) -> None:
+    with pytest.raises(DistributedError):
+        ElasticAveraging(**settings)
+
+
+def test_a_centre_that_would_overshoot_is_refused(train) -> None:
+    with pytest.raises(DistributedError, match=r"alpha 0\.5 of 3 workers makes beta 1\.5"):
+        train(SynchronousElastic(alpha=0.5), 3)

@@ -1,0 +1,179 @@
+"""MPCA SGD: what it equals, that training never waits, and that it ends in whatever order workers come."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from netdsl.distributed.record import Activity
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.mpca import MPCA
+from netdsl.errors import DistributedError
+
+# The same sums of a few float32 numbers near 1 in another order, over a few steps.
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}
+LINKS = [Link(), Link(latency=0.4), Link(bandwidth=200, latency=0.1)]
+
+
+def spans_of(found, activity: Activity):
+    return [span for record in found.records for span in record.spans if span.activity is activity]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_workers_that_take_over_the_joint_model_average_it_after_every_step(train, batches, link: Link) -> None:
+    """While a joint state is on its way workers train from the one before, so that each is a step from the last but
+    one: with a batch that is always the same, every second one is a state of averaging with tau 1."""
+    strategy = MPCA(shards=1, alpha=1, beta=1, gamma=0, early=0, tau=1)
+    always = {"data": lambda rank: batches(rank)[:1]}
+    found = train(strategy, 3, link=link, max_iter=40, **always)
+    states = [found[0].begun]
+    for model in found[0].models:
+        if not torch.equal(model, states[-1]):
+            states.append(model)
+    averaged = train(ModelAveraging(tau=1), 3, max_iter=3, **always)[0].models
+    for state, expected in zip(states[1:6:2], averaged, strict=True):
+        torch.testing.assert_close(state, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("shards", [1, 2, 3])
+def test_with_alpha_zero_workers_stay_alone_until_the_end(train, alone, batches, normed, link: Link, shards) -> None:
+    found = train(MPCA(shards=shards, alpha=0, early=0), net=normed, link=link, momentum=0.9)
+    for rank, each in enumerate(found):
+        assert torch.equal(each.own[-1], alone(batches(rank), normed, momentum=0.9).weights.buffer)
+        assert torch.equal(each.weights, found[0].weights)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_workers_with_the_same_data_are_one(train, batches, size: int) -> None:
+    settings = {"data": lambda rank: batches(0), "momentum": 0.9, "max_iter": 24}
+    many, one = (train(MPCA(early=2), count, **settings) for count in (size, 1))
+    assert torch.equal(many[0].weights, one[0].weights)
+
+
+def test_it_does_not_matter_who_has_which_data(train, batches) -> None:
+    settings = {"max_iter": 24, "link": Link(latency=0.3)}
+    forth, back = (train(MPCA(early=2), 3, data=each, **settings) for each in (batches, lambda rank: batches(2 - rank)))
+    torch.testing.assert_close(forth[0].weights, back[0].weights, **CLOSE)
+
+
+@pytest.mark.parametrize("early", [0, 4])
+@pytest.mark.parametrize("in_gradient", [False, True])
+def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_gradient: bool) -> None:
+    """One worker, whose exchanges take an iteration each: two later it gets what it was."""
+    strategy = MPCA(shards=1, alpha=0.1, beta=1, gamma=0, early=early, high=0.4, in_gradient=in_gradient, tau=1)
+    found = train(strategy, 1, max_iter=14, iter_size=2)[0]
+    xs, first = [found.begun, *found.own], max(1, early)
+    rates = torch.full_like(found.begun, 0.1)
+    for blob in found.solver.weights.blobs:
+        rates[blob.start : blob.stop] *= blob.lr_mult
+    for number, x in enumerate(xs[:-1]):
+        drawn = number - first - 2  # how often it was before
+        alpha = 0.4 * 0.25 ** min(1, (drawn + 1) / early) if early else 0.1
+        pull = alpha * (x - xs[first + drawn // 2 * 2]) if drawn >= 0 else torch.zeros_like(x)
+        at = x if in_gradient else x - pull
+        step = sum(gradient(found, at, 2 * number + each) for each in (0, 1)) / 2
+        expected = x - step * 0.1 - rates * pull if in_gradient else at - step * 0.1  # Eq. 6, Eq. 7
+        torch.testing.assert_close(xs[number + 1], expected, **CLOSE)
+
+
+def test_models_count_by_their_iterations_since_the_last_reduction(train, alone, batches) -> None:
+    paces = (1.0, 2.5)
+    strategy = MPCA(shards=1, alpha=0, beta=1, gamma=0, early=0, tau=1)
+    found = train(strategy, 2, pace=lambda rank, iteration: paces[rank], max_iter=16)
+    posted = [[span.start for span in spans_of(each, Activity.REDUCE)] for each in found]
+    done, weights = [0, 0], []
+    for times in list(zip(*posted, strict=False))[:3]:
+        before, done = done, [round(time / pace) for time, pace in zip(times, paces, strict=True)]
+        counts = [later - earlier for earlier, later in zip(before, done, strict=True)]
+        models = [alone(batches(rank), max_iter=count).weights.buffer for rank, count in enumerate(done)]
+        expected = sum(count * model for count, model in zip(counts, models, strict=True)) / sum(counts)
+        assert any(torch.allclose(model, expected, **CLOSE) for model in found[0].models)
+        weights.append(counts)
+    assert weights[1][0] > weights[1][1]
+
+
+def test_sums_of_batch_norm_are_averaged_but_not_drawn(train, alone, batches, normed) -> None:
+    settings = {"base_lr": 0.0, "max_iter": 12}  # only sums change
+    found = train(MPCA(alpha=0.5, beta=1, early=0), 2, net=normed, **settings)
+    learned = found[0].worker.learned
+    sums = [each.own[-1][learned:] for each in found]
+    for rank, own in enumerate(sums):
+        assert torch.equal(own, alone(batches(rank), normed, **settings).weights.buffer[learned:])
+    torch.testing.assert_close(found[1].weights[learned:], (sums[0] + sums[1]) / 2, **CLOSE)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_ends_and_training_never_waits_whoever_comes_when(train, seed: int) -> None:
+    chance = random.Random(seed)
+    size, shards = chance.randint(2, 5), chance.randint(1, 5)
+    slow = [chance.choice([0.3, 1.0, 1.0, 9.0]) for _ in range(size)]
+    paces = [[each * chance.lognormvariate(0, 0.7) for _ in range(16)] for each in slow]
+    link = Link(chance.choice([100.0, 1e4]), chance.choice([0.0, 0.5]))
+    strategy = MPCA(shards=shards, early=chance.choice([0, 3, 50]), tau=5)
+    found = train(strategy, size, pace=lambda rank, number: paces[rank][number - 1], link=link, max_iter=16)
+    for each, own in zip(found, paces, strict=True):
+        assert torch.equal(each.weights, found[0].weights)
+        assert each.records[-1].stop - each.records[0].start == pytest.approx(sum(own))
+        assert {record.wait + record.exchange for record in each.records} == {0.0}
+    assert torch.isfinite(found[0].weights).all()
+
+
+def test_one_shard_is_reduced_while_another_is_broadcast(train) -> None:
+    found = train(MPCA(early=0, tau=5), 2, link=Link(latency=2.2), max_iter=40)
+    reduced, sent = (spans_of(found[1], kind) for kind in (Activity.REDUCE, Activity.BROADCAST))
+    assert [span.shard for span in reduced[:5]] == [0, 1, 2, 0, 1]
+    assert [span.shard for span in sent[:3]] == [0, 1, 2]
+    for one, other in zip(sent[:3], reduced[2:5], strict=True):
+        assert (one.start, one.stop) == (other.start, other.stop)
+        assert one.stop - one.start == 3  # it is looked for between iterations
+    assert not spans_of(found[1], Activity.PREPARE)
+    assert [span.shard for span in spans_of(found[0], Activity.PREPARE)[:4]] == [0, 1, 2, 0]
+
+
+def test_the_first_worker_has_the_joint_model_to_begin_again_from(train) -> None:
+    found = train(MPCA(early=0, tau=12), 2, max_iter=24)
+    state = found[0].course.state()
+    assert state["velocity"].shape == (found[0].worker.learned,)
+    assert state["cycles"].min() > 3
+    assert state["velocity"].abs().sum() > 0
+    assert not found[1].course.state()
+    again = train(MPCA(early=0), 2, first=found[0].models[0], max_iter=1)
+    assert torch.equal(again[1].begun, found[0].models[0])
+
+
+def test_what_is_far_from_new_is_not_left_alone_again(train) -> None:
+    found = train(MPCA(early=1000, tau=5), 2, iteration=2000, max_iter=2020)
+    found[0].records.pop()  # which has what was exchanged at the end
+    assert spans_of(found[0], Activity.BROADCAST)
+
+
+def test_workers_together_learn_from_all_data(train, alone, batches) -> None:
+    """Each has one batch of its own, from which nobody else can learn it."""
+    data = {"data": lambda rank: batches(rank)[:1], "max_iter": 80, "momentum": 0.9}
+    together = train(MPCA(early=10), 3, **data)[0].weights
+    own = alone(batches(0)[:1], max_iter=80, momentum=0.9).weights.buffer
+
+    def loss(weights) -> float:
+        solver = alone([batches(rank)[0] for rank in range(3)], max_iter=0)
+        solver.weights.buffer.copy_(weights)
+        return sum(solver.net.forward().item() for _ in range(3)) / 3
+
+    assert loss(together) < 0.5 * loss(own)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"shards": 0}, {"tau": 0}, {"alpha": 1.1}, {"beta": 0.0}, {"gamma": -1}, {"delta": 1}, {"early": -1}, {"high": 0}],
+)
+def test_impossible_settings_are_refused(settings) -> None:
+    with pytest.raises(DistributedError):
+        MPCA(**settings)
+
+
+def test_a_run_in_which_nothing_is_left_to_do_ends(train) -> None:
+    found = train(MPCA(), 2, iteration=8, max_iter=8)
+    assert torch.equal(found[1].weights, found[0].begun)

@@ -1,0 +1,142 @@
+"""The records of a run: kept through kills, and read back."""
+
+from __future__ import annotations
+
+import json
+import resource
+from pathlib import Path
+
+import pytest
+
+from caffe_proto.errors import FileError
+from netdsl.distributed.journal import Journal
+from netdsl.distributed.messages import message_of
+from netdsl.distributed.plan import Keeping
+from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.records import RECORDS, RecordFile, read_records
+from netdsl.errors import DistributedError
+from netdsl.solver.events import Stepped
+from tests.netdsl.distributed.conftest import Run
+
+SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
+FIRST = Record(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, None, 0.75, {"accuracy": 0.5}, SPANS)
+
+
+def write(run: Path, *records: Record) -> None:
+    file = RecordFile(run)
+    for record in records:
+        file(record)
+    file.close()
+
+
+def cut(run: Path, size: int) -> None:
+    path = run / RECORDS
+    path.write_bytes(path.read_bytes()[:-size])
+
+
+def test_what_a_run_told_is_read_back(run: Run, folder: Path, tmp_path: Path) -> None:
+    journal = Journal(folder, Keeping())
+    stopped = run("averaging:tau=3", journal=journal, stop=2)
+    write(tmp_path / "run", *stopped.records)
+    ended = run("averaging:tau=3", journal=journal)
+    write(tmp_path / "run", *ended.records)
+    found = read_records(tmp_path / "run")
+    assert [(each.number, each.rank) for each in found] == [
+        (number, rank) for number in (1, 2, 3, 4) for rank in (0, 1)
+    ]
+    assert found == sorted(stopped.records + ended.records, key=lambda record: (record.number, record.rank))
+
+
+def test_each_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path)
+    assert read_records(tmp_path) == []
+    file(FIRST)
+    assert read_records(tmp_path) == [FIRST]
+    file.close()
+
+
+def test_of_a_round_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
+    again = Record(2, 1, 7.5, 8.5, divergence=0.5)
+    write(tmp_path, Record(2, 1, 3.5, 4.5), Record(1, 1, 2.5), FIRST, Record(2, 0, 3.5), again)
+    assert read_records(tmp_path) == [FIRST, Record(1, 1, 2.5), Record(2, 0, 3.5), again]
+
+
+def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
+    write(tmp_path, FIRST, Record(2, 0, 3.5))
+    cut(tmp_path, 1)  # whole but for its end, which says that it is
+    assert read_records(tmp_path) == [FIRST]
+    write(tmp_path, Record(3, 0, 4.5))
+    assert read_records(tmp_path) == [FIRST, Record(3, 0, 4.5)]
+
+
+def test_a_first_line_that_was_cut_off(tmp_path: Path) -> None:
+    write(tmp_path, FIRST)
+    cut(tmp_path, 20)
+    assert read_records(tmp_path) == []
+    write(tmp_path, FIRST)
+    assert read_records(tmp_path) == [FIRST]
+
+
+def test_numbers_that_are_none_survive(tmp_path: Path) -> None:
+    write(tmp_path, Record(1, 0, 2.5, divergence=float("nan"), accuracy={"loss": float("inf")}))
+    (found,) = read_records(tmp_path)
+    assert found.divergence != found.divergence
+    assert found.accuracy == {"loss": float("inf")}
+
+
+def with_(**changes: object) -> str:
+    return json.dumps(message_of(FIRST) | changes)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "\0\0\0",
+        "[1, 2]",
+        "5",
+        "[" * 100_000,
+        '{"kind": "Record", "number": 1}',
+        json.dumps(message_of(Stepped(3))),
+        with_(kind="Other"),
+        with_(more=1),
+        with_(number="one"),
+        with_(stop=None),
+        with_(divergence="far"),
+        with_(accuracy=[0.5]),
+        with_(accuracy={"accuracy": "good"}),
+        with_(spans=5),
+        with_(spans=[{"activity": "sleep", "start": 0.5, "stop": 1.5}]),
+        with_(spans=[{"activity": "test", "start": "early", "stop": 1.5}]),
+    ],
+)
+def test_a_line_that_is_no_record(tmp_path: Path, line: str) -> None:
+    write(tmp_path, FIRST)
+    with (tmp_path / RECORDS).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(DistributedError, match=r"records.jsonl:2: isn't the record of a round; remove this line"):
+        read_records(tmp_path)
+
+
+def test_no_run(tmp_path: Path) -> None:
+    with pytest.raises(DistributedError, match=r"records.jsonl: can't be read: No such file.*name the folder of a run"):
+        read_records(tmp_path)
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("")
+    with pytest.raises(FileError, match=r"records.jsonl: can't be written"):
+        RecordFile(tmp_path / "run")
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    file, before = RecordFile(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    file(FIRST)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / RECORDS).stat().st_size + 10, before[1]))
+    try:
+        with pytest.raises(FileError, match=r"records.jsonl: can't be written: File too large"):
+            file(FIRST)
+        file.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert read_records(tmp_path) == [FIRST]

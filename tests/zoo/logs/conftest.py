@@ -1,0 +1,47 @@
+"""Records of runs that never were."""
+
+from __future__ import annotations
+
+from netdsl.distributed.record import Activity, Record, Span
+
+
+def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first: int = 1) -> list[Record]:
+    """Rounds of 5 seconds of 10 iterations each: worker r computes for 2 + r, waits for the last, exchanges for 1.
+
+    What is left of the last worker's second is spent by testing in the first worker.
+    """
+    return [
+        _averaged(number, rank, begin + 5 * (number - first), workers)
+        for number in range(first, first + rounds)
+        for rank in range(workers)
+    ]
+
+
+def _averaged(number: int, rank: int, start: float, workers: int) -> Record:
+    computed, came = start + 2 + rank, start + 1 + workers
+    spans = [Span(Activity.COMPUTE, start, computed), Span(Activity.EXCHANGE, computed, came + 0.5)]
+    found = Record(number, rank, start, start + 5, 10 * number, 10, bytes=2_000_000, divergence=rank + 1 / number)
+    found.compute, found.wait, found.exchange = 2.0 + rank, came - computed, 0.5
+    if rank == 0:
+        spans.append(Span(Activity.TEST, came + 0.5, start + 5))
+        found.accuracy = {"accuracy": 1 - abs(3 - number) / 10, "loss": 1 / number}
+    found.spans = spans
+    return found
+
+
+def shards(rounds: int = 6, workers: int = 3) -> list[Record]:
+    """Rounds in which a worker computes for 2 seconds, while it reduces and broadcasts one of three shards each."""
+    return [_sharded(number, rank, 2.0 * number) for number in range(1, rounds + 1) for rank in range(workers)]
+
+
+def _sharded(number: int, rank: int, start: float) -> Record:
+    stop = start + 2
+    spans = [
+        Span(Activity.COMPUTE, start, stop),
+        Span(Activity.REDUCE, start, start + 1.5, number % 3),
+        Span(Activity.BROADCAST, start, start + 1, (number + 1) % 3),
+    ]
+    if rank == 0:
+        spans.append(Span(Activity.PREPARE, start + 1.5, stop, number % 3))
+    # The exchanges of its lanes, which are more than a round is long.
+    return Record(number, rank, start, stop, 4 * number, 4, 2.0, wait=1.5, exchange=1.0, spans=spans)

@@ -1,0 +1,88 @@
+"""A run in numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from netdsl.distributed.record import Activity, Record, Span
+from tests.zoo.logs.conftest import averaging, shards
+from zoo.logs.summary import Beside, Elapsed, Score, Times, less_is_better, summarise, times_of
+
+
+def test_every_second_of_a_worker_went_somewhere() -> None:
+    found = summarise(averaging(rounds=4))
+    times = [worker.times for worker in found.workers]
+    assert times == [
+        Times(compute=8.0, wait=8.0, exchange=2.0, test=2.0),
+        Times(compute=12.0, wait=4.0, exchange=2.0, other=2.0),
+        Times(compute=16.0, wait=0.0, exchange=2.0, other=2.0),
+    ]
+    assert [each.total for each in times] == [20.0, 20.0, 20.0]
+
+
+def test_the_run_as_a_whole() -> None:
+    found = summarise(averaging(rounds=4))
+    assert (found.rounds, found.iteration, found.seconds) == (4, 40, 20.0)
+    assert found.iterations_per_second == 3 * 40 / 20
+    assert [(each.rank, each.rounds, each.iterations, each.bytes) for each in found.workers] == [
+        (rank, 4, 40, 8_000_000) for rank in range(3)
+    ]
+    assert found.workers[1].divergence_mean == pytest.approx(1 + (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    assert found.workers[1].divergence_last == 1 + 1 / 4
+
+
+def test_the_best_accuracy_is_the_highest_and_the_best_loss_the_lowest() -> None:
+    assert summarise(averaging(rounds=4)).tests == (
+        Score("accuracy", 1.0, 30, 0.9, 40),
+        Score("loss", 0.25, 40, 0.25, 40),
+    )
+
+
+def test_what_is_no_number_is_never_the_best() -> None:
+    records = averaging(rounds=3, workers=1)
+    records[0].accuracy = {"loss": math.nan}
+    records[2].accuracy = {"accuracy": math.nan}
+    found = {test.name: test for test in summarise(records).tests}
+    assert found["loss"] == Score("loss", 0.5, 20, 0.5, 20)
+    assert (found["accuracy"].best, found["accuracy"].best_iteration) == (0.9, 20)
+    assert math.isnan(found["accuracy"].last)
+
+
+@pytest.mark.parametrize(
+    ("output", "is_loss"),
+    [("accuracy", False), ("loss", True), ("loss3/top-1", False), ("loss3/loss", True), ("Error@1", True)],
+)
+def test_which_outputs_are_losses(output: str, is_loss: bool) -> None:
+    assert less_is_better(output) == is_loss
+
+
+def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
+    found = summarise(shards(rounds=6)).workers
+    assert found[0].times == Times(compute=12.0)
+    assert [each.beside for each in found[:2]] == [Beside(6.0, 9.0, 3.0), Beside(6.0, 9.0, 0.0)]
+
+
+def test_exchanges_that_fit_in_part() -> None:
+    spans = [Span(Activity.SAVE, 9.0, 10.0)]
+    found = times_of(Record(1, 0, 0.0, 10.0, compute=6.0, wait=4.0, exchange=2.0, spans=spans))
+    assert found == Times(compute=6.0, wait=2.0, exchange=1.0, save=1.0)
+
+
+def test_a_pause_is_no_time() -> None:
+    records = averaging(rounds=2) + averaging(rounds=3, begin=9000.0, first=3)
+    found = summarise(records)
+    assert (found.seconds, found.iterations_per_second) == (25.0, 6.0)
+    assert list(map(Elapsed(records), (1000.0, 1007.0, 5000.0, 9000.0, 9015.0))) == [0.0, 7.0, 10.0, 10.0, 25.0]
+
+
+def test_time_goes_on_while_anybody_is_in_a_round() -> None:
+    records = [Record(1, 0, 2.0, 9.0), Record(1, 1, 1.0, 4.0), Record(2, 1, 5.0, 6.0), Record(2, 0, 10.0, 11.0)]
+    assert Elapsed(records)(11.0) == 9.0
+
+
+def test_a_run_that_took_no_time() -> None:
+    found = summarise([Record(1, 0, 5.0, 5.0)])
+    assert (found.seconds, found.iterations_per_second, found.tests) == (0.0, 0.0, ())
+    assert found.workers[0].divergence_mean is None

@@ -1,0 +1,131 @@
+"""`zoo simulate`, with what was trained already in the cache."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from caffe_proto.errors import CaffeError
+from zoo.cli.simulate import command
+from zoo.simulating.cache import Cache
+from zoo.simulating.cost import BATCHES
+from zoo.simulating.digits import Task
+from zoo.simulating.measuring import measured
+from zoo.simulating.methods import Comparison, Method
+from zoo.simulating.needed import Question
+from zoo.simulating.trial import Outcome, Point, Trial, Usage
+
+QUESTION = Question(goal=0.5, seeds=1, task=Task(iterations=30))
+SMALL = ("--accuracy", "0.5", "--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def simulate(*words: str) -> Result:
+    done = CliRunner().invoke(command, words)
+    if isinstance(done.exception, CaffeError) or done.exit_code == 0:
+        return done
+    assert isinstance(done.exception, SystemExit), done.exception
+    return done
+
+
+def keep(trials: Iterable[Trial], iteration: int) -> None:
+    """As if they had been trained, and were good enough then."""
+    for trial in trials:
+        points = (Point(0.5, 0, 0.1), Point(1.5 * iteration, iteration, 0.96), Point(900.0, 600, 0.96))
+        usage = Usage(iteration, 1.0 * iteration, 0.0, 0.5 * iteration, 80)
+        Cache(Path("kept")).put(trial, Outcome(points, (usage,), 1.5 * iteration))
+
+
+def rows(name: str) -> list[list[str]]:
+    with Path("out/here", name).open(newline="") as file:
+        return list(csv.reader(file))
+
+
+def is_picture(name: str) -> bool:
+    return Path("out/here", name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_heat_map() -> None:
+    keep(QUESTION.trials(QUESTION.serial()), 60)
+    keep(QUESTION.trials(QUESTION.parallel(3, 2)), 20)
+    keep(QUESTION.trials(QUESTION.parallel(3, 10)), 40)
+    done = simulate("speedup", "--workers", "1,3", "--taus", "2,10", *SMALL)
+    assert [line.split() for line in done.output.splitlines()] == [
+        ["K", "\\", "tau", "10", "2"],
+        ["1", "1.00", "1.00"],
+        ["3", "1.50", "3.00"],
+    ]
+    assert rows("speedup.csv")[0] == ["workers", "tau", "N_a", "tau M_a", "speed-up"]
+    assert rows("speedup.csv")[3:] == [["3", "2", "60", "20", "3.000"], ["3", "10", "60", "40", "1.500"]]
+    assert is_picture("speedup.png")
+
+
+def test_what_exchanging_may_cost() -> None:
+    keep(QUESTION.trials(QUESTION.parallel(3, 2)), 20)
+    for batch in BATCHES:
+        keep(QUESTION.trials(QUESTION.serial(batch)), 400 // batch)
+    done = simulate("cost", "--workers", "3", "--taus", "2", "--latency", "20ms", *SMALL)
+    lines = [line.split("  ") for line in done.output.splitlines()]
+    assert [line[0].strip() for line in lines] == ["b", *map(str, BATCHES)]
+    assert [row[4] for row in rows("batches.csv")[1:]] == ["100", "50", "25", "12", "6"]
+    assert {row[2] for row in rows("batches.csv")[1:]} == {"80.2 ms"}  # a ring's four steps
+    ratio, naive, averaging, tau = rows("cost.csv")[17]
+    assert (float(ratio), float(naive), float(averaging), tau) == (1.0, 0.75, pytest.approx(5 / 1.5, abs=1e-3), "2")
+    assert is_picture("cost.png")
+
+
+def test_the_methods() -> None:
+    comparison = Comparison(workers=2, seeds=1, task=Task(iterations=30))
+    size = measured(comparison.trials(Method.SINGLE, 10, 1)[0].plan).bytes
+    for ratio in (10, 100):
+        for number, method in enumerate(Method):
+            keep(comparison.trials(method, ratio, size), ratio + 2 * number)
+    words = ("--workers", "2", "--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")
+    assert simulate("methods", *words).exit_code == 0
+    assert rows("methods.csv")[:3] == [
+        ["S/C", "method", "90%", "94%", "96%", "97%", "in the end", "computing"],
+        ["10", "single machine", "15", "15", "15", "", "96.0%", "67%"],
+        ["10", "synchronous", "18", "18", "18", "", "96.0%", "67%"],
+    ]
+    assert [row[2] for row in rows("methods.csv")[5:]] == ["150", "153", "156", "159"]
+    assert is_picture("methods.png")
+
+
+def test_a_net_of_ones_own_beside_one_machine() -> None:
+    words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
+    done = simulate("run", *words, "--workers", "2", "--strategy", "averaging:tau=2", "--accuracy", "0", "--json")
+    found = json.loads(done.output)
+    assert (found["single_step"], found["several_step"], found["goal"]) == (0.02, 0.02, 0.0)
+    assert [point["iteration"] for point in found["single"]["points"]] == [0, 2]
+    assert [usage["steps"] for usage in found["several"]["usages"]] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run"], "Give a MODEL of the zoo, or --solver FILE."),
+        (["run", "lenett"], "did you mean lenet?"),
+        (["run", "lenet", "--bandwidth", "fast"], "'fast' is no bandwidth; write it like 1Gbit"),
+        (["run", "lenet", "--step", "3"], "'3' is no time"),
+        (["run", "lenet", "--strategy", "averagin"], "did you mean averaging?"),
+        (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers of 2 workers"),
+        (["speedup", "--taus", "1,x"], "'1,x' isn't like 1,2,5"),
+        (["speedup", "--workers", "0"], "'0' isn't like 1,2,5"),
+        (["cost", "--workers", "1"], "1 is not in the range x>=2"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], says: str, folder: Path) -> None:
+    done = simulate(*words)
+    assert done.exit_code != 0
+    assert says in (str(done.exception) if isinstance(done.exception, CaffeError) else done.output)
+    assert list(folder.iterdir()) == []

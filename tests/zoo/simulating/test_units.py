@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from netdsl.errors import DistributedError
+from zoo.simulating.units import bandwidth, bytes_in_words, in_words, seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("1Gbit", 125e6), ("2.5Gbit/s", 312.5e6), ("100MB", 100e6), ("8 kbit", 1e3), ("7B/s", 7.0), ("100Mbps", None)],
+)
+def test_bandwidths(text: str, wanted: float | None) -> None:
+    if wanted is None:
+        with pytest.raises(DistributedError, match="'100Mbps' is no bandwidth; write it like 1Gbit or 100MB"):
+            bandwidth(text)
+    else:
+        assert bandwidth(text) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("0.3s", 0.3), ("20ms", 0.02), ("50 us", 5e-5), ("2min", 120), ("0s", 0)])
+def test_times(text: str, wanted: float) -> None:
+    assert seconds(text) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("text", ["", "3", "-1s", "1h", "s", "1.s"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(DistributedError, match=r"is no time; write it like 0\.3s"):
+        seconds(text)
+
+
+@pytest.mark.parametrize("text", ["0Gbit", "Gbit", "1", "1gigabit", "-1MB"])
+def test_what_is_no_bandwidth(text: str) -> None:
+    with pytest.raises(DistributedError, match="is no bandwidth"):
+        bandwidth(text)
+
+
+def test_words_for_people() -> None:
+    times = [in_words(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
+    assert times == ["0 us", "25 us", "3.1 ms", "250 ms", "75.2 s", "20.6 min", "13.9 h"]
+    assert [bytes_in_words(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [
+        "0 B",
+        "999 B",
+        "1.72 kB",
+        "5.16 MB",
+        "2.1 GB",
+    ]
