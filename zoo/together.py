@@ -51,12 +51,13 @@ def train(
 ) -> None:
     """Train the run that a folder has to its end, from its beginning or from where it was left."""
     with closing(RecordFile(run)) as keep, closing(Lines(run / EVENTS)) as log:
+        everyone: list[Listener] = [log, *listeners]
 
         def told(what: Told) -> None:
             if isinstance(what, Record):
                 keep(what)
                 return
-            for listener in (log, *listeners):
+            for listener in everyone:
                 listener(what)
 
         train_here(run, told=told, restarted=restarted, requested=requested)

@@ -37,7 +37,6 @@ class Loop:
         self.worker, self.strategy = worker, strategy
         self._journal, self._told, self._wanted = journal, told, wanted
         self._score: float | None = None
-        self._tested = -1  # the last iteration that was
         self.stopped = False  # because it was asked to
         entry = journal.newest() if journal is not None else None
         if journal is None or entry is None:
@@ -54,24 +53,32 @@ class Loop:
         while worker.remaining and not self.stopped:
             worker.begin_round()
             self.course.round()
-            self._after(before)
+            self._after(before, last=self.strategy.synchronous and not worker.remaining)
             before = worker.solver.iteration
-        self.course.finish()
+        self._finish()
         if worker.rank == 0 and not self.stopped:
             with self._holding_model():
                 self._end()
 
-    def _after(self, before: int) -> None:
+    def _finish(self) -> None:
+        """Where rounds don't end for all at once, workers meet for a last one, without training."""
+        if self.strategy.synchronous or self.stopped:
+            self.course.finish()
+            return
+        self.worker.begin_round()
+        self.course.finish()
+        self._after(self.worker.solver.iteration, last=True)
+
+    def _after(self, before: int, *, last: bool) -> None:
         worker, number = self.worker, self.worker.record.number
-        ended = not worker.remaining
         self._heed()
-        if worker.rank == 0 and (self._due("test_interval", before) or ended):
+        if worker.rank == 0 and (self._due("test_interval", before) or last):
             self._test()
-        if worker.rank == 0 and self._due("snapshot", before) and not ended:
+        if worker.rank == 0 and self._due("snapshot", before) and worker.remaining:
             with self._holding_model():
                 worker.solver.snapshot()
         journal = self._journal
-        if journal is not None and (number % journal.keeping.every == 0 or ended or self.stopped):
+        if journal is not None and (number % journal.keeping.every == 0 or last or self.stopped):
             with worker.doing(Activity.SAVE):
                 self._save(journal, number)
         self._told(worker.end_round())
@@ -89,9 +96,8 @@ class Loop:
 
     def _test(self) -> None:
         worker, solver = self.worker, self.worker.solver
-        if not solver.tests or self._tested == solver.iteration:
+        if not solver.tests:
             return
-        self._tested = solver.iteration
         with worker.doing(Activity.TEST), self._holding_model():
             found = solver.test_all()
         for tested in found:

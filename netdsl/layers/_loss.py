@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ConversionError, ShapeError
+from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
 from netdsl.onnx_graph import OnnxGraph, reshaped, scaled, whole
 
@@ -44,12 +44,15 @@ class Normaliser:
         return max(1, known.get(self.mode, outer * inner))
 
 
+def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
+    """`counted`, told to an ONNX graph."""
+    return values if valid is None else g.node("Where", valid, values, g.constant(0.0))
+
+
 def normalised_onnx(
     g: OnnxGraph, losses: str, valid: str | None, normaliser: Normaliser, outer: int, inner: int
 ) -> str:
     """The sum of all losses over what a normaliser says; `valid`, of the same shape, says which count."""
-    if valid is not None:
-        losses = g.node("Where", valid, losses, g.constant(0.0))
     total = g.node("ReduceSum", losses, keepdims=0)
     if valid is not None and normaliser.mode == pb.LossParameter.VALID:
         count = g.node("ReduceSum", g.to_float(valid), keepdims=0)
@@ -117,20 +120,24 @@ class ClassLoss(LossLayer):
         loss = losses.sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
         return loss, log, losses
 
-    def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str) -> tuple[str, str]:
-        """The loss and the probabilities, told to an ONNX graph; the batch is of a fixed size, which it is over."""
+    def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
+        loss, log, _ = self.evaluated_onnx(g, x, labels, *more)
+        return (loss, g.node("Exp", log)) if self.shows_softmax else (loss,)
+
+    def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, str, str]:
+        """`evaluated`, told to an ONNX graph; the batch is of a fixed size, which it is over."""
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         log = g.node("LogSoftmax", x, axis=self.axis)
         classes = reshaped(g, whole(g, labels), *_without(tuple(lengths), self.axis))
         valid = self.valid_onnx(g, classes)
         safe = classes if valid is None else g.node("Where", valid, classes, g.constant(0))
         outer, inner = math.prod(lengths[: self.axis]), math.prod(lengths[self.axis + 1 :])
-        loss = normalised_onnx(g, self.losses_onnx(g, log, safe), valid, self.normaliser, outer, inner)
-        return loss, g.node("Exp", log)
+        losses = counted_onnx(g, self.losses_onnx(g, log, safe, *more), valid)
+        return normalised_onnx(g, losses, valid, self.normaliser, outer, inner), log, losses
 
-    def losses_onnx(self, g: OnnxGraph, log: str, classes: str) -> str:
+    def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:
         """`losses`, told to an ONNX graph."""
-        raise ConversionError("has no ONNX form")
+        raise NotImplementedError
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         """The loss of every place, from the logarithms of its probabilities and its class."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.onnx_graph import OnnxGraph, scaled
+from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled
 
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
@@ -42,6 +42,16 @@ def check_alike(bottoms: Sequence[Shape]) -> None:
     for shape, given in zip(full, bottoms, strict=True):
         if shape != full[0]:
             raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(given)}")
+
+
+def over_channels(losses: Tensor) -> Tensor:
+    """The losses summed over channels. Caffe's rule: axes that are missing are 1 long."""
+    return losses.reshape(*losses.shape, *(1,) * (4 - losses.dim())).sum(1, keepdim=True)
+
+
+def over_channels_onnx(g: OnnxGraph, losses: str, lengths: Sequence[int]) -> str:
+    """The same, told to an ONNX graph."""
+    return reduced(g, "ReduceSum", reshaped(g, losses, *lengths, *(1,) * (4 - len(lengths))), [1])
 
 
 def smooth_l1_onnx(g: OnnxGraph, difference: str, sigma: float) -> str:

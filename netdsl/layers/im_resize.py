@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import OnnxGraph, reduced
 
 
 class ImResize(Layer):
@@ -36,13 +38,23 @@ class ImResize(Layer):
     def forward(self, x: Tensor) -> Tensor:
         height, width = self._sizes(x.shape)
         items = [
-            _along(_along(item, 1, height, cut), 2, width, cut) for item, cut in zip(x, self._cuts(x), strict=True)
+            _along(_along(item, 1, height, cut), 2, width, cut) for item, cut in zip(x, self._cuts(len(x)), strict=True)
         ]
         return torch.stack(items).mean(0, keepdim=True)
 
-    def _cuts(self, x: Tensor) -> list[float]:
+    def _cuts(self, items: int) -> list[float]:
         """What part of each item is left out at its borders."""
-        return [1 - self.start + number * self.gap for number in range(len(x))]
+        return [1 - self.start + number * self.gap for number in range(items)]
+
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        """Along each side of each item a matrix: what becomes of a picture of every single pixel."""
+        lengths = [g.length(x, axis) if axis != 1 else 1 for axis in range(4)]
+        height, width = self._sizes(lengths)
+        cuts = self._cuts(lengths[0])
+        down = [_along(torch.eye(lengths[2]), 0, height, cut).numpy() for cut in cuts]
+        across = [_along(torch.eye(lengths[3]), 0, width, cut).numpy().T for cut in cuts]
+        x = g.node("MatMul", g.constant(np.stack(down)[:, None]), x)
+        return reduced(g, "ReduceMean", g.node("MatMul", x, g.constant(np.stack(across)[:, None])), [0])
 
 
 def _along(x: Tensor, axis: int, size: int, cut: float) -> Tensor:

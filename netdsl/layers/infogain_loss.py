@@ -14,6 +14,7 @@ from caffe_proto.files import read
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._loss import ClassLoss, floored
+from netdsl.onnx_graph import OnnxGraph, clamped, reduced, reshaped, transposed
 
 _LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
 
@@ -30,7 +31,8 @@ class InfogainLoss(ClassLoss):
         if layer.loss_param.HasField("normalize"):
             raise NetError("`normalize` is too old for this type; write normalization: VALID, or BATCH_SIZE for false")
         matrix = None if len(bottoms) == 3 else _read(layer.infogain_loss_param)
-        shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), bottoms[0][self.axis]
+        self.axes, self.classes = len(bottoms[0]), bottoms[0][self.axis]
+        shape, classes = bottoms[2] if matrix is None else tuple(matrix.shape), self.classes
         if math.prod(shape) != classes**2:
             raise ShapeError(f"{classes} classes need a matrix of {classes} x {classes}, this one is {list(shape)}")
         self.register_buffer("matrix", matrix, persistent=False)
@@ -39,6 +41,13 @@ class InfogainLoss(ClassLoss):
         matrix = more[0] if self.matrix is None else self.matrix.to(log)
         worth = matrix.reshape(log.shape[self.axis], -1)[classes]
         return -(worth * floored(log, _LEAST).movedim(self.axis, -1)).sum(-1)
+
+    def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:
+        matrix = more[0] if self.matrix is None else g.constant(self.matrix.numpy())
+        worth = g.node("Gather", reshaped(g, matrix, self.classes, self.classes), classes)
+        order = [axis for axis in range(self.axes) if axis != self.axis]
+        last = transposed(g, clamped(g, log, _LEAST, math.inf), *order, self.axis)
+        return g.node("Neg", reduced(g, "ReduceSum", g.node("Mul", worth, last), [-1], keep=False))
 
 
 def _read(p: pb.InfogainLossParameter) -> Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -11,6 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reduced, reshaped, whole
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 
@@ -23,6 +26,7 @@ class Nms(Layer):
     """
 
     config = pb.NmsParameter
+    chooses = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -54,6 +58,37 @@ class Nms(Layer):
                     peaks = peaks & (x > x.roll((down, right), (2, 3)))
         return peaks
 
+    def onnx(self, g: OnnxGraph, x: str) -> str:
+        """The k-th peak is behind as many pixels as have less than k peaks up to them."""
+        channels, height, width = (g.length(x, axis) for axis in (1, 2, 3))
+        if channels >= self.parts:
+            x = part(g, x, 1, 0, self.parts)
+        else:
+            x = g.node("Pad", x, g.constant([0, 0, 0, 0, 0, self.parts - channels, 0, 0]))
+        peaks = reshaped(g, self._peaks_onnx(g, x, height, width), 0, 0, UNKNOWN)
+        rank = g.node("CumSum", peaks, g.constant(2))
+        numbers = g.constant(np.arange(1.0, self.most + 1).reshape(self.most, 1))
+        before = g.node("Less", g.node("Unsqueeze", rank, g.constant([2])), numbers)
+        place = whole(g, reduced(g, "ReduceSum", g.to_float(before), [3]))
+        place = g.node("Min", place, g.constant(height * width - 1))
+        rows = [reshaped(g, each, 0, 0, UNKNOWN, 1) for each in (*_places_onnx(g, x, height, width), x)]
+        found = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
+        count = reshaped(g, reduced(g, "ReduceSum", peaks, [2]), 0, 0, 1, 1)
+        found = g.node("Where", g.node("LessOrEqual", numbers, count), found, g.constant(0.0))
+        first = g.node("Pad", count, g.constant([0, 0, 0, 0, 0, 0, 0, 2]))
+        return g.node("Concat", first, found, axis=2)
+
+    def _peaks_onnx(self, g: OnnxGraph, x: str, height: int, width: int) -> str:
+        """1 at a peak and 0 elsewhere."""
+        shifted = [
+            part(g, part(g, x, 2, down, down + height - 2), 3, right, right + width - 2)
+            for down in range(3)
+            for right in range(3)
+        ]
+        middle = shifted.pop(4)
+        larger = g.node("Greater", middle, g.node("Max", *shifted, g.constant(self.threshold)))
+        return g.node("Pad", g.to_float(larger), g.constant([0, 0, 1, 1, 0, 0, 1, 1]))
+
 
 def _places(x: Tensor) -> tuple[Tensor, Tensor]:
     """The middle of what is around each pixel.
@@ -66,6 +101,17 @@ def _places(x: Tensor) -> tuple[Tensor, Tensor]:
     counted = x.clamp_min(0) * ((down > 0) & (right > 0) & (down < width))
     total = _around(counted)
     return _around(counted * right) / total, _around(counted * down) / total
+
+
+def _places_onnx(g: OnnxGraph, x: str, height: int, width: int) -> list[str]:
+    """The same, told to an ONNX graph."""
+    down, right = np.indices((height, width)).astype(np.float32)
+    weights = g.constant(((down > 0) & (right > 0) & (down < width)).astype(np.float32))
+    counted = g.node("Mul", clamped(g, x, 0, math.inf), weights)
+    how = {"kernel_shape": [_AROUND] * 2, "pads": [_AROUND // 2] * 4, "count_include_pad": 1}
+    total = g.node("AveragePool", counted, **how)
+    sums = (g.node("AveragePool", g.node("Mul", counted, g.constant(each)), **how) for each in (right, down))
+    return [g.node("Div", each, total) for each in sums]
 
 
 def _around(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.layers._loss import LossLayer, Normaliser, counted, normalised_onnx
+from netdsl.layers._loss import LossLayer, Normaliser, counted, counted_onnx, normalised_onnx
 from netdsl.onnx_graph import OnnxGraph, reshaped, whole
 
 
@@ -38,4 +38,5 @@ class SigmoidCrossEntropyLoss(LossLayer):
         targets = reshaped(g, targets, *lengths)
         losses = g.node("Sub", g.node("Softplus", x), g.node("Mul", x, targets))
         valid = self.valid_onnx(g, whole(g, targets))
+        losses = counted_onnx(g, losses, valid)
         return normalised_onnx(g, losses, valid, self.normaliser, lengths[0], math.prod(lengths[1:]))

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ConversionError, NetError
+from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._loss import LossLayer
-from netdsl.layers._smooth_l1 import check_alike, smooth_l1, smooth_l1_onnx, weighed
+from netdsl.layers._smooth_l1 import (
+    check_alike,
+    over_channels,
+    over_channels_onnx,
+    smooth_l1,
+    smooth_l1_onnx,
+    weighed,
+)
 from netdsl.onnx_graph import OnnxGraph, reshaped, scaled
 
 
@@ -43,16 +50,13 @@ class SmoothL1Loss(LossLayer):
         losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
         loss = losses.sum() / len(x)
-        if len(self.layer.top) < 2:
-            return loss
-        return loss, losses.detach().reshape(*x.shape, *(1,) * (4 - x.dim())).sum(1, keepdim=True)
+        return loss if len(self.layer.top) < 2 else (loss, over_channels(losses.detach()))
 
-    def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> str:
-        if len(self.layer.top) > 1:
-            raise ConversionError("shows the loss of every region, which has no ONNX form")
+    def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> tuple[str, ...]:
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         difference = g.node("Sub", x, reshaped(g, target, *lengths))
         difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference
         losses = smooth_l1_onnx(g, difference, self.sigma)
         losses = g.node("Mul", losses, reshaped(g, outside, *lengths)) if outside else losses
-        return scaled(g, g.node("ReduceSum", losses, keepdims=0), 1 / lengths[0])
+        loss = scaled(g, g.node("ReduceSum", losses, keepdims=0), 1 / lengths[0])
+        return (loss,) if len(self.layer.top) < 2 else (loss, over_channels_onnx(g, losses, lengths))

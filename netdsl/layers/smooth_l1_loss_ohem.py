@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
-from netdsl.layers._loss import LossLayer, Normaliser
-from netdsl.layers._smooth_l1 import check_alike, smooth_l1, weighed
+from netdsl.layers._loss import LossLayer, Normaliser, normalised_onnx
+from netdsl.layers._smooth_l1 import (
+    check_alike,
+    over_channels,
+    over_channels_onnx,
+    smooth_l1,
+    smooth_l1_onnx,
+    weighed,
+)
+from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class SmoothL1LossOHEM(LossLayer):
@@ -30,6 +39,13 @@ class SmoothL1LossOHEM(LossLayer):
     def forward(self, x: Tensor, target: Tensor, inside: Tensor | None = None) -> tuple[Tensor, Tensor]:
         difference = x - target.reshape(x.shape)
         losses = smooth_l1(difference if inside is None else weighed(difference, inside.reshape(x.shape)))
-        losses = losses.reshape(*losses.shape, *(1,) * (4 - losses.dim()))
-        each = losses.sum(1, keepdim=True)
+        each = over_channels(losses)
         return losses.sum() / self.normaliser(len(x), each[0].numel()), each.detach()
+
+    def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "") -> tuple[str, str]:
+        lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
+        difference = g.node("Sub", x, reshaped(g, target, *lengths))
+        difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference
+        losses = smooth_l1_onnx(g, difference, 1)
+        loss = normalised_onnx(g, losses, None, self.normaliser, lengths[0], math.prod(lengths[2:]))
+        return loss, over_channels_onnx(g, losses, lengths)

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ConversionError, NetError
+from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._loss import ClassLoss, floored
-from netdsl.onnx_graph import OnnxGraph, clamped
+from netdsl.onnx_graph import OnnxGraph, clamped, reshaped
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
 
@@ -52,16 +52,21 @@ class SoftmaxWithLoss(ClassLoss):
         if len(self.layer.top) < 3:
             return super().forward(x, labels, *more)
         loss, log, losses = self.evaluated(x, labels)
-        one_axis = labels.dim() == 1 and x.dim() == 4
-        shape = (*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]) if one_axis else labels.shape
-        return loss, log.detach().exp(), losses.detach().reshape(shape)
+        return loss, log.detach().exp(), losses.detach().reshape(self._places(x.shape, labels.shape))
 
-    def onnx(self, g: OnnxGraph, x: str, labels: str) -> tuple[str, ...]:
-        if len(self.layer.top) > 2:
-            raise ConversionError("shows the loss of every place, which has no ONNX form")
-        return self.evaluated_onnx(g, x, labels)[: 2 if self.shows_softmax else 1]
+    def _places(self, scores: Shape, labels: Shape) -> Shape:
+        """The shape of the third top."""
+        one_axis = len(labels) == 1 and len(scores) == 4
+        return (*scores[: self.axis], 1, *scores[self.axis + 1 :]) if one_axis else labels
 
-    def losses_onnx(self, g: OnnxGraph, log: str, classes: str) -> str:
+    def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
+        if len(self.layer.top) < 3:
+            return super().onnx(g, x, labels, *more)
+        loss, log, losses = self.evaluated_onnx(g, x, labels)
+        places = self._places(g.shape(x), g.shape(labels))
+        return loss, g.node("Exp", log), reshaped(g, losses, *places)
+
+    def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:
         right = g.node("GatherElements", log, g.node("Unsqueeze", classes, g.constant([self.axis])), axis=self.axis)
         losses = g.node("Neg", clamped(g, g.node("Squeeze", right, g.constant([self.axis])), _LEAST, math.inf))
         if self.weights is None:

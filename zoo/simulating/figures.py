@@ -10,7 +10,7 @@ from typing import Any
 
 from zoo.logs.drawing import pyplot, save
 from zoo.simulating.cost import Costs
-from zoo.simulating.methods import Course
+from zoo.simulating.methods import Course, common_end
 from zoo.simulating.speedup import Speedup
 
 _POINTS = 200  # of a curve
@@ -60,7 +60,7 @@ def draw_methods(courses: Sequence[Course], path: Path) -> None:
     with _axes(path, len(ratios), (6 * len(ratios), 4)) as axes:
         for axis, ratio in zip(axes, ratios, strict=True):
             shown = [course for course in courses if course.ratio == ratio]
-            end = min(outcome.points[-1].time for course in shown for outcome in course.outcomes)
+            end = common_end(shown)
             times = [end * index / _POINTS for index in range(_POINTS + 1)]
             for course in shown:
                 axis.plot(times, course.curve(times), label=course.method.value)

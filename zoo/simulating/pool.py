@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 
 import torch
 
@@ -54,3 +55,12 @@ def _begin() -> None:
     """Ctrl-C ends a process without a word; the one that began it says what there is to say."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Whoever trains for nobody stops."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from caffe_proto.storage import replacing
 from zoo.simulating.answer import Answer
 from zoo.simulating.cost import BatchCost, Costs
-from zoo.simulating.methods import Course
+from zoo.simulating.methods import Course, common_end
 from zoo.simulating.speedup import Speedup
 from zoo.simulating.units import bytes_in_words, in_words
 
@@ -76,17 +76,19 @@ def batch_table(found: Sequence[BatchCost]) -> Table:
 
 
 def methods_table(courses: Sequence[Course]) -> Table:
-    """When each method reached which accuracies, in iterations of one machine."""
+    """When each method reached which accuracies, in iterations of one machine, and what it has in the end."""
+    end = common_end(courses)
     rows = [
         (
             str(course.ratio),
             course.method.value,
             *(_plain(course.reached(level), ".0f") for level in LEVELS),
+            f"{course.settled(end):.1%}",
             f"{course.computing:.0%}",
         )
         for course in courses
     ]
-    return [("S/C", "method", *(f"{level:.0%}" for level in LEVELS), "computing"), *rows]
+    return [("S/C", "method", *(f"{level:.0%}" for level in LEVELS), "in the end", "computing"), *rows]
 
 
 def answer_table(found: Answer) -> Table:

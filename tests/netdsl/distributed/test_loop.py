@@ -14,7 +14,7 @@ from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events
 from tests.netdsl.distributed.conftest import Run
 
-SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "averaging:tau=3,warmup=4"]
+SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3", "averaging:tau=3,warmup=4"]
 
 
 @pytest.mark.parametrize("strategy", SYNCHRONOUS)
@@ -107,3 +107,22 @@ def test_tau_by_itself(run: Run) -> None:
     first = [each for each in ran.records if each.rank == 0]
     assert [each.steps for each in first[:2]] == [1, 1]
     assert first[2].steps == min(10, math.ceil(5 * first[0].exchange))  # five times as long as exchanging takes
+
+
+@pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
+def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Run, strategy: str) -> None:
+    ran = run(strategy, pace=lambda rank, iteration: 1.0 + rank)
+    last = [each for each in ran.records if each.number == 5]
+    assert [each.steps for each in last] == [0, 0]
+    assert [bool(each.accuracy) for each in sorted(last, key=lambda each: each.rank)] == [True, False]
+    assert torch.equal(*ran.weights)
+
+
+@pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
+def test_where_workers_dont_meet_all_go_on_from_the_model(run: Run, folder: Path, strategy: str) -> None:
+    journal = Journal(folder, Keeping())
+    stopped = run(strategy, journal=journal, stop=2)
+    assert max(each.iteration for each in stopped.records) == 6
+    ended = run(strategy, journal=journal)
+    assert [each.number for each in ended.records if each.rank == 1] == [3, 4, 5]
+    assert [each.iteration for each in ended.records if each.rank == 1] == [9, 12, 12]
