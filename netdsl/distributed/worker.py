@@ -14,6 +14,8 @@ from netdsl.distributed.communicator import Communicator, Handle
 from netdsl.distributed.record import Activity, Record, Span
 from netdsl.solver.solver import Solver
 
+_CACHED = 1 << 17  # values: a stretch of two models stays in a core's cache
+
 
 class Worker:
     """What a strategy works with.
@@ -80,12 +82,29 @@ class Worker:
 
     def averaged(self, weight: float = 1.0) -> Tensor:
         """The mean of all workers' blobs, in a buffer that is valid until the next call; how far ours are is noted."""
+        mean = self._averaged(weight)
+        self.record.divergence = torch.dist(self.weights[: self.learned], mean[: self.learned]).item()
+        return mean
+
+    def take_mean(self, weight: float = 1.0) -> None:
+        """Go on with the mean of all workers' blobs; how far ours were is noted.
+
+        On a processor a stretch is looked at and taken while it is in the cache.
+        """
+        mean, longest = self._averaged(weight), _CACHED if self.weights.device.type == "cpu" else self.weights.numel()
+        squares = mean.new_zeros(())
+        for start in range(0, self.weights.numel(), longest):
+            stop = min(start + longest, self.weights.numel())
+            learned = slice(start, max(start, min(stop, self.learned)))
+            squares += torch.dist(self.weights[learned], mean[learned]).square()
+            self.weights[start:stop].copy_(mean[start:stop])
+        self.record.divergence = squares.sqrt().item()
+
+    def _averaged(self, weight: float) -> Tensor:
         if self._mean is None:
             self._mean = torch.empty_like(self.weights)
         self._mean.copy_(self.weights)
         self.finish(self.communicator.mean(self._mean, weight))
-        learned = slice(0, self.learned)
-        self.record.divergence = torch.dist(self.weights[learned], self._mean[learned]).item()
         return self._mean
 
     def agree_on_iteration(self, iteration: int) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context, parent_process
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process
 
 import torch
 
@@ -38,28 +39,42 @@ def _trained(trials: dict[str, Trial]) -> Iterable[tuple[str, Outcome]]:
     """As they come; the largest begin first, so that none is left alone at the end."""
     if not trials:
         return
-    count = min(len(trials), os.cpu_count() or 1)
+    count, others = min(len(trials), os.cpu_count() or 1), set(active_children())
     with ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin) as pool:
         largest = sorted(trials, key=lambda key: -trials[key].plan.size)
-        keys: dict[Future[Outcome], str] = {pool.submit(trials[key].run): key for key in largest}
+        with _interrupts_ignored():
+            keys: dict[Future[Outcome], str] = {pool.submit(trials[key].run): key for key in largest}
         try:
             for future in as_completed(keys):
                 yield keys[future], future.result()
         except BrokenProcessPool:
             raise DistributedError("a process that simulated ended; is there enough memory?") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:
+            for process in set(active_children()) - others:
+                process.terminate()
+            raise
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes that begin now are deaf to Ctrl-C, and leave it to the one that began them."""
+    if threading.current_thread() is not threading.main_thread():  # which alone may change that
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _begin() -> None:
-    """Ctrl-C ends a process without a word; the one that began it says what there is to say."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Begin a process that ends with the one that began it, whatever ended that."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Whoever trains for nobody stops."""
     parent = parent_process()
     assert parent is not None
     parent.join()

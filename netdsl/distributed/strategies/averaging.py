@@ -56,7 +56,7 @@ class _Averaging:
             self._timed()
         else:
             worker.train(self._pace.tau(worker))
-            worker.weights.copy_(worker.averaged())
+            worker.take_mean()
 
     def _warm_up(self) -> None:
         worker, settings = self._worker, self._settings
@@ -68,7 +68,7 @@ class _Averaging:
     def _timed(self) -> None:
         worker = self._worker
         steps = worker.train_for(self._settings.seconds)
-        worker.weights.copy_(worker.averaged(steps if self._settings.weighted else 1))
+        worker.take_mean(steps if self._settings.weighted else 1)
         reached = [iteration for (iteration,) in worker.communicator.gather([worker.solver.iteration])]
         worker.agree_on_iteration(round(sum(reached) / len(reached)))
 

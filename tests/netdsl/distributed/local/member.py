@@ -60,10 +60,15 @@ class Task:
             self.crash(control)
 
     def hang(self, control):
+        """Only the first gives signs of life."""
         self.memory.give_sign(self.place.rank)
-        if self.place.rank == 1 and not self.place.generation:
-            time.sleep(600)
-        self.rounds(control, 3)
+        while not self.place.generation:
+            time.sleep(600 if self.place.rank else 0.02)
+            self.memory.give_sign(self.place.rank)
+
+    def silent(self, control):
+        control.tell({"pid": os.getpid()})
+        time.sleep(600)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def own(rank, length, kind=torch.float32):
     return (values * 1000).to(kind)
 
 
-WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
+WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [7.0, 7.0, 7.0], [1.0, 2.0, 3.0, 4.0]]
 
 
 @pytest.mark.parametrize(("weights", "length"), [*product(WEIGHTS, LENGTHS), (WEIGHTS[2], LONG)])

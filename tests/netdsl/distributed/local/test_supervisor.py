@@ -154,7 +154,7 @@ def test_whoever_runs_it_may_say_when_to_stop(tmp_path):
 def test_workers_go_when_the_supervisor_is_killed(tmp_path):
     program = (
         "import sys, json; from pathlib import Path; from netdsl.distributed.local.supervisor import run\n"
-        f"command = lambda place: [sys.executable, {str(MEMBER)!r}, place.text(), 'endless']\n"
+        f"command = lambda place: [sys.executable, {str(MEMBER)!r}, place.text(), 'silent']\n"
         "run(command, 2, Path(sys.argv[1]), heard=lambda rank, message: print(json.dumps([rank, message]), flush=True))"
     )
     supervisor = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)

@@ -1,0 +1,139 @@
+"""Seconds to average a model over K processes on this machine: ours beside plain shared memory and beside gloo.
+
+The plain way is what one writes in a few lines: everybody copies the whole model into a slab, averages a share of all
+slabs, and copies the whole mean out. All three run in the same processes, in turn; what is shown are medians of the
+slowest process of each round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed
+
+from netdsl.distributed.local.memory import create
+from netdsl.distributed.local.shared import SharedMemory
+
+SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
+WAYS = ("ours", "plain", "gloo")
+
+
+class Plain:
+    """The peer: copy in, average a share, copy out, with barriers between."""
+
+    def __init__(self, path: Path, communicator: SharedMemory, count: int) -> None:
+        self.communicator, self.rank = communicator, communicator.rank
+        self.slabs = torch.from_numpy(np.memmap(path, np.float32, "r+", shape=(communicator.size, count)))
+        share = -(-count // communicator.size)
+        self.share = slice(self.rank * share, (self.rank + 1) * share)
+
+    def mean(self, buffer: torch.Tensor) -> None:
+        """Replace the buffer by everybody's mean."""
+        self.slabs[self.rank].copy_(buffer)
+        self.communicator.barrier()
+        torch.mean(self.slabs[:, self.share], 0, out=self.slabs[0, self.share])
+        self.communicator.barrier()
+        buffer.copy_(self.slabs[0])
+        self.communicator.barrier()
+
+
+def measure(communicator: SharedMemory, ways: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
+    """Everybody's slowest seconds of each way in each round, in turn; one round before all is for warming up."""
+    table = []
+    for _ in range(rounds + 1):
+        row = []
+        for way in ways:
+            communicator.barrier()
+            start = time.perf_counter()
+            way()
+            row.append(time.perf_counter() - start)
+        table.append([max(column) for column in zip(*communicator.gather(row), strict=True)])
+    return table[1:]
+
+
+def work(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
+    """One process's part; the first one prints a line for every size."""
+    torch.set_num_threads(1)
+    communicator = SharedMemory(descriptor, rank, size)
+    store = torch.distributed.FileStore(str(folder / "store"), size)
+    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
+    for megabytes in sizes:
+        medians = compare(communicator, int(megabytes * 1e6) // 4, folder / "slabs", rounds)
+        if rank == 0:
+            print(json.dumps([megabytes, *medians]), flush=True)
+    torch.distributed.destroy_process_group()
+
+
+def compare(communicator: SharedMemory, count: int, path: Path, rounds: int) -> list[float]:
+    """Median seconds of each way to average so many values."""
+    buffer = torch.rand(count, generator=torch.Generator().manual_seed(communicator.rank))
+    if communicator.rank == 0:
+        path.write_bytes(b"")
+        os.truncate(path, communicator.size * count * 4)
+    communicator.barrier()
+    plain = Plain(path, communicator, count)
+    ways = (
+        lambda: communicator.mean(buffer).wait(),
+        lambda: plain.mean(buffer),
+        lambda: torch.distributed.all_reduce(buffer.mul_(1 / communicator.size)),
+    )
+    return [statistics.median(column) for column in zip(*measure(communicator, ways, rounds), strict=True)]
+
+
+def start(size: int, sizes: Sequence[float], rounds: int) -> list[list[float]]:
+    """Run so many processes, and give what the first one printed."""
+    descriptor = create(size)
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        given = ["--descriptor", str(descriptor), "--folder", folder, "--rounds", str(rounds)]
+        given += ["--sizes", *map(str, sizes), "--workers", str(size)]
+        command = [sys.executable, "-m", "benchmarks.averaging", *given]
+        processes = [
+            subprocess.Popen(
+                [*command, "--rank", str(rank)],
+                pass_fds=[descriptor],
+                stdout=subprocess.DEVNULL if rank else subprocess.PIPE,
+                text=True,
+            )
+            for rank in range(size)
+        ]
+        printed = processes[0].communicate()[0]
+        if any(process.wait() for process in processes):
+            raise SystemExit("a process failed")
+    os.close(descriptor)
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.rank is not None:
+        work(given.rank, given.workers[0], given.descriptor, given.folder, given.sizes, given.rounds)
+        return
+    print(f"{'K':>2}{'MB':>8}" + "".join(f"{way:>10}" for way in WAYS) + f"{'ours/plain':>12}{'ours/gloo':>11}")
+    for size in given.workers:
+        for megabytes, *seconds in start(size, given.sizes, given.rounds):
+            ours, plain, gloo = seconds
+            times = "".join(f"{each:>10.5f}" for each in seconds)
+            print(f"{size:>2}{megabytes:>8g}{times}{ours / plain:>12.2f}{ours / gloo:>11.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
