@@ -39,11 +39,13 @@ def export_caffe(
     train_val: pb.NetParameter | None = None,
     solver: pb.SolverParameter | None = None,
     verified: bool = False,
+    tolerance: float = TOLERANCE,
 ) -> Exported:
     """Write a deployed model, all of its files or none.
 
     Weights that nobody changed are written as the bytes that they were read from. What is to be verified is read again
-    before it takes its place, and must compute what the model does.
+    before it takes its place, and must compute what the model does. Files that are there already are replaced one after
+    the other, when all are whole.
     """
     folder = Path(folder)
     with _staged(folder) as stage:
@@ -56,7 +58,7 @@ def export_caffe(
         if solver is not None:
             write(CaffeFile(_with_net(solver)), stage / SOLVER)
         names = sorted(path.name for path in stage.iterdir())
-        difference = _difference(model, stage) if verified and model.weights else None
+        difference = _difference(model, stage, tolerance) if verified and model.weights else None
     return Exported(tuple(folder / name for name in names), difference)
 
 
@@ -78,11 +80,13 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
     return tuple(path.parent / name for name in names)
 
 
-def _difference(model: Model, stage: Path) -> float:
+def _difference(model: Model, stage: Path, tolerance: float) -> float:
     written = CaffeModel(open_model(stage / DEPLOY, [stage / WEIGHTS]))
     found = compare(CaffeModel(model), written).worst_output
-    if found > TOLERANCE:
-        raise ConversionError(f"not written: what was written differs by {found:.1e} of the outputs' spread")
+    if found > tolerance:
+        raise ConversionError(
+            f"not written: its outputs differ by {found:.1e} of their spread, more than {tolerance:g}"
+        )
     return found
 
 

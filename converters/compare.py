@@ -14,12 +14,12 @@ from caffe_proto.errors import CaffeError, FileError
 from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.library import onnx, session
 from converters.onnx.verification import difference
-from converters.samples import sample_inputs
 from converters.weights import holds_weights
 from netdsl.build import Built, reshape, running
-from netdsl.errors import ConversionError
+from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
 from netdsl.matching import AnyArray
+from netdsl.trial import sample_inputs
 
 Arrays = dict[str, AnyArray]
 
@@ -137,7 +137,11 @@ def open_runnable(words: str, *, shapes: Mapping[str, Shape] | None = None) -> R
         raise FileError(f"{paths[0]}: a .pt2 file can hold pickled code, which is never loaded")
     if holds_weights(paths[0]) and paths[0].suffix != ".caffemodel":
         raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
-    return CaffeModel(deployed(open_model(paths[0], paths[1:]), shapes=shapes))
+    model = open_model(paths[0], paths[1:])
+    try:
+        return CaffeModel(deployed(model, shapes=shapes))
+    except NetError as problem:
+        raise type(problem)(f"{paths[0]}: {problem}") from None
 
 
 def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:

@@ -2,48 +2,85 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+from contextlib import redirect_stderr
+from io import BytesIO, StringIO
 from pathlib import Path
 
 import torch
-from torch.export import Dim
+from torch import SymInt, Tensor
+from torch.export import Dim, ExportedProgram
 
 from caffe_proto.storage import write_pieces
 from converters.onnx.lengths import changing, sources
-from converters.samples import sample_inputs
+from converters.onnx.verification import TOLERANCE, difference
 from netdsl.build import Built, running
-from netdsl.errors import ConversionError, NetError
+from netdsl.errors import ConversionError
 from netdsl.graph import Phase
 from netdsl.module import NetModule
 from netdsl.net import Net
+from netdsl.snapshot import array_of
+from netdsl.trial import first_line, sample_inputs
 
 
-def save(net: Net | Built, path: str | Path) -> None:
+def save(net: Net | Built, path: str | Path, *, verified: bool = True, tolerance: float = TOLERANCE) -> float | None:
     """Write a net, with its weights, as a program of torch's own operators; the batch stays open if the net allows it.
 
-    It takes the inputs in the net's order, and gives the outputs by name.
+    It takes the inputs in the net's order, and gives the outputs by name. Unless told otherwise it is read again before
+    it is written, and must compute the same; how far its outputs are from the net's comes back.
     """
     module = net.module if isinstance(net, Net) else NetModule(net)
     if module.built.graph.phase is not Phase.TEST:
         raise ConversionError("a net of the TRAIN phase isn't exported; take the TEST phase")
     program = BytesIO()
     try:
-        with torch.no_grad(), running(module.built):
+        with torch.no_grad(), running(module.built), redirect_stderr(StringIO()):  # torch prints what it has so far
             torch.export.save(_program(module), program)
-    except NetError as problem:
-        raise ConversionError(f"torch can't export the net: {problem}") from problem
+    except Exception as problem:  # a layer's own, and torch's where it can't follow
+        raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem
+    found = _difference(module, program) if verified else None
+    if found is not None and found > tolerance:
+        raise ConversionError(
+            f"{path}: not written: its outputs differ by {found:.1e} of their spread, more than {tolerance:g}"
+        )
     write_pieces(path, [program.getbuffer()])
+    return found
 
 
-def _program(module: NetModule) -> torch.export.ExportedProgram:
+def _program(module: NetModule) -> ExportedProgram:
     built = module.built
     free = [source.axes for source in sources(built) if source.free and changing(built, source)]
     is_open = {edge for axes in free for edge in axes}
-    shapes = {name: built.shapes[edge] for name, edge in module.inputs.items()}
-    longer = {  # lengths of 0 and 1 would be taken as what the net is made for
-        name: (max(2, shape[0]), *shape[1:]) if module.inputs[name] in is_open else shape
-        for name, shape in shapes.items()
-    }
-    given = tuple(torch.from_numpy(value) for value in sample_inputs(built, longer).values())
+    given = _samples(module, is_open, least=2)  # 0 and 1 would be taken as what the net is for
     axes = tuple({0: Dim.AUTO} if edge in is_open else None for edge in module.inputs.values())
     return torch.export.export(module, given, dynamic_shapes={"inputs": axes})
+
+
+def _difference(module: NetModule, file: BytesIO) -> float:
+    """The largest difference of an output between a net and the program that was made of it, with two batches."""
+    file.seek(0)
+    program = torch.export.load(file)
+    runs, is_open = program.module(), _left_open(module, program)
+    worst = 0.0
+    for more in (0, 1):
+        given = _samples(module, is_open, more=more)
+        with torch.no_grad(), running(module.built):
+            wanted, found = module(*given), runs(*given)
+        worst = max(worst, *(difference(array_of(found[name]), array_of(each)) for name, each in wanted.items()))
+    return worst
+
+
+def _left_open(module: NetModule, program: ExportedProgram) -> set[int]:
+    """The inputs whose first axis torch found that it can have any length."""
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    pairs = zip(module.inputs.values(), program.graph_signature.user_inputs, strict=True)
+    return {edge for edge, name in pairs if any(isinstance(length, SymInt) for length in values[name].shape[:1])}
+
+
+def _samples(module: NetModule, is_open: set[int], *, least: int = 1, more: int = 0) -> tuple[Tensor, ...]:
+    """Inputs, whose first axis has another length where it can."""
+    shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
+    longer = {
+        name: (max(least, shape[0]) + more, *shape[1:]) if module.inputs[name] in is_open else shape
+        for name, shape in shapes.items()
+    }
+    return tuple(torch.from_numpy(value) for value in sample_inputs(module.built, longer).values())

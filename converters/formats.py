@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from netdsl.matching import AnyArray
 
 Tensors = dict[str, Tensor]
 
+_PICKLE = re.compile(r"weights.only|pickle", re.IGNORECASE)  # numpy and torch tell how to run what is in a file
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # what training programs put around a state_dict
 
 
@@ -48,6 +51,8 @@ def read_tensors(path: str | Path) -> dict[str, AnyArray]:
         raise
     except Exception as problem:  # each library has its own, and an untrusted file can lead to any
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
+        if _PICKLE.search(reason):
+            reason = "it holds more than tensors by name, which could be code and is never run"
         raise FileError(f"{path}: is no {path.suffix} file that can be read: {reason}") from None
     return {name: (each.float() if each.dtype is torch.bfloat16 else each).numpy() for name, each in found.items()}
 
@@ -110,7 +115,9 @@ def _read_torch(path: Path) -> Tensors:
 
 
 def _write_torch(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
-    torch.save(tensors, path)
+    file = BytesIO()  # torch has errors of its own for a full disk
+    torch.save(tensors, file)
+    path.write_bytes(file.getbuffer())
 
 
 FORMATS = {

@@ -40,12 +40,12 @@ class Model:
     names: tuple[Mapped, ...] = ()  # which of torch's tensors the weights were
 
     def with_weights(self, weights: Weights) -> Model:
-        """The model with other values. If all are the same, the file still has exactly these."""
-        same = weights.keys() == self.weights.keys() and all(
-            len(own) == len(weights[name]) and all(map(_equal, own, weights[name]))
-            for name, own in self.weights.items()
+        """The model with other values for some of its layers. If all are the same, the file still has exactly these."""
+        same = all(
+            len(self.weights.get(name, ())) == len(given) and all(map(_equal, self.weights[name], given))
+            for name, given in weights.items()
         )
-        return self if same else replace(self, weights=dict(weights), file=None)
+        return self if same else replace(self, weights={**self.weights, **weights}, file=None)
 
 
 def _equal(own: AnyArray, other: AnyArray) -> bool:

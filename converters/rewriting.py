@@ -16,6 +16,7 @@ from converters.rewrites.surgery import fully_convolutional
 from netdsl.errors import ConversionError
 
 TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
+_ROUNDED = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # and so they do with values of 11 bits, and of 8
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,11 @@ class Rewrites:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was done, and how far outputs are from what they were, in parts of how far they lie apart."""
+    """What was done, and how far outputs are from what they were and may be, in parts of how far they lie apart."""
 
     what: str
     difference: float | None  # None: it wasn't looked at
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -44,18 +46,24 @@ class _Step:
     rewrite: Callable[[Model], Model]
     prepare: Prepare | None = None
     end: str | None = None
-    exact: bool = True
+    tolerance: float = TOLERANCE
 
 
-def rewrite(model: Model, wanted: Rewrites, *, verified: bool = True) -> tuple[Model, list[Proof]]:
-    """The rewritten model. An error if what should compute the same doesn't."""
+def rewrite(
+    model: Model, wanted: Rewrites, *, verified: bool = True, tolerance: float | None = None
+) -> tuple[Model, list[Proof]]:
+    """The rewritten model. An error if what should compute the same doesn't.
+
+    Each rewrite has a tolerance of its own if none is given.
+    """
     proofs = []
     for step in _steps(model, wanted):
-        after = step.rewrite(model)
+        after, most = step.rewrite(model), step.tolerance if tolerance is None else tolerance
         found = difference_after(model, after, prepare=step.prepare, end=step.end) if verified else None
-        if step.exact and found is not None and found > TOLERANCE:
-            raise ConversionError(f"{step.what}: the outputs differ by {found:.1e} of their spread, so it isn't done")
-        proofs.append(Proof(step.what, found))
+        if found is not None and found > most:
+            differ = f"the outputs differ by {found:.1e} of their spread, more than {most:g}"
+            raise ConversionError(f"{step.what}: {differ}, so it isn't done")
+        proofs.append(Proof(step.what, found, most))
         model = after
     return model, proofs
 
@@ -75,7 +83,8 @@ def _steps(model: Model, wanted: Rewrites) -> Iterator[_Step]:
         yield _Step("fully connected layers as convolutions", fully_convolutional)
     if wanted.precision is not None:
         kind = wanted.precision
-        yield _Step(f"weights rounded to {kind.name.lower()}", lambda each: rounded(each, kind), exact=False)
+        text = f"weights rounded to {kind.name.lower()}, kept as float32"
+        yield _Step(text, lambda each: rounded(each, kind), tolerance=_ROUNDED[kind])
 
 
 def _preparation(model: Model, wanted: Rewrites) -> Preparation:

@@ -39,10 +39,10 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
     try:
         flat = part("inliner").inline_local_functions(found) if found.functions else found
         net = Importer(flat, shapes or {}).run()
-        if verify:
-            _verify(model if isinstance(model, (str, Path)) else found, net)
     except CaffeError as problem:
         raise type(problem)(f"{what}: {problem}") from None
+    if verify:
+        _verify(model, net, what)
     return net
 
 
@@ -60,20 +60,14 @@ def _loaded(path: str | Path) -> Any:
     return model
 
 
-def _verify(model: Any, made: Model) -> None:
+def _verify(model: Any, made: Model, what: str) -> None:
     """An error unless both give the same outputs for the same random inputs."""
-    built = built_of(made)
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in made.net.layer if layer.type == "Input"}  # fmt: skip
-    try:
-        report = run_beside(model, built, inputs=inputs)
-    except Exception as problem:
-        if not type(problem).__module__.startswith("onnxruntime"):
-            raise
-        raise ConversionError(f"onnxruntime can't run the model: {next(iter(str(problem).splitlines()), '')}") from None
+    report = run_beside(model, built_of(made), inputs=inputs)
     if not report.passed:
-        raise ConversionError(f"the net doesn't compute what the model does: {report}")
+        raise ConversionError(f"{what}: the net doesn't compute what the model does: {report}")
 
 
 class Importer:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,21 +12,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from converters.onnx.library import onnx, session
 from converters.onnx.naming import edge_names
-from converters.onnx.saving import save_onnx, too_large
-from converters.samples import sample_inputs
+from converters.onnx.running import AnyArray, Running, opened
 from netdsl.build import Built, running
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Shape
 from netdsl.module import NetModule
 from netdsl.net import Net
+from netdsl.trial import sample_inputs
 
 TOLERANCE = 1e-5  # of the spread of a blob's values: what sums in another order differ by in single precision
-
-_TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
-
-AnyArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -65,22 +57,23 @@ def verify(
     """Run a model that was made of a net, or the file with it, and the net side by side.
 
     Without inputs they run on random ones, and where the model leaves the batch open, on batches of one and of two.
+    A model that onnxruntime doesn't take is a ConversionError.
     """
     module = net.module if isinstance(net, Net) else NetModule(net)
     counted = _counted(module.built)
-    shown = _showing(model, counted) if counted else model
-    with _runnable(shown) as source:
-        run = session(source)
+    with opened(model, counted) as run:
         trials = [_given(inputs)] if inputs is not None else list(_trials(run, module.built))
         outputs: dict[str, float] = {}
         first = None
         for trial in trials:
-            found = _outputs(run, trial)
+            found = run(trial)
             wanted = _wanted(module, trial, {name: found[name] for name in counted if name in found})
             errors = _errors(found, wanted, counted)
+            if not errors:
+                raise ConversionError(f"{run.name} has no output that is a blob of the net")
             outputs = {name: max(error, outputs.get(name, 0.0)) for name, error in errors.items()}
             if first is None and max(errors.values()) > tolerance:
-                first = _first(model, module.built, trial, wanted, tolerance)
+                first = _first(model, module, trial, tolerance)
     return Report(tolerance, tuple(len(next(iter(trial.values()))) for trial in trials if trial), outputs, first)
 
 
@@ -104,14 +97,13 @@ def _given(inputs: Mapping[str, npt.ArrayLike]) -> dict[str, AnyArray]:
     return {name: np.asarray(value, np.float32) for name, value in inputs.items()}
 
 
-def _trials(run: Any, built: Built) -> Iterator[dict[str, AnyArray]]:
+def _trials(run: Running, built: Built) -> Iterator[dict[str, AnyArray]]:
     """Random inputs; several, of other lengths, if the model leaves lengths open."""
     names = edge_names(built)
     own = {names[edge]: built.shapes[edge] for edge in NetModule(built).inputs.values()}
-    wanted = {each.name: each.shape for each in run.get_inputs()}
-    is_open = any(isinstance(length, str) for shape in wanted.values() for length in shape)
+    is_open = any(isinstance(length, str) for shape in run.inputs.values() for length in shape)
     for batch in (1, 2) if is_open else (0,):
-        shapes = {name: _lengths(wanted.get(name, shape), shape, batch) for name, shape in own.items()}
+        shapes = {name: _lengths(run.inputs.get(name, shape), shape, batch) for name, shape in own.items()}
         yield dict(sample_inputs(built, shapes, seed=batch))
 
 
@@ -120,29 +112,6 @@ def _lengths(wanted: Sequence[int | str], own: Shape, batch: int) -> Shape:
     pairs = zip(wanted, own, strict=True)
     return tuple(batch if length == "batch" else now + batch - 1 if isinstance(length, str) else now
                  for length, now in pairs)  # fmt: skip
-
-
-@contextmanager
-def _runnable(model: Any) -> Iterator[Any]:
-    """What onnxruntime takes: a model, or if it is too large for that the path of a file with it."""
-    if isinstance(model, (str, Path)):
-        yield str(model)
-    elif too_large(model):
-        with TemporaryDirectory() as folder:
-            path = Path(folder) / "model.onnx"
-            save_onnx(model, path)
-            yield str(path)
-    else:
-        yield model
-
-
-def _outputs(run: Any, trial: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-    feed = {each.name: trial[each.name].astype(_TYPES[each.type]) for each in run.get_inputs()}
-    names = [each.name for each in run.get_outputs()]
-    try:
-        return dict(zip(names, run.run(names, feed), strict=True))
-    except Exception as problem:  # of classes that onnxruntime doesn't publish
-        raise ConversionError(f"onnxruntime can't run the model: {str(problem).splitlines()[0]}") from None
 
 
 def _wanted(module: NetModule, trial: Mapping[str, AnyArray], taken: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
@@ -204,22 +173,16 @@ def _tops(layer: Layer, bottoms: list[Tensor]) -> tuple[Tensor, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _showing(model: Any, names: Iterable[str]) -> Any:
-    """The model with more of its values as outputs."""
-    shown = onnx().load(str(model)) if isinstance(model, (str, Path)) else type(model)()
-    if not isinstance(model, (str, Path)):
-        shown.CopyFrom(model)
-    made = {value for node in shown.graph.node for value in node.output} - {each.name for each in shown.graph.output}
-    shown.graph.output.extend(onnx().ValueInfoProto(name=name) for name in names if name in made)
-    return shown
+def _first(model: Any, module: NetModule, trial: Mapping[str, AnyArray], most: float) -> str:
+    """The first node, in the net's order, whose top differs, and by how much.
 
-
-def _first(model: Any, built: Built, trial: Mapping[str, AnyArray], wanted: Mapping[str, AnyArray], most: float) -> str:
-    """The first node, in the net's order, whose top differs, and by how much."""
-    shown, counted = _showing(model, wanted), _counted(built)
-    with _runnable(shown) as source:
-        found = _outputs(session(source), trial)
-    names = edge_names(built)
+    A model that shows all its values has other last digits, which choices are to be taken from again.
+    """
+    built = module.built
+    names, counted = edge_names(built), _counted(built)
+    with opened(model, names) as run:
+        found = run(trial)
+    wanted = _wanted(module, trial, {name: found[name] for name in counted if name in found})
     for node in built.graph.nodes:
         for name in (names[edge] for edge in node.tops):
             error = _errors({name: found[name]}, wanted, counted)[name] if name in found else 0.0

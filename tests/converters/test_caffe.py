@@ -59,6 +59,25 @@ def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_
     assert not any(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
 
 
+def test_weights_of_layers_that_are_not_deployed_are_no_change(digits: Path, tmp_path: Path) -> None:
+    helps = (
+        LENET
+        + """layer { name: "aux" type: "InnerProduct" bottom: "data" top: "aux"
+          inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+        layer { name: "aux_loss" type: "SoftmaxWithLoss" bottom: "aux" bottom: "label" loss_weight: 0.3 }"""
+    )
+    text = helps.replace("data_param", "input_param { shape { dim: 6 dim: 1 dim: 28 dim: 28 } } data_param")
+    Net(read(text), phase=Phase.TRAIN).save(tmp_path / "helps.caffemodel")
+    digits.write_text(helps)
+    model = deployed(open_model(digits, [tmp_path / "helps.caffemodel"]))
+    weights = Net(model.net, weights=model.weights).get_weights()
+    assert "aux" not in weights
+    files = export_caffe(model.with_weights(weights), tmp_path / "out").files
+    assert files[0].read_bytes() == (tmp_path / "helps.caffemodel").read_bytes()
+    weights["ip"][0][...] += 1
+    assert model.with_weights(weights).file is None
+
+
 def test_the_shape_of_the_data_is_the_one_that_the_weights_fit(digits: Path) -> None:
     model = deployed(open_model(digits, [digits.with_suffix(".caffemodel")]))
     assert [*model.net.layer[0].input_param.shape[0].dim] == [1, 1, 28, 28]

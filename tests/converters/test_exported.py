@@ -46,3 +46,32 @@ def test_a_net_for_training_is_not_exported(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="can't be written"):
         exported.save(net_of(), tmp_path / "no" / "net.pt2")
+
+
+def test_what_torch_cannot_follow_is_told_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    net = Net(
+        from_text(
+            """layer { name: "in" type: "Input" top: "loc" top: "conf" top: "prior" input_param {
+                 shape { dim: [1, 8] } shape { dim: [1, 6] } shape { dim: [1, 2, 8] } } }
+               layer { name: "found" type: "DetectionOutput" bottom: "loc" bottom: "conf" bottom: "prior" top: "found"
+                 detection_output_param { num_classes: 3 } }""",
+            pb.NetParameter,
+        )
+    )
+    with pytest.raises(ConversionError, match=r"torch can't export the net: layer 'found' \(DetectionOutput\): "):
+        exported.save(net, tmp_path / "net.pt2")
+    assert capfd.readouterr().err == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_does_not_compute_the_same_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert exported.save(net_of(), tmp_path / "other.pt2") == 0  # torch's own operators, in the same order
+    assert exported.save(net_of(), tmp_path / "net.pt2", verified=False) is None
+    other = (tmp_path / "other.pt2").read_bytes()
+    net = net_of()
+    with torch.no_grad():
+        net.module.layers["fc"].bias += 1
+    monkeypatch.setattr(torch.export, "save", lambda program, file: file.write(other))
+    with pytest.raises(ConversionError, match=r"new.pt2: not written: its outputs differ by .*, more than 1e-05"):
+        exported.save(net, tmp_path / "new.pt2")
+    assert not (tmp_path / "new.pt2").exists()

@@ -41,17 +41,19 @@ def test_each_step_is_proved_against_the_one_before() -> None:
         "the net ends at layer 'bn'",
         "normalisations and scales folded",
         "images: BGR to RGB, mean subtracted",
-        "weights rounded to float16",
+        "weights rounded to float16, kept as float32",
     ]
     differences = [proof.difference for proof in proofs]
     assert differences[0] == 0
     assert 1e-5 < differences[3] < 1e-2  # what is left of a value in half precision
+    assert [proof.tolerance for proof in proofs] == [1e-4, 1e-4, 1e-4, 1e-2]
 
 
 def test_what_does_not_compute_the_same_is_not_done() -> None:
     far = model(1e6)  # in single precision the outputs of the convolution are multiples of 1/16 here
     with pytest.raises(ConversionError, match=r"normalisations and scales folded: the outputs differ by .* isn't done"):
         rewrite(far, Rewrites(fold=True))
+    assert rewrite(far, Rewrites(fold=True), tolerance=10)[1][0].tolerance == 10
     assert [proof.difference for proof in rewrite(far, Rewrites(fold=True), verified=False)[1]] == [None]
 
 

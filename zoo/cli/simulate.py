@@ -41,6 +41,15 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, value: str) -> tupl
     return tuple(dict.fromkeys(map(int, words)))
 
 
+def _made(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """A folder that is there before anything is trained."""
+    try:
+        value.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise click.BadParameter(f"{value} can't be made: {problem.strerror}") from None
+    return value
+
+
 def _link(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option("--latency", default="0.1ms", show_default=True, help="Until the first byte arrives.")(
         function
@@ -51,8 +60,9 @@ def _link(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _output: Decorator = click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=".", metavar="FOLDER", help="Where the files go."
-)
+    "-o", "--output", type=click.Path(path_type=Path), default=".", callback=_made, metavar="FOLDER",
+    help="Where the files go.",
+)  # fmt: skip
 _cache: Decorator = click.option(
     "--cache", type=click.Path(path_type=Path), default=DEFAULT, show_default=True, metavar="FOLDER",
     help="Where it is kept what trainings gave, which aren't done twice.",
@@ -103,7 +113,7 @@ def speedup_command(
     question = Question(accuracy, seeds, Task(iterations=iterations))
     with _progress("speedup") as told:
         found = speedups(question, told, Cache(cache), workers=workers, taus=taus)
-    _write(output, "speedup", tables.speedup_table(found))
+    tables.write_csv(output / "speedup.csv", tables.speedup_table(found))
     figures.draw_speedups(found, accuracy, output / "speedup.png")
     _print(tables.speedup_grid(found))
 
@@ -140,8 +150,8 @@ def cost_command(
         found = costs(speedups(question, told, kept, workers=[workers], taus=taus))
     with _progress("batches") as told:
         batches = tables.batch_table(batch_costs(question, workers, link, told, kept))
-    _write(output, "cost", tables.cost_table(found))
-    _write(output, "batches", batches)
+    tables.write_csv(output / "cost.csv", tables.cost_table(found))
+    tables.write_csv(output / "batches.csv", batches)
     figures.draw_costs(found, workers, output / "cost.png")
     _print(batches)
 
@@ -160,7 +170,7 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     with _progress("methods") as told:
         found = compared(comparison, told, Cache(cache))
     table = tables.methods_table(found)
-    _write(output, "methods", table)
+    tables.write_csv(output / "methods.csv", table)
     figures.draw_methods(found, output / "methods.png")
     _print(table)
 
@@ -233,11 +243,6 @@ def _progress(what: str) -> Iterator[Told]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-def _write(folder: Path, name: str, table: tables.Table) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    tables.write_csv(folder / f"{name}.csv", table)
 
 
 def _print(table: tables.Table) -> None:

@@ -47,7 +47,7 @@ class Answer:
     def speedup(self) -> float | None:
         """How much sooner several workers are there."""
         single, several = self.single.reached(self.goal), self.several.reached(self.goal)
-        return None if single is None or several is None or not several.time else single.time / several.time
+        return single.time / several.time if single and several and single.time and several.time else None
 
 
 def answer(plan: Plan, scene: Scene, told: Told, goal: float | None = None) -> Answer:

@@ -110,7 +110,7 @@ def test_what_does_not_compute_the_same_is_an_error(graph, monkeypatch) -> None:
 def test_a_model_that_onnxruntime_refuses_is_an_error(graph) -> None:
     model = graph("y = ArgMax (x)", x=(2, 3))
     model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None))
-    with pytest.raises(ConversionError, match="the model: onnxruntime can't run the model: "):
+    with pytest.raises(ConversionError, match=r"onnxruntime can't run model '.+': "):
         from_onnx(model)
 
 

@@ -133,11 +133,15 @@ def test_an_operator_that_onnxruntime_has_in_older_opsets_only() -> None:
 
 def test_all_that_has_no_form_is_told_at_once() -> None:
     net = net_of(
-        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 4, 8, 8] } } }
-        layer { name: "one" type: "Nms" bottom: "x" top: "a" nms_param { num_parts: 4 max_peaks: 3 } }
-        layer { name: "two" type: "ImResize" bottom: "x" top: "b" imresize_param { factor: 2 } }"""
+        """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [3, 7] } } }
+        layer { name: "t" type: "Input" top: "t" input_param { shape { dim: [3] } } }
+        layer { name: "r" type: "Input" top: "r" input_param { shape { dim: [3, 5] } } }
+        layer { name: "one" type: "MarginInnerProduct" bottom: "x" bottom: "t" top: "a"
+                margin_inner_product_param { num_output: 4 } }
+        layer { name: "two" type: "BoxAnnotatorOHEM" bottom: "r" bottom: "t" bottom: "t" bottom: "x" top: "b" top: "c"
+                box_annotator_ohem_param { roi_per_img: 2 } }"""
     )
-    with pytest.raises(ConversionError, match="'one' of type Nms has no ONNX form; layer 'two' of type ImResize"):
+    with pytest.raises(ConversionError, match="'one' of type MarginInnerProduct has no ONNX form; layer 'two' of type"):
         to_onnx(net)
 
 
@@ -164,6 +168,34 @@ def test_only_a_model_that_computes_the_same_is_written(tmp_path: Path) -> None:
     report = export_onnx(net, path)
     assert report is not None and report.passed and report.batches == (1, 2)
     assert verify(path, net).passed
+
+
+def test_a_model_that_onnxruntime_refuses_is_one_error(tmp_path: Path) -> None:
+    net, path = net_of(CLASSIC), tmp_path / "net.onnx"
+    model = to_onnx(net)
+    model.graph.node[0].op_type = "Nothing"
+    with pytest.raises(ConversionError, match=r"^onnxruntime can't run model 'classic': .*Nothing"):
+        verify(model, net)
+    with pytest.raises(ConversionError, match=r"can't run model 'classic': .* dimensions for input: data"):
+        verify(to_onnx(net), net, inputs={"data": np.ones((2, 3, 13, 11))[:, [0, 0, 0, 1, 2]]})
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(ConversionError, match=r"^onnxruntime can't run .*net\.onnx: "):
+        verify(path, net)
+
+
+def test_a_model_of_another_net_is_one_error() -> None:
+    net, other = net_of(CLASSIC), net_of(CLASSIC.replace('"data"', '"image"'))
+    with pytest.raises(ConversionError, match="model 'classic' has an input 'image', for which nothing is given"):
+        verify(to_onnx(other), net)
+    with pytest.raises(ConversionError, match="model 'classic' has no output that is a blob of the net"):
+        verify(to_onnx(net_of(CLASSIC.replace('"prob"', '"other"'))), net)
+    model = to_onnx(net)
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    del model.graph.node[1:], model.graph.output[:]
+    model.graph.node[0].CopyFrom(onnx.helper.make_node("Identity", ["data"], ["prob"]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("prob", onnx.TensorProto.INT64, None))
+    with pytest.raises(ConversionError, match=r"an input 'data' of type tensor\(int64\), as no net has"):
+        verify(model, net)
 
 
 def test_inputs_of_ones_own() -> None:

@@ -19,7 +19,7 @@ from netdsl.solver.events import Stepped
 from tests.netdsl.distributed.conftest import Run
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
-FIRST = Record(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, None, 0.75, {"accuracy": 0.5}, SPANS)
+FIRST = Record(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, 0.75, {"accuracy": 0.5}, SPANS)
 
 
 def write(run: Path, *records: Record) -> None:

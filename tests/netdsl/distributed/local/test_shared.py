@@ -232,12 +232,12 @@ def test_whoever_gives_no_sign_of_life_is_lost(everybody):
 def test_whoever_computes_and_gives_signs_is_not_lost(everybody):
     def task(communicator):
         if communicator.rank:
-            for _ in range(40):
-                time.sleep(0.02)
+            for _ in range(24):
+                time.sleep(0.05)
                 communicator.alive()
         communicator.mean(torch.zeros(5)).wait()
 
-    everybody(2, task, deadline=0.5)
+    everybody(2, task, deadline=1.0)
 
 
 def test_all_give_up_when_the_run_is_aborted(everybody):

@@ -131,24 +131,13 @@ def test_a_signal_lets_workers_finish_their_round(tmp_path):
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_whoever_runs_it_may_say_when_to_stop(tmp_path):
-    events = []
+def test_whoever_runs_it_may_say_once_when_to_stop(tmp_path):
+    wishes = iter([False, False, True])
 
-    def hear(rank, message):
-        events.append(message)
-        return False
+    def command_of(place):
+        return [sys.executable, str(MEMBER), place.text(), "endless"]
 
-    command = [sys.executable, str(MEMBER)]
-    end = run(
-        lambda place: [*command, place.text(), "endless"],
-        2,
-        tmp_path,
-        care=CARE,
-        heard=hear,
-        wanted=lambda: len(events) > 3,
-    )
-    assert end is End.STOPPED
-    assert len({message["end"] for message in events if "end" in message}) == 1
+    assert run(command_of, 2, tmp_path, care=CARE, wanted=lambda: next(wishes, False)) is End.STOPPED
 
 
 def test_workers_go_when_the_supervisor_is_killed(tmp_path):
