@@ -60,6 +60,8 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
 	@$(BIN)/python -m benchmarks.data_reading
+	@$(BIN)/python -m benchmarks.averaging
+	@$(BIN)/python -m benchmarks.together
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from caffe_proto import caffe_pb2 as pb
-from converters.deploy_layers import cleaned, predicting
+from converters.deploy_layers import cleaned, instead, predicting
 from netdsl.build import Types, type_of
 from netdsl.errors import NetError
 from netdsl.graph import Graph, Node, resolve_all
@@ -174,7 +174,12 @@ def _need(plan: _Plan) -> None:
     for index in reversed(range(len(plan.graph.nodes))):
         node = plan.graph.nodes[index]
         if index not in plan.removed and plan.needed.intersection(node.tops):
-            plan.needed.update(node.bottoms)
+            plan.needed.update(node.bottoms[:1] if _gives_way(node, plan.kinds[index]) else node.bottoms)
+
+
+def _gives_way(node: Node, kind: Kind) -> bool:
+    """Whether a layer amid the net does something for training only, and hands its first bottom on without that."""
+    return bool(node.bottoms) and kind is not None and kind.predictions is None and kind.deploys_as is not None
 
 
 def _written(plan: _Plan, batch: int | None, types: Types) -> pb.NetParameter:
@@ -198,6 +203,8 @@ def _layers(plan: _Plan, batch: int | None, types: Types) -> Iterator[pb.LayerPa
             continue
         elif index in brings:
             yield _input(plan, index, batch, types)
+        elif kind is not None and kind.deploys_as is not None and _gives_way(node, kind):
+            yield cleaned(instead(node.layer, kind, types[kind.deploys_as]), kind)
         else:
             yield cleaned(node.layer, kind)
 

@@ -21,6 +21,14 @@ def predicting(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bot
     return made
 
 
+def instead(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> pb.LayerParameter:
+    """The layer in the place of one that has something to do in training only."""
+    made = predicting(layer, old, new, layer.bottom[0])
+    made.top[:] = layer.top[:1]
+    made.ClearField("python_param")  # with which it would be the old one again
+    return made
+
+
 def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> None:
     """The settings that both types have stay; the others are the loss's own."""
     source, target = _block(layer, old), _block(layer, new)

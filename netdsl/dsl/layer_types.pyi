@@ -5139,11 +5139,7 @@ def SoftmaxWithLossOHEM(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Tops: the loss, the softmax, and the loss of every place before it is normalised. The last two get no gradient.
-
-    The losses have the labels' shape; or if scores have 4 axes and labels but one, 4 axes too, so that they can be
-    added to those of SmoothL1LossOHEM.
-    """
+    """SoftmaxWithLoss, whose third top has the losses to be added to those of SmoothL1LossOHEM."""
 
 def SpaceToBatchND(
     name: str | None,

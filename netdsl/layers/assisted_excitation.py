@@ -24,6 +24,7 @@ class AssistedExcitation(Layer):
     """
 
     bottoms = (3, 3)
+    deploys_as = "Split"  # boxes aren't known
     no_gradient = (1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -25,6 +25,7 @@ class RpnProposalTarget(Layer):
     bottoms = (2, 2)
     tops = (5, 5)
     no_gradient = (0, 1)
+    deploys_as = "Split"  # all regions are looked at
     stands_for = ("rpn.proposal_target_layer.ProposalTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

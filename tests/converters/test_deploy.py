@@ -194,3 +194,26 @@ def test_a_net_that_predicts_nothing_is_told() -> None:
         deploy(read(f'name: "n" {DATA} layer {{ name: "s" type: "Silence" bottom: "data" bottom: "label" }}'))
     with pytest.raises(NetError, match="net 'e' has no layers"):
         deploy(read('name: "e"'))
+
+
+def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
+    """Faster R-CNN's net for training: what only it needs goes, also amid the net, and labels with it."""
+    net = from_text(
+        """
+        layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"
+          input_param { shape { dim: 1 dim: 3 dim: 20 dim: 24 } shape { dim: 6 dim: 5 } shape { dim: 2 dim: 5 } } }
+        layer { name: "targets" type: "Python" bottom: "rois" bottom: "gt_boxes"
+          top: "chosen" top: "labels" top: "targets" top: "inside" top: "outside"
+          python_param {
+            module: "rpn.proposal_target_layer" layer: "ProposalTargetLayer" param_str: "'num_classes': 3" } }
+        layer { name: "pool" type: "ROIPooling" bottom: "data" bottom: "chosen" top: "pool"
+          roi_pooling_param { pooled_w: 2 pooled_h: 2 spatial_scale: 1 } }
+        layer { name: "score" type: "InnerProduct" bottom: "pool" top: "score" inner_product_param { num_output: 3 } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "score" bottom: "labels" top: "loss" }
+        """,
+        pb.NetParameter,
+    )
+    made = deploy(net)
+    assert [layer.type for layer in made.layer] == ["Input", "Split", "ROIPooling", "InnerProduct", "Softmax"]
+    assert list(made.layer[0].top) == ["data", "rois"]
+    assert (list(made.layer[1].bottom), list(made.layer[1].top)) == (["rois"], ["chosen"])

@@ -25,6 +25,7 @@ _COMMANDS = {
     "report": ("zoo.cli.report", "How a run with several workers went: times, tests, pictures."),
     "test": ("zoo.cli.test", "What a net with weights gives on its test data."),
     "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
+    "simulate": ("zoo.cli.simulate", "Training with several machines, on a made-up clock."),
     "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),
     "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
     "export": ("zoo.cli.export", "A net ready to deploy, for Caffe, ONNX or torch."),
@@ -62,7 +63,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
 def zoo() -> None:
-    """Caffe models today: read, check, upgrade, compare."""
+    """Caffe models today: read, check, train, export."""
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ def train(
     When a worker is lost, `restarted` is told which generation begins and why, and all begin again from the journal;
     that many times without a round done in between the run fails.
     """
-    plan, stopped = Plan.load(run), False
+    plan = Plan.load(run)
 
     def command_of(place: Place) -> Sequence[str]:
         return [sys.executable, "-m", "netdsl.distributed.local.process", str(run), place.text()]
@@ -40,9 +40,7 @@ def train(
         return isinstance(what, Record)
 
     def wanted() -> bool:
-        nonlocal stopped
-        stopped = stopped or requested() is Action.STOP
-        return stopped
+        return requested() is Action.STOP
 
     care = Care(deadline=plan.deadline, retries=retries)
     return supervisor.run(

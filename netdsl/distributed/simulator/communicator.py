@@ -206,7 +206,7 @@ def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor
     total = sum(weights)
     mean = buffers[0] * (weights[0] / total)
     for buffer, weight in zip(buffers[1:], weights[1:], strict=True):
-        mean.add_(buffer, alpha=weight / total)
+        mean.add_(buffer * (weight / total))
     return mean
 
 

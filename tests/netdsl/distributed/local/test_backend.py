@@ -126,7 +126,7 @@ def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Run, tmp_path: Pa
 
 
 def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: Path) -> None:
-    param.base_lr = 1e30
+    param.net_param.layer[0].transform_param.scale = 1e38
     folder = planned(param, tmp_path / "run", "averaging:tau=3")
     starts: list[int] = []
     with pytest.raises(DistributedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
