@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.messages import Told
-from netdsl.distributed.opening import joined
+from netdsl.distributed.opening import computing, joined
 from netdsl.distributed.plan import Plan
 from netdsl.snapshot import save_net
 from netdsl.solver.solver import Action, nobody_listens, nothing_wanted
@@ -30,9 +28,9 @@ def take_part(
     Every worker tells its records; the first one also tells of events, and saves the model at the end.
     """
     plan = Plan.load(run)
-    torch.set_num_threads(plan.threads)
     journal = Journal(run / "rounds", plan.keeping)
-    with joined(plan, communicator, listen=tell if communicator.rank == 0 else nobody_listens) as worker:
+    listen = tell if communicator.rank == 0 else nobody_listens
+    with computing(plan.threads), joined(plan, communicator, listen=listen) as worker:
         loop = Loop(worker, plan.strategy, journal=journal, told=tell, wanted=wanted)
         loop.run()
         if worker.rank == 0 and not loop.stopped:

@@ -22,6 +22,17 @@ from netdsl.solver.solver import Action, nobody_listens
 
 
 @contextmanager
+def computing(threads: int) -> Iterator[None]:
+    """So many threads compute each sum, which decides on its last bits; afterwards as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
 def joined(
     plan: Plan, communicator: Communicator, *, clock: Clock | None = None, listen: Listener = nobody_listens
 ) -> Iterator[Worker]:

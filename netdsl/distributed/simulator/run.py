@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.opening import joined
+from netdsl.distributed.opening import computing, joined
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import Record
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
@@ -68,7 +68,8 @@ class _Run:
         self._reached = False
 
     def simulation(self) -> Simulation:
-        self._world.run(self._work)
+        with computing(self._plan.threads):
+            self._world.run(self._work)
         return Simulation(tuple(self._scores), tuple(map(tuple, self._records)), max(self._world.now))
 
     def _work(self, rank: int) -> None:

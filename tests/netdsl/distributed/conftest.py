@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.opening import joined
+from netdsl.distributed.opening import computing, joined
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import Record
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
@@ -88,7 +88,8 @@ def run(param: pb.SolverParameter) -> Run:
                 Loop(worker, plan.strategy, journal=journal, told=found.records.append, wanted=wanted).run()
                 return worker.weights.clone()
 
-        found.weights, found.times = world.run(work), world.now
+        with computing(plan.threads):
+            found.weights, found.times = world.run(work), world.now
         return found
 
     return ran
