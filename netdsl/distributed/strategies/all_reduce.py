@@ -61,6 +61,7 @@ class _AllReduce:
         size = int(settings.bucket * 2**20 / self._gradient.element_size())
         self._buckets = _buckets(worker.solver.weights, size)
         self._sent = 0  # buckets on their way: all workers send them in one order
+        self._own: list[Tensor | None] = []  # gradients before the means took their place
         worker.solver.on_start.append(self._start)
         worker.solver.on_gradients_ready.append(self._end)
         for bucket in self._buckets:
@@ -84,6 +85,7 @@ class _AllReduce:
         pass
 
     def _start(self) -> None:
+        self._own.clear()
         self._sent = 0
         for bucket in self._buckets:
             bucket.missing = len(bucket.blobs) * self._worker.solver.param.iter_size
@@ -109,7 +111,11 @@ class _AllReduce:
             self._sent += 1
 
     def _end(self) -> None:
-        """Take over the means, when all have come."""
+        """Take over the means, when all have come.
+
+        The own gradients stay until the next iteration begins. If they went now, the system would take back memory
+        that all of the next forward pass needs, and give it again page by page, which takes longer than the exchange.
+        """
         for bucket in self._buckets[self._sent :]:
             bucket.missing = 0
         self._send()
@@ -117,6 +123,7 @@ class _AllReduce:
             assert bucket.handle is not None
             self._worker.finish(bucket.handle)
             for blob in bucket.blobs:
+                self._own.append(blob.tensor.grad)
                 blob.tensor.grad = FlatWeights.view(self._gradient, blob)
 
 
