@@ -21,7 +21,7 @@ from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialects import Dialect, dialect_for, dialect_named
 from caffe_proto.errors import CaffeError, FileError, TextError
 from caffe_proto.guess import guess
-from caffe_proto.storage import replacing, write_pieces
+from caffe_proto.storage import write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, kind_of, message_of, text_of
 from caffe_proto.wire import Buffer
@@ -270,8 +270,9 @@ def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
     if _unchanged(file, Form.HDF5) and file.origin is not None:
         write_pieces(path, [file.origin.data])
         return
-    with replacing(path) as temporary, _named(path):
-        hdf5.write(temporary, file.message, file.blobs)
+    with _named(path):
+        image = hdf5.image(file.message, file.blobs)
+    write_pieces(path, [image])
 
 
 def form_of(path: str | Path) -> Form:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -156,15 +157,17 @@ def _solver_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverS
     return state
 
 
-def write(path: Path, message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> None:
-    """A file as Caffe writes it."""
+def image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memoryview:
+    """The bytes of a file as Caffe writes it. They are made in memory, since libhdf5 dies of a disk that is full."""
     if isinstance(message, pb.NetParameter):
         _check_names(message)
-    with library().File(path, "w", libver="earliest") as file:
+    written = BytesIO()
+    with library().File(written, "w", libver="earliest") as file:
         if isinstance(message, pb.SolverState):
             _write_state(file, message, blobs)
         else:
             _write_net(file, message, blobs)
+    return written.getbuffer()
 
 
 def _check_names(net: pb.NetParameter) -> None:
