@@ -9,7 +9,7 @@ PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-corpus fuzz check lint types contracts quick bench proto stubs docs clean
+.PHONY: help setup demo test test-slow test-spark test-corpus fuzz check lint types contracts quick bench proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
 	@$(PIP) install -c constraints.txt pip setuptools wheel
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,onnx,convert,dev]'
+	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,onnx,convert,spark,dev]'
 	@touch $@
 
 demo: $(READY)  ## Show the main job
@@ -32,7 +32,10 @@ test: $(READY)  ## All tests but the slow ones
 	@$(BIN)/python -m pytest -n $(WORKERS)
 
 test-slow: $(READY)  ## The slow tests
-	@$(BIN)/python -m pytest -m slow
+	@$(BIN)/python -m pytest -m 'slow and not spark'
+
+test-spark: $(READY)  ## The tests with Spark, quick and slow
+	@$(BIN)/python -m pytest -m spark
 
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
@@ -60,8 +63,10 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
 	@$(BIN)/python -m benchmarks.data_reading
+	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging
 	@$(BIN)/python -m benchmarks.together
+	@$(BIN)/python -m benchmarks.spark_rounds
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

@@ -44,7 +44,7 @@ def write_images(path: Path, count: int) -> None:
 def batches(path: Path, workers: int) -> Batches:
     """What we measure."""
     p = pb.TransformationParameter(crop_size=CROP, mirror=True, mean_value=MEAN)
-    reading = Reading(LmdbSource(path, Color.AS_STORED), BATCH, Transform(p, train=True))
+    reading = Reading(LmdbSource(path, Color.AS_STORED), BATCH, (Transform(p, train=True),))
     return Batches(reading, Loading(seed=SEED, workers=workers))
 
 

@@ -14,14 +14,16 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.build import Types, type_of
 from netdsl.data.batches import Batches
+from netdsl.data.bound import reading_of
 from netdsl.data.given import Given, Values
-from netdsl.data.reading import Loading, Reading
+from netdsl.data.reading import Intake, Loading, Reading
+from netdsl.data.table import Table
 from netdsl.errors import DataError
 from netdsl.graph import Graph, Node, Phase
 from netdsl.layer import Layer, Shape
 from netdsl.layers import LAYERS
 
-GIVEN = "(given)"  # stands among the names of layers for what the program gives
+GIVEN = "(given)"  # stands among the names of layers for what the program gives, or a table
 
 
 class Feed(Protocol):
@@ -42,16 +44,16 @@ class Feed(Protocol):
 
 
 class Feeds:
-    """A feed for each layer of a graph that reads data, by the index of its node, and one for what the program gives.
+    """A feed for each layer of a graph that reads data, by the index of its node, and one for what is given instead.
 
-    `wanted` are the edges that the program has to give, with the shapes that the net says they have.
+    `wanted` are the edges that the program or a table has to give, with the shapes that the net says they have.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.read: dict[int, Feed] = {}
         self.wanted: dict[int, Shape] = {}
         self._graph, self._device = graph, torch.device(device)
-        self._given: Given | None = None
+        self._given: Feed | None = None
 
     @classmethod
     def open(
@@ -61,16 +63,21 @@ class Feeds:
         *,
         loading: Loading | None = None,
         given: Collection[str] = (),
+        table: Table | None = None,
         device: torch.device | str = "cpu",
     ) -> Feeds:
         """Open what the layers of a graph read, and tell them the shapes of its batches.
 
-        That is why this comes before the net is built. A layer isn't read if all its tops are among `given`.
+        That is why this comes before the net is built. A layer isn't read if all its tops are among `given`. With a
+        table, no layer reads by itself.
         """
         feeds, loading = cls(graph, device), loading or Loading()
         if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process sees all items
             loading = replace(loading, rank=0, size=1)
         try:
+            if table is not None:
+                feeds._bind(table, types, loading)
+                return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
                     feeds._open(index, types, loading, given)
@@ -88,11 +95,31 @@ class Feeds:
         if reading is None:
             self.wanted.update(zip(node.tops, layer.top_shapes([]), strict=False))
             return
-        if loading.divided:
-            reading = _divided(reading, loading.size)
-        batches = Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
+        batches = self._batches(reading, loading)
         self.read[index] = batches
         _tell(node.layer, batches.shapes())
+
+    def _bind(self, table: Table, types: Types, loading: Loading) -> None:
+        """Have one feed for all layers, so that an item that is passed over is so for all of them."""
+        nodes, intakes = list[Node](), list[Intake]()
+        for node in self._graph.nodes:
+            with _at(node):
+                layer = _external(node, types)
+                if layer is not None:
+                    nodes.append(node)
+                    intakes.append(layer.intake())
+        batches = self._batches(reading_of(table, intakes), loading)
+        self._given = batches
+        shapes = batches.shapes()
+        for node in nodes:
+            own, shapes = shapes[: len(node.tops)], shapes[len(node.tops) :]
+            _tell(node.layer, own)
+            self.wanted.update(zip(node.tops, own, strict=True))
+
+    def _batches(self, reading: Reading, loading: Loading) -> Batches:
+        if loading.divided:
+            reading = _divided(reading, loading.size)
+        return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
 
     def give(self, values: Values) -> None:
         """Take what is wanted from an iterable of batches or of single items, or from a function that returns them."""
@@ -144,13 +171,13 @@ class Feeds:
 
     def close(self) -> None:
         """Let go of all files and threads."""
-        for feed in self.read.values():
+        for feed in self._named().values():
             feed.close()
 
 
 def _divided(reading: Reading, size: int) -> Reading:
     if reading.batch_size % size:
-        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change batch_size")
+        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size")
     return replace(reading, batch_size=reading.batch_size // size)
 
 

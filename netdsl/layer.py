@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Reading
+from netdsl.data.reading import Intake, Reading
+from netdsl.data.transform import Transform
 from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.fillers import fill
 from netdsl.onnx_graph import OnnxGraph
@@ -72,6 +73,20 @@ class Layer(nn.Module):
     def reading(self, seed: int) -> Reading | None:
         """What the tops of an external layer are read from, opened; None if whoever runs the net gives them."""
         return None
+
+    def intake(self) -> Intake:
+        """What an external layer takes of every row of a table."""
+        shapes = self.top_shapes([])
+        sizes = {shape[0] if shape else 0 for shape in shapes}
+        if len(sizes) > 1 or 0 in sizes:
+            raise NetError("needs shapes with the same first number, which says how many rows a batch has")
+        gray = self.layer.transform_param.force_gray
+        return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
+
+    def transform(self) -> Transform | None:
+        """What becomes of the images that an external layer takes; chance is for training."""
+        p = self.layer
+        return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
     def loss_weights(self) -> list[float]:
         """What each top adds to the loss."""

@@ -15,6 +15,7 @@ from caffe_proto.files import CaffeFile, read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.build import Types, build, running
 from netdsl.data.given import Values
+from netdsl.data.table import Table
 from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError, WeightsError
@@ -55,7 +56,7 @@ class Net:
         file = _opened(net)
         self.message = file.message
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
-        self._values: dict[Phase, Values] = {}
+        self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         graph = resolve(self.message, self.phase, level=level, stages=stages)
@@ -138,18 +139,18 @@ class Net:
             raise WeightsError("no file with weights is named")
         return LoadReport.of_all([load_file(self.module.built, path, partial=partial) for path in paths])
 
-    def set_training_data(self, values: Values) -> None:
+    def set_training_data(self, values: Values | Table) -> None:
         """Train on these: batches or single items, each with arrays by blob names or in the blobs' order.
 
-        An iterable begins again at its end; a function is asked for the next ones.
+        An iterable begins again at its end; a function is asked for the next ones. A table's rows come as batches.
         """
         self._give(Phase.TRAIN, values)
 
-    def set_validation_data(self, values: Values) -> None:
+    def set_validation_data(self, values: Values | Table) -> None:
         """Test on these."""
         self._give(Phase.TEST, values)
 
-    def _give(self, phase: Phase, values: Values) -> None:
+    def _give(self, phase: Phase, values: Values | Table) -> None:
         self._forget(phase)
         self._values[phase] = values
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from netdsl.data.reading import Bad
@@ -13,6 +15,9 @@ from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import Record
 from netdsl.distributed.records import EVENTS, RecordFile
+from netdsl.distributed.spark.backend import train as train_on_spark
+from netdsl.distributed.spark.session import opened, task_cores
+from netdsl.distributed.spark.transport import Transport
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
@@ -21,11 +26,40 @@ from zoo.logs.lines import Lines
 from zoo.training import Run
 
 
-def begin(run: Run, strategy: Strategy, workers: int, kept: Path) -> None:
-    """Make the folder of a run that one worker could do as well. The machine's cores are divided among workers."""
+class Backend(Enum):
+    """What brings workers to life."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which backend has the workers; Spark's is at a master."""
+
+    backend: Backend = Backend.LOCAL
+    master: str | None = None  # if none is named, that of spark-submit, or else this machine
+    transport: Transport | None = None  # if none is named, one that works there
+
+    def cores(self, workers: int) -> int:
+        """How many each worker has: its part of this machine, or as many as Spark gives a task."""
+        return max(1, (os.cpu_count() or 1) // workers) if self.backend is Backend.LOCAL else task_cores()
+
+    def master_for(self, workers: int) -> str:
+        """Where Spark is; empty if spark-submit says so."""
+        if self.master is not None:
+            return self.master
+        return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{workers}]"
+
+
+HERE = Where()
+
+
+def begin(run: Run, strategy: Strategy, workers: int, kept: Path, where: Where = HERE) -> None:
+    """Make the folder of a run that one worker could do as well."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
-    loading, cores = run.way.loading, max(1, (os.cpu_count() or 1) // workers)
+    loading, cores = run.way.loading, where.cores(workers)
     plan = Plan(
         run.param,
         strategy,
@@ -38,6 +72,7 @@ def begin(run: Run, strategy: Strategy, workers: int, kept: Path) -> None:
         decoders=min(loading.workers, cores),
         skip_bad=loading.bad is Bad.SKIP,
         threads=cores,
+        tables=run.tables,
     )
     settled(plan).save(kept)
 
@@ -47,7 +82,9 @@ def train(
     *,
     listeners: Sequence[Listener] = (),
     restarted: Callable[[int, str], object] = lambda generation, why: None,
+    note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = nothing_wanted,
+    where: Where = HERE,
 ) -> None:
     """Train the run that a folder has to its end, from its beginning or from where it was left."""
     with closing(RecordFile(run)) as keep, closing(Lines(run / EVENTS)) as log:
@@ -60,4 +97,16 @@ def train(
             for listener in everyone:
                 listener(what)
 
-        train_here(run, told=told, restarted=restarted, requested=requested)
+        if where.backend is Backend.LOCAL:
+            train_here(run, told=told, restarted=restarted, requested=requested)
+            return
+        with opened(where.master_for(Plan.load(run).size)) as session:
+            train_on_spark(
+                run,
+                session,
+                transport=where.transport,
+                note=note,
+                told=told,
+                restarted=restarted,
+                requested=requested,
+            )

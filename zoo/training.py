@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -13,12 +13,13 @@ from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.data.opening import part_of
 from netdsl.data.split import Split
+from netdsl.data.table import Table
 from netdsl.errors import SolverError
-from netdsl.graph import included
+from netdsl.graph import Phase, included
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
 from netdsl.solver.module_net import Way
-from netdsl.solver.nets import found
+from netdsl.solver.nets import found, train_net
 from netdsl.solver.opening import opened
 from netdsl.solver.solver import Action, Solver, nothing_wanted
 
@@ -35,6 +36,7 @@ class Run:
     devices: Sequence[torch.device] = ()
     weights: Sequence[str | Path] = ()
     snapshot: str | None = None
+    tables: Mapping[Phase, Table] = field(default_factory=dict)  # in the place of what the nets themselves read
 
 
 def train(
@@ -56,6 +58,7 @@ def train(
         way=run.way,
         devices=run.devices,
         weights=() if start else run.weights,
+        tables=run.tables,
         listen=listen,
         requested=requested,
     ) as solver:
@@ -74,6 +77,19 @@ def _start(run: Run) -> Path | None:
     if run.weights:
         raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)
+
+
+def fed(run: Run, data: str | None, test_data: str | None) -> Run:
+    """The run with other data: other sources of its data layers, or tables for the blobs of a net that has none.
+
+    Of such a source the columns with the blobs' names are taken, or those that its name lists, in the blobs' order.
+    """
+    folder = run.folder or Path()
+    if any(layer.HasField("data_param") for layer in train_net(run.param, folder).layer):
+        return replace(run, param=with_data(run.param, folder, data, test_data))
+    sources = {Phase.TRAIN: (data, Split.TRAIN), Phase.TEST: (test_data or data, Split.TEST)}
+    tables = {phase: Table(part_of(source, split)) for phase, (source, split) in sources.items() if source is not None}
+    return replace(run, tables=tables)
 
 
 def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:

@@ -1,7 +1,8 @@
-"""One batch in the making: a tensor for each top, filled item by item from several threads."""
+"""One batch in the making: a tensor for each top, filled at once, or item by item from several threads."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 import numpy as np
@@ -22,34 +23,48 @@ class Batch:
     batch will never be complete; `skipped` are the reasons why items gave their place to the next.
     """
 
-    def __init__(self, number: int, size: int, transform: ImageTransform | None, *, pinned: bool) -> None:
+    def __init__(self, number: int, size: int, transforms: Sequence[ImageTransform | None], *, pinned: bool) -> None:
         self.number, self.size, self.missing = number, size, size
         self.tops: tuple[Tensor, ...] = ()
         self.skipped: list[str] = []
         self.problem: Exception | None = None
-        self._transform, self._pinned, self._lock = transform, pinned, Lock()
+        self._transforms, self._pinned, self._lock = transforms, pinned, Lock()
         self._arrays: list[Array] = []
 
     def put(self, slot: int, item: Item, random: Random) -> None:
         """Put an item in its place."""
-        shapes = [array.shape for array in item]
-        if self._transform is not None:
-            shapes[0] = self._transform.shape(*_image(shapes[0]))
-        self._make_room(shapes)
-        first, *others = self._arrays
-        if self._transform is None:
-            first[slot] = item[0]
-        else:
-            self._transform(item[0], random, out=first[slot])
-        for target, array in zip(others, item[1:], strict=True):
-            target[slot] = array
+        transforms = self._make_room([array.shape for array in item])
+        for transform, target, array in zip(transforms, self._arrays, item, strict=True):
+            if transform is None:
+                target[slot] = array
+            else:
+                transform(array, random, out=target[slot])
 
-    def _make_room(self, shapes: list[Shape]) -> None:
+    def put_all(self, items: Item, random: Callable[[int], Random]) -> None:
+        """Put all items in their places, from arrays with one more axis; `random` is for the one in a slot."""
+        transforms = self._make_room([array.shape[1:] for array in items])
+        chance = any(transform is not None and not transform.constant for transform in transforms)
+        randoms = [random(slot) for slot in range(self.size if chance else 1)]
+        for transform, targets, arrays in zip(transforms, self._arrays, items, strict=True):
+            if transform is None:
+                targets[...] = arrays
+            elif transform.constant:
+                transform(arrays, randoms[0], out=targets)
+            else:
+                for target, array, own in zip(targets, arrays, randoms, strict=True):
+                    transform(array, own, out=target)
+
+    def _make_room(self, shapes: list[Shape]) -> list[ImageTransform | None]:
+        """Have memory for items of these shapes; the transforms of their arrays come back."""
+        transforms = [*self._transforms[: len(shapes)], *[None] * (len(shapes) - len(self._transforms))]
+        pairs = zip(transforms, shapes, strict=True)
+        made = [shape if transform is None else transform.shape(*_image(shape)) for transform, shape in pairs]
         with self._lock:
             if not self._arrays:
-                self.tops = tuple(self._empty((self.size, *shape)) for shape in shapes)
+                self.tops = tuple(self._empty((self.size, *shape)) for shape in made)
                 self._arrays = [top.numpy() for top in self.tops]
-        self._check(shapes)
+        self._check(made)
+        return transforms
 
     def _empty(self, shape: Shape) -> Tensor:
         """NumPy asks for huge pages, without which taking memory costs as much as filling it."""

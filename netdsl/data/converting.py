@@ -11,13 +11,13 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.ahead import made
+from netdsl.data.columns import Cells
 from netdsl.data.datum import Record
 from netdsl.data.decode import resize
 from netdsl.data.encode import ImageFormat, encode, without_color
 from netdsl.data.example import Example
 from netdsl.data.fresh import fresh
 from netdsl.data.images import ImageFile
-from netdsl.data.parquet import Cells
 from netdsl.data.source import Array, Source
 from netdsl.data.writing import target_of
 from netdsl.errors import DataError

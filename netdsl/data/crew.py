@@ -6,11 +6,13 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from netdsl.data.batch import Batch
 from netdsl.data.order import Order
-from netdsl.data.reading import Bad, Loading, Reading
+from netdsl.data.reading import Bad, Loading, Random, Reading
+from netdsl.data.source import Item, WholeSource
 from netdsl.errors import DataError
 
 _MOST_BAD = 1000  # items in a row, after which a source isn't worth reading on
@@ -36,17 +38,20 @@ class Crew:
     """Makes the batches from `first` on, up to `ahead` of them before they are taken.
 
     It knows nothing of whoever takes them, so that batches which everybody has forgotten can end their crew. All that
-    threads share is guarded by one condition.
+    threads share is guarded by one lock. Each waits for what concerns it: the one that fetches for room, those that
+    decode for work, and whoever takes batches for one to be ready.
     """
 
     def __init__(self, reading: Reading, loading: Loading, order: Order, first: int) -> None:
         self._reading, self._loading, self._order = reading, loading, order
-        self._changed = threading.Condition()
+        self._whole = reading.source if isinstance(reading.source, WholeSource) else None
+        lock = threading.RLock()
+        self._room, self._work, self._ready = (threading.Condition(lock) for _ in range(3))
         self._closed = False
         self._taken, self._begun = first, first
         self._batches: dict[int, Batch] = {}
-        self._wanted: deque[list[Slot]] = deque()
-        self._fetched: deque[list[tuple[Slot, Any]]] = deque()
+        self._wanted: deque[Batch | list[Slot]] = deque()
+        self._fetched: deque[Callable[[], None]] = deque()
         self._fetching: int | None = None
         self._threads: list[threading.Thread] = []
         try:
@@ -63,8 +68,8 @@ class Crew:
 
     def wait(self, number: int) -> Batch:
         """A batch that is complete; an error if it can't be, or if it takes too long."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._is_ready(number), self._loading.deadline):
+        with self._ready:
+            if not self._ready.wait_for(lambda: self._is_ready(number), self._loading.deadline):
                 raise DataError(f"batch {number} isn't there after {self._loading.deadline:g} s: {self._delay()}")
             batch = self._batches[number]
         if batch.problem is not None:
@@ -74,10 +79,10 @@ class Crew:
     def take(self, number: int) -> Batch:
         """The same, and it is the caller's; there is room for another."""
         batch = self.wait(number)
-        with self._changed:
+        with self._room:
             self._taken = number + 1
             del self._batches[number]
-            self._changed.notify_all()
+            self._room.notify()
         return batch
 
     def _is_ready(self, number: int) -> bool:
@@ -91,28 +96,26 @@ class Crew:
 
     def close(self) -> bool:
         """End all threads; whether they did end, which one that waits for a disk may not."""
-        with self._changed:
+        with self._room:
             self._closed = True
-            self._changed.notify_all()
+            self._room.notify()
+            self._work.notify_all()
         for thread in self._threads:
             if thread is not threading.current_thread():  # which may be collecting the garbage that we became
                 thread.join(_PATIENCE)
         return not any(thread.is_alive() for thread in self._threads)
 
     def _fetch(self) -> None:
-        while (slots := self._next_wanted()) is not None:
-            fetched: list[tuple[Slot, Any]] = []
-            for slot in slots:
-                self._fetch_one(slot, fetched)
-            with self._changed:
-                self._fetching = None
-                self._fetched.append(fetched)
-                self._changed.notify_all()
+        while (wanted := self._next_wanted()) is not None:
+            if isinstance(wanted, Batch):
+                self._fetch_whole(wanted)
+            else:
+                self._fetch_each(wanted)
 
-    def _next_wanted(self) -> list[Slot] | None:
+    def _next_wanted(self) -> Batch | list[Slot] | None:
         """What to fetch next, as soon as there is room for it; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._wanted or self._has_room())
+        with self._room:
+            self._room.wait_for(lambda: self._closed or self._wanted or self._has_room())
             if self._closed:
                 return None
             if not self._wanted:
@@ -123,13 +126,43 @@ class Crew:
         return self._begun < self._taken + self._loading.ahead
 
     def _begin(self) -> None:
-        size = self._reading.batch_size
-        batch = Batch(self._begun, size, self._reading.transform, pinned=self._loading.pinned)
+        reading = self._reading
+        batch = Batch(self._begun, reading.batch_size, reading.transforms, pinned=self._loading.pinned)
         self._batches[self._begun] = batch
         self._begun += 1
-        together = max(1, min(_MOST_TOGETHER, size // (2 * self._loading.workers)))
-        slots = [Slot(batch, position) for position in range(size)]
-        self._wanted.extend(slots[at : at + together] for at in range(0, size, together))
+        if self._whole is not None:
+            self._wanted.append(batch)
+        else:
+            self._want_each(batch)
+
+    def _want_each(self, batch: Batch) -> None:
+        """Have the items of a batch one by one, next."""
+        together = max(1, min(_MOST_TOGETHER, batch.size // (2 * self._loading.workers)))
+        slots = [Slot(batch, position) for position in range(batch.size)]
+        groups = [slots[at : at + together] for at in range(0, batch.size, together)]
+        with self._room:
+            self._wanted.extendleft(reversed(groups))
+            self._room.notify()
+
+    def _fetch_whole(self, batch: Batch) -> None:
+        assert self._whole is not None
+        try:
+            indices = self._order.indices(batch.number * batch.size, batch.size)
+            self._fetching = int(indices[0])
+            items = self._whole.take(indices)
+        except Exception as problem:
+            self._give_up_whole(batch, problem)
+            return
+        if items is None:
+            self._want_each(batch)
+        else:
+            self._hand_on(partial(self._decode_whole, batch, items))
+
+    def _fetch_each(self, slots: list[Slot]) -> None:
+        fetched: list[tuple[Slot, Any]] = []
+        for slot in slots:
+            self._fetch_one(slot, fetched)
+        self._hand_on(partial(self._decode_each, fetched))
 
     def _fetch_one(self, slot: Slot, fetched: list[tuple[Slot, Any]]) -> None:
         if self._closed:
@@ -140,38 +173,71 @@ class Crew:
         except Exception as problem:
             self._give_up(slot, problem)
 
-    def _decode(self) -> None:
-        while (fetched := self._next_fetched()) is not None:
-            done = [slot.batch for slot, found in fetched if self._decode_one(slot, found)]
-            with self._changed:
-                for batch in done:
-                    batch.missing -= 1
-                self._changed.notify_all()
+    def _hand_on(self, task: Callable[[], None]) -> None:
+        with self._work:
+            self._fetching = None
+            self._fetched.append(task)
+            self._work.notify()
 
-    def _next_fetched(self) -> list[tuple[Slot, Any]] | None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._fetched)
+    def _decode(self) -> None:
+        while (task := self._next_fetched()) is not None:
+            task()
+
+    def _next_fetched(self) -> Callable[[], None] | None:
+        with self._work:
+            self._work.wait_for(lambda: self._closed or self._fetched)
             return None if self._closed else self._fetched.popleft()
+
+    def _decode_whole(self, batch: Batch, items: Item) -> None:
+        try:
+            batch.put_all(items, lambda position: self._random(Slot(batch, position)))
+        except Exception as problem:
+            self._give_up_whole(batch, problem)
+        else:
+            self._note_done([batch] * batch.size)
+
+    def _decode_each(self, fetched: list[tuple[Slot, Any]]) -> None:
+        self._note_done([slot.batch for slot, found in fetched if self._decode_one(slot, found)])
 
     def _decode_one(self, slot: Slot, fetched: Any) -> bool:
         if self._closed:
             return False
         try:
-            item = self._reading.source.item(fetched)
-            slot.batch.put(slot.position, item, self._order.random(self._order.place(slot.number)))
+            slot.batch.put(slot.position, self._reading.source.item(fetched), self._random(slot))
         except Exception as problem:
             self._give_up(slot, problem)
             return False
         return True
 
+    def _random(self, slot: Slot) -> Random:
+        return self._order.random(self._order.place(slot.number))
+
+    def _note_done(self, batches: list[Batch]) -> None:
+        """An item is there, of each of these."""
+        with self._ready:
+            for batch in batches:
+                batch.missing -= 1
+            if any(not batch.missing for batch in batches):
+                self._ready.notify_all()
+
+    def _give_up_whole(self, batch: Batch, problem: Exception) -> None:
+        """Of items that are bad, those which are found out one by one."""
+        if isinstance(problem, DataError):
+            self._want_each(batch)
+            return
+        with self._ready:
+            batch.problem = problem
+            self._ready.notify_all()
+
     def _give_up(self, slot: Slot, problem: Exception) -> None:
         """An item is bad: the next takes its place, or the batch has a problem, which whoever asks for it gets."""
-        with self._changed:
+        with self._ready:
             if not isinstance(problem, DataError) or self._loading.bad is Bad.STOP:
-                slot.batch.problem = problem
+                slot.batch.problem = slot.batch.problem or problem
             elif slot.tries + 1 < min(_MOST_BAD, len(self._order)):
                 slot.batch.skipped.append(str(problem))
                 self._wanted.appendleft([replace(slot, tries=slot.tries + 1)])
+                self._room.notify()
             else:
                 slot.batch.problem = DataError(f"{slot.tries + 1} items in a row are bad; the last: {problem}")
-            self._changed.notify_all()
+            self._ready.notify_all()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from caffe_proto.hdf5 import library
+from netdsl.data.gather import gathered
 from netdsl.data.listing import numbered_lines
-from netdsl.data.source import Array, Item
+from netdsl.data.source import Array, Indices, Item
 from netdsl.errors import DataError
 
 Shape = tuple[int, ...]
@@ -35,7 +34,7 @@ class Hdf5Source:
         for file, found in zip(self._files, shapes, strict=True):
             self._check(file, found, shapes[0])
         self.rows = tuple(found[0][0] for found in shapes)
-        self._ends = list(accumulate(self.rows))
+        self._ends = np.cumsum(self.rows, dtype=np.int64)
         if not len(self):
             raise DataError(f"{path}: its files have no rows")
         self._loaded, self._arrays = -1, list[Array]()
@@ -52,16 +51,24 @@ class Hdf5Source:
                 raise DataError(f"{path}: a row of '{name}' is {shape[1:]}, in {self._files[0]} it is {model[1:]}")
 
     def __len__(self) -> int:
-        return self._ends[-1]
+        return int(self._ends[-1])
 
     def fetch(self, index: int) -> Item:
         """One row of each data set."""
-        which = bisect_right(self._ends, index)
+        which = int(np.searchsorted(self._ends, index, side="right"))
+        row = index - int(self._ends[which])
+        return tuple(array[row] for array in self._file(which))
+
+    def take(self, indices: Indices) -> Item | None:
+        """Many rows of each, copied, since views would keep a file in memory after the next is read."""
+        found = gathered(indices, self._ends, self._file)
+        return None if found is None else tuple(np.array(rows) for rows in found)
+
+    def _file(self, which: int) -> list[Array]:
         if which != self._loaded:
             self._arrays, self._loaded = [], -1  # the old file's memory is given back first
             self._arrays, self._loaded = self._load(self._files[which]), which
-        row = index - self._ends[which]
-        return tuple(array[row] for array in self._arrays)
+        return self._arrays
 
     def _load(self, path: str) -> list[Array]:
         with _opened(path) as file:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+from netdsl.data.arrow_file import ArrowSource
 from netdsl.data.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
 from netdsl.data.csv import CsvSource
 from netdsl.data.decode import Color
@@ -29,16 +30,22 @@ _SPLITS = {split.value: split for split in Split}
 
 @dataclass(frozen=True)
 class Place:
-    """What a source's name says, and whether its images are wanted without colours."""
+    """What a source's name says, whether its images are wanted without colours, and which of its columns are."""
 
     path: str
     split: Split | None
     options: Mapping[str, str]
     gray: bool
+    columns: tuple[str, ...] = ()
 
     def listed(self, option: str) -> list[str]:
         """The names that an option lists."""
         return [name for name in self.options.get(option, "").split(",") if name]
+
+    @property
+    def color(self) -> Color:
+        """What becomes of encoded images."""
+        return Color.GRAY if self.gray else Color.COLOR
 
 
 @dataclass(frozen=True)
@@ -50,19 +57,28 @@ class Kind:
     fits: Callable[[Path], bool]
     options: tuple[str, ...] | None = ()  # None for any
     splits: bool = False
+    named: bool = False  # whether an item's arrays are columns, of which those can be had that are asked for
 
 
-def open_source(name: str, *, gray: bool = False) -> Source:
+def open_source(name: str, *, gray: bool = False, columns: Sequence[str] = ()) -> Source:
     """The source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is.
+    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is. Columns are
+    for sources that have them, if `chooses_columns` says so.
     """
     kind, rest = _kind(name)
-    source = KINDS[kind].open(_place(kind, rest, gray))
+    place = _place(kind, rest, gray)
+    source = KINDS[kind].open(replace(place, columns=tuple(columns)))
     if not len(source):
         source.close()
         raise DataError(f"{name}: has no items")
     return source
+
+
+def chooses_columns(name: str) -> bool:
+    """Whether a source has columns by name, and its own name doesn't say already which."""
+    kind, rest = _kind(name)
+    return KINDS[kind].named and not _place(kind, rest, gray=False).options
 
 
 def is_named(name: str) -> bool:
@@ -116,8 +132,15 @@ def _leveldb(place: Place) -> Source:
 
 
 def _parquet(place: Place) -> Source:
-    color = Color.GRAY if place.gray else Color.COLOR
-    return ParquetSource(place.path, columns=place.listed("columns"), color=color)
+    return ParquetSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+
+
+def _arrow(place: Place) -> Source:
+    return ArrowSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+
+
+def _netcdf(place: Place) -> Source:
+    return NetcdfSource(place.path, list(place.options.values()) or place.columns)
 
 
 def _mnist(place: Place) -> Source:
@@ -140,7 +163,7 @@ def _csv(place: Place) -> Source:
 
 
 def _hdf5(place: Place) -> Source:
-    return Hdf5Source(place.path, place.listed("names") or ("data", "label"))
+    return Hdf5Source(place.path, place.listed("names") or place.columns or ("data", "label"))
 
 
 def _images(place: Place) -> Source:
@@ -149,7 +172,7 @@ def _images(place: Place) -> Source:
 
 
 def _folder(place: Place) -> Source:
-    return FolderSource(place.path, Color.GRAY if place.gray else Color.COLOR)
+    return FolderSource(place.path, place.color)
 
 
 def _has(path: Path, *patterns: str) -> bool:
@@ -199,17 +222,32 @@ KINDS = {
     "csv": Kind("csv:PATH?columns=A,B&label=C", _csv, lambda path: _ends(path, ".csv"), ("columns", "label")),
     "netcdf": Kind(
         "netcdf:PATH?x=VARIABLE&y=VARIABLE",
-        lambda place: NetcdfSource(place.path, list(place.options.values())),
+        _netcdf,
         lambda path: _ends(path, ".nc", ".nc4", ".cdf"),
         options=None,
+        named=True,
     ),
     "parquet": Kind(
         "parquet:PATH?columns=A,B",
         _parquet,
         lambda path: _ends(path, ".parquet") or _has(path, "*.parquet"),
         ("columns",),
+        named=True,
     ),
-    "hdf5": Kind("hdf5:LIST?names=A,B", _hdf5, lambda path: _first_line(path).endswith((".h5", ".hdf5")), ("names",)),
+    "arrow": Kind(
+        "arrow:PATH?columns=A,B",
+        _arrow,
+        lambda path: _ends(path, ".arrow") or _has(path, "*.arrow"),
+        ("columns",),
+        named=True,
+    ),
+    "hdf5": Kind(
+        "hdf5:LIST?names=A,B",
+        _hdf5,
+        lambda path: _first_line(path).endswith((".h5", ".hdf5")),
+        ("names",),
+        named=True,
+    ),
     "images": Kind(
         "images:LIST?root=FOLDER",
         _images,

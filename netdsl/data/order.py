@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netdsl.data.reading import Loading, Random, Reading
+from netdsl.data.source import Indices
 from netdsl.errors import DataError
 
 _SEEDS = 1 << 63  # more than these the generator below can't tell apart
@@ -56,13 +56,22 @@ class Order:
         epoch, at = divmod(place, len(self))
         return int(_permutation(self.seed, epoch, self.groups)[at]) if self.shuffle else at
 
+    def indices(self, number: int, count: int) -> Indices:
+        """The items that this rank takes one after the other, after `number` others."""
+        epochs, at = np.divmod(self.place(number) + self.size * np.arange(count), len(self))
+        if self.shuffle:
+            for epoch in np.unique(epochs).tolist():
+                here = epochs == epoch
+                at[here] = _permutation(self.seed, epoch, self.groups)[at[here]]
+        return at
+
     def random(self, place: int) -> Random:
         """The random numbers of that place."""
         return np.random.Generator(np.random.Philox(key=[self.seed, place]))
 
 
 @lru_cache(maxsize=4)
-def _permutation(seed: int, epoch: int, groups: tuple[int, ...]) -> NDArray[np.int64]:
+def _permutation(seed: int, epoch: int, groups: tuple[int, ...]) -> Indices:
     random, ends = np.random.default_rng([seed, epoch]), np.cumsum(groups)
     order = random.permutation(len(groups))
     return np.concatenate([ends[group] - 1 - random.permutation(groups[group]) for group in order])

@@ -15,7 +15,12 @@ Random = np.random.Generator
 
 
 class ImageTransform(Protocol):
-    """What becomes of an image on its way into a batch."""
+    """What becomes of an image on its way into a batch.
+
+    One that is `constant` does the same to all images, and takes several of them in an array with one more axis.
+    """
+
+    constant: bool
 
     def shape(self, channels: int, height: int, width: int, /) -> tuple[int, int, int]:
         """The shape of what it makes of an image of this shape."""
@@ -28,7 +33,9 @@ class ImageTransform(Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """Batches of `batch_size` items of a source. The transform is for the first array of every item.
+    """Batches of `batch_size` items of a source.
+
+    The transforms are for the arrays of every item in their order; what has none, or None, stays as it is.
 
     The first `start` items are passed over at the beginning. `groups` are the lengths of runs of items that lie
     together, such as the rows of one file: shuffling mixes the runs, and each of them, but not one with another.
@@ -36,10 +43,25 @@ class Reading:
 
     source: Source
     batch_size: int
-    transform: ImageTransform | None = None
+    transforms: tuple[ImageTransform | None, ...] = ()
     shuffle: bool = False
     start: int = 0
     groups: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a layer whose tops come from outside takes of every item, whatever source that is from.
+
+    A top's shape, without the batch, is None where only the data say it. The transform is for the first top; `gray`
+    images are decoded without colours.
+    """
+
+    tops: tuple[str, ...]
+    batch_size: int
+    shapes: tuple[tuple[int, ...] | None, ...]
+    transform: ImageTransform | None = None
+    gray: bool = False
 
 
 class Bad(Enum):

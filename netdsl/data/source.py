@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.generic]
+Indices = NDArray[np.int64]
 Item = tuple[Array, ...]  # one array for each top: often an image, as channels, height, width in BGR, and a label
 
 
@@ -33,4 +34,17 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of files."""
+        ...
+
+
+@runtime_checkable
+class WholeSource(Source, Protocol):
+    """A source that can give many items at once, without a step for each."""
+
+    def take(self, indices: Indices) -> Item | None:
+        """The arrays of these items, each with one more axis in front; None if they must be had one by one.
+
+        It is called from the thread that fetches. A DataError says as much as None: whoever gets one finds out which
+        item is bad by taking them one by one.
+        """
         ...

@@ -32,6 +32,7 @@ class Transform:
         self._scale = np.float32(p.scale)
         self._mean = Mean(p)
         self._resize = Warp(p.resize_param[0]) if p.resize_param else None
+        self.constant = not (self._mirror or self._resize or (train and self._crop))
 
     def shape(self, channels: int, height: int, width: int) -> Shape:
         """The shape that an image of this one gets."""
@@ -43,18 +44,22 @@ class Transform:
         return channels, crop_height, crop_width
 
     def __call__(self, image: Array, random: np.random.Generator, out: Values | None = None) -> Values:
-        """The transformed image, in `out` if that is given. What is drawn at random comes from `random`."""
+        """The transformed image, in `out` if that is given. What is drawn at random comes from `random`.
+
+        If it is constant the image may be several, with one more axis in front.
+        """
         if self._resize:
             image = self._resize(image, random)
-        channels, height, width = self.shape(*image.shape)
+        own = image.shape[-3:]
+        channels, height, width = self.shape(*own)
         step = -1 if self._mirror and random.integers(2) else 1
-        top, left = self._offset(image.shape[1] - height, image.shape[2] - width, random)
-        window = (slice(None), slice(top, top + height), slice(left, left + width))
-        out = np.empty((channels, height, width), np.float32) if out is None else out
-        out[...] = image[window][:, :, ::step]
-        mean = self._mean.of(image.shape)
+        top, left = self._offset(own[1] - height, own[2] - width, random)
+        window = (..., slice(top, top + height), slice(left, left + width))
+        out = np.empty((*image.shape[:-3], channels, height, width), np.float32) if out is None else out
+        out[...] = image[window][..., ::step]
+        mean = self._mean.of(own)
         if mean is not None:
-            out -= mean[window][:, :, ::step]
+            out -= mean[window][..., ::step]
         if self._scale != 1:
             out *= self._scale
         return out

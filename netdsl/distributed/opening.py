@@ -53,8 +53,15 @@ def joined(
         communicator.alive()
         return Action.NONE
 
-    folder, weights = Path(plan.folder), plan.weights
-    with opened(param, folder=folder, way=way, weights=weights, listen=listen, requested=alive) as solver:
+    with opened(
+        param,
+        folder=Path(plan.folder),
+        way=way,
+        weights=plan.weights,
+        tables=plan.tables,
+        listen=listen,
+        requested=alive,
+    ) as solver:
         seed(param, communicator.rank)
         yield Worker(solver, communicator, clock)
 

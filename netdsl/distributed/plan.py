@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import replacing
+from netdsl.data.table import Table
 from netdsl.distributed.strategies.settings import parse, text_of
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
+from netdsl.graph import Phase
 from netdsl.solver.nets import inlined
 
 _PLAN, _SOLVER = "run.json", "solver.prototxt"
@@ -42,6 +45,7 @@ class Plan:
     decoders: int = 1  # threads of each worker that decode data
     skip_bad: bool = False
     threads: int = 1  # that each worker computes with
+    tables: Mapping[Phase, Table] = field(default_factory=dict)  # in the place of what the nets themselves read
     deadline: float = 120.0  # seconds without a sign of life, after which a worker counts as lost
     keeping: Keeping = field(default_factory=Keeping)
 
@@ -60,6 +64,7 @@ class Plan:
         write(CaffeFile(self.param, form=Form.TEXT), run / _SOLVER)
         values = {name: value for name, value in vars(self).items() if name != "param"}
         values |= {"strategy": text_of(self.strategy), "keeping": vars(self.keeping)}
+        values["tables"] = {phase.name: asdict(table) for phase, table in self.tables.items()}
         with replacing(run / _PLAN) as temporary:
             temporary.write_text(json.dumps(values, indent=1) + "\n")
 
@@ -71,6 +76,7 @@ class Plan:
             values: dict[str, Any] = json.loads(path.read_text())
             values |= {"strategy": parse(values["strategy"]), "keeping": Keeping(**values["keeping"])}
             values |= {name: tuple(values[name]) for name in ("weights", "devices")}
+            values["tables"] = {Phase[name]: Table(**table) for name, table in values["tables"].items()}
             return cls(read_solver(run / _SOLVER).message, **values)
         except OSError as problem:
             raise DistributedError(f"{path}: can't be read: {problem.strerror}; does a run begin there?") from None

@@ -46,3 +46,4 @@ class Record:
     divergence: float | None = None  # the distance from the mean of all, before that is taken over
     accuracy: dict[str, float] = field(default_factory=dict)  # what test nets gave, by name
     spans: list[Span] = field(default_factory=list)
+    host: str = ""  # that the worker was on, where there can be several

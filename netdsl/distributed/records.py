@@ -77,8 +77,9 @@ def _record(line: bytes, where: str) -> Record:
 
 def _is_sound(record: Record) -> bool:
     """Whether there are numbers where numbers must be."""
-    plain = {name: value for name, value in vars(record).items() if name not in ("accuracy", "spans")}
+    plain = {name: value for name, value in vars(record).items() if name not in ("accuracy", "spans", "host")}
     unsure = [plain.pop("divergence"), *(span.shard for span in record.spans)]
     sure = [*plain.values(), *record.accuracy.values()]
     sure += [time for span in record.spans for time in (span.start, span.stop)]
-    return all(isinstance(each, (int, float)) for each in sure + [each for each in unsure if each is not None])
+    numbers = sure + [each for each in unsure if each is not None]
+    return isinstance(record.host, str) and all(isinstance(each, (int, float)) for each in numbers)

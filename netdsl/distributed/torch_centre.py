@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from torch import Tensor
 from netdsl.distributed.traffic import Traffic
 from netdsl.errors import PeerLostError
 
+_PLACE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
 _IDLE = timedelta(days=365)  # a worker asks when it likes; that it is gone is seen by its connection
 
 
@@ -33,7 +35,7 @@ def lost(doing: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as problem:
-        what = (str(problem).splitlines() or [type(problem).__name__])[0]
+        what = _PLACE.sub("", (str(problem).splitlines() or [type(problem).__name__])[0])
         raise PeerLostError(f"{doing}: {what}") from None
 
 

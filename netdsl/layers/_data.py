@@ -10,8 +10,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Reading
-from netdsl.data.transform import Transform
+from netdsl.data.reading import Intake, Reading
 from netdsl.errors import NetError
 from netdsl.layer import Count, Layer, Shape
 from netdsl.layers._forks import refuse
@@ -35,6 +34,7 @@ class DataLayer(Layer):
     tops: ClassVar[Count] = (2, 2)
     external = True
     deploys_as = "Input"
+    images_alone: ClassVar[bool] = False  # whether transform_param is for the first top, and the others stay
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -64,9 +64,12 @@ class DataLayer(Layer):
         kind = self.layer.type
         raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
 
-    def transform(self) -> Transform:
-        """What becomes of images; chance is for training."""
-        return Transform(self.layer.transform_param, train=self.layer.phase == pb.TRAIN)
+    def intake(self) -> Intake:
+        """Only the data say what shapes items have."""
+        if self.layer.HasField("transform_param") and not self.images_alone:
+            raise NetError("transforms its tops together, which a table's columns can't be; take an Input layer")
+        tops, gray = tuple(self.layer.top), self.layer.transform_param.force_gray
+        return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), gray)
 
     def image(self, *sizes: Size, channels: int = 3) -> Shape:
         """Channels, height and width of the first top: assumed, or what the first of these sizes that is set makes."""

@@ -19,6 +19,7 @@ class Data(DataLayer):
     """An image, and a number if there is a second top."""
 
     config = pb.DataParameter
+    images_alone = True
     tops = (1, 2)
 
     def batch_size(self) -> int:
@@ -27,7 +28,7 @@ class Data(DataLayer):
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
         check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
-        return Reading(self._source(), p.batch_size, self.transform(), p.shuffle, passed_over(p.rand_skip, seed))
+        return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, passed_over(p.rand_skip, seed))
 
     def _source(self) -> Source:
         """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""

@@ -13,6 +13,7 @@ class ImageData(DataLayer):
     """An image and a number."""
 
     config = pb.ImageDataParameter
+    images_alone = True
 
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
@@ -28,4 +29,4 @@ class ImageData(DataLayer):
         source = ImageSource(
             p.source, root_folder=p.root_folder, new_height=p.new_height, new_width=p.new_width, color=p.is_color
         )
-        return Reading(source, p.batch_size, self.transform(), p.shuffle, passed_over(p.rand_skip, seed))
+        return Reading(source, p.batch_size, (self.transform(),), p.shuffle, passed_over(p.rand_skip, seed))

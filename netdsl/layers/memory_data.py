@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.reading import Intake
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer
@@ -14,6 +16,7 @@ class MemoryData(DataLayer):
     """An image of a size that is given, and a number."""
 
     config = pb.MemoryDataParameter
+    images_alone = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -32,3 +35,7 @@ class MemoryData(DataLayer):
 
     def reading(self, seed: int) -> None:
         return None
+
+    def intake(self) -> Intake:
+        """Its settings say the shapes."""
+        return replace(super().intake(), shapes=tuple(self.item_shapes()[: len(self.layer.top)]))

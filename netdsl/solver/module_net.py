@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.build import Types, build, running
 from netdsl.data.given import Values
 from netdsl.data.reading import Loading
+from netdsl.data.table import Table
 from netdsl.feed import Feeds
 from netdsl.graph import connect, filtered
 from netdsl.layers import LAYERS
@@ -30,15 +31,17 @@ class Way:
 
 
 class ModuleNet:
-    """A `NetModule` that runs on what its data layers read, or on `values` that are given instead."""
+    """A `NetModule` that runs on what its data layers read, or on `values` or a table that are given instead."""
 
     def __init__(
-        self, net: pb.NetParameter, way: Way | None = None, types: Types = LAYERS, values: Values | None = None
+        self, net: pb.NetParameter, way: Way | None = None, types: Types = LAYERS, values: Values | Table | None = None
     ) -> None:
         self.way = way or Way()
         graph = connect(filtered(net, net.state))
+        table, values = (values, None) if isinstance(values, Table) else (None, values)
         given = graph.blobs if values is not None else ()
-        self.feeds = Feeds.open(graph, types, loading=self.way.loading, given=given, device=self.way.device)
+        loading, device = self.way.loading, self.way.device
+        self.feeds = Feeds.open(graph, types, loading=loading, given=given, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
         self.module = NetModule(build(graph, types)).allocate(self.way.device)

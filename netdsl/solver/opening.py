@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.table import Table
+from netdsl.graph import Phase
 from netdsl.snapshot import load_file
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import ModuleNet, Way
@@ -27,22 +29,25 @@ def opened(
     way: Way | None = None,
     devices: Sequence[torch.device] = (),
     weights: Sequence[str | Path] = (),
+    tables: Mapping[Phase, Table] | None = None,
     listen: Listener = nobody_listens,
     requested: Callable[[], Action] = nothing_wanted,
 ) -> Iterator[Solver]:
     """A solver with its nets, whose data are let go of at the end.
 
-    `folder` is where the files that it names may be. On several devices the train net is replicated.
+    `folder` is where the files that it names may be. On several devices the train net is replicated. A phase that has a
+    table takes its data from there.
     """
     seed(param)
-    way = way or Way()
+    way, tables = way or Way(), tables or {}
     way = replace(way, loading=replace(way.loading, seed=max(0, param.random_seed)))
     nets: list[ModuleNet | ReplicatedNet] = []
     try:
-        train = train_net(param, folder)
-        nets.append(ReplicatedNet(train, devices, way) if len(devices) > 1 else ModuleNet(train, way))
+        train, table = train_net(param, folder), tables.get(Phase.TRAIN)
+        several = len(devices) > 1
+        nets.append(ReplicatedNet(train, devices, way, table) if several else ModuleNet(train, way, values=table))
         for message in test_nets(param, folder):
-            nets.append(ModuleNet(message, way))
+            nets.append(ModuleNet(message, way, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
             for net in nets:
                 load_file(net.built, found(name, folder))

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.build import Built
+from netdsl.data.table import Table
 from netdsl.solver.module_net import ModuleNet, Way
 from netdsl.solver.running import Positions
 
@@ -18,10 +19,12 @@ from netdsl.solver.running import Positions
 class ReplicatedNet:
     """Caffe's `-gpu 0,1`: the batch is as many times as big as there are devices; the first has what is saved."""
 
-    def __init__(self, net: pb.NetParameter, devices: Sequence[torch.device], way: Way) -> None:
+    def __init__(
+        self, net: pb.NetParameter, devices: Sequence[torch.device], way: Way, table: Table | None = None
+    ) -> None:
         loadings = [replace(way.loading, rank=rank, size=len(devices)) for rank in range(len(devices))]
         self.replicas = [
-            ModuleNet(net, replace(way, device=device, loading=loading))
+            ModuleNet(net, replace(way, device=device, loading=loading), values=table)
             for device, loading in zip(devices, loadings, strict=True)
         ]
         self.first, self.others = self.replicas[0], self.replicas[1:]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.build import build
 from netdsl.data.reading import Loading, Reading
+from netdsl.data.table import Table
 from netdsl.errors import DataError, NetError
 from netdsl.feed import GIVEN, Feeds
 from netdsl.graph import Graph, Phase, resolve
@@ -167,6 +171,83 @@ def test_given_blobs_are_not_read() -> None:
     feeds.close()
     with pytest.raises(DataError, match="nothing else can be given"):
         Feeds.open(graph("layer { name: 'd' type: 'DummyData' top: 'x' dummy_data_param { shape {} } }")).give([])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Row i of seven has 3 x 4 x 5 times i in a row, and i."""
+    volumes = np.arange(7, dtype=np.uint8).repeat(60).reshape(7, 60)
+    rows = pa.record_batch(
+        {"volume": pa.FixedShapeTensorArray.from_numpy_ndarray(volumes), "label": pa.array(range(7))}
+    )
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
+    return Table(f"arrow:{tmp_path}", {"data": "volume"})
+
+
+BOUND = """
+layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 4 dim: 3 dim: 4 dim: 5 } }
+  transform_param { scale: 0.5 } }
+layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 4 dim: 1 } } }
+layer { name: "sum" type: "Reduction" bottom: "data" top: "sum" reduction_param { axis: 1 operation: MEAN } }
+"""
+
+
+def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
+    net = graph(BOUND)
+    feeds = Feeds.open(net, table=table)
+    module = NetModule(build(net, LAYERS)).allocate()
+    found = [named(net, module.run(feeds.next())) for _ in range(3)]
+    assert [batch["label"].tolist() for batch in found] == [
+        [[0], [1], [2], [3]], [[4], [5], [6], [0]], [[1], [2], [3], [4]]]  # fmt: skip
+    assert found[1]["sum"].tolist() == [2, 2.5, 3, 0]
+    assert feeds.positions() == {GIVEN: 3}
+    feeds.seek({GIVEN: 1})
+    assert named(net, feeds.next())["label"].flatten().tolist() == [4, 5, 6, 0]
+    feeds.close()
+    assert not any(thread.name == "netdsl batches" for thread in threading.enumerate())
+
+
+def test_workers_divide_a_batch_of_a_table(table: Table) -> None:
+    net = graph(BOUND)
+    feeds = Feeds.open(net, table=table, loading=Loading(rank=1, size=2, divided=True))
+    assert build(net, LAYERS).shapes == [(2, 3, 4, 5), (2, 1), (2,)]
+    assert named(net, feeds.next())["label"].flatten().tolist() == [1, 3]
+    feeds.close()
+    with pytest.raises(DataError, match="batch of 4 can't be divided among 3"):
+        Feeds.open(graph(BOUND), table=table, loading=Loading(size=3, divided=True))
+    feeds = Feeds.open(graph(BOUND, Phase.TEST), table=table, loading=Loading(rank=1, size=2, divided=True))
+    assert [len(top) for top in feeds.next().values()] == [4, 4]
+    feeds.close()
+
+
+def test_a_table_stands_in_for_layers_that_read_data(table: Table) -> None:
+    net = graph("""
+layer { name: "d" type: "Data" top: "volume" data_param { source: "nowhere" batch_size: 2 } }
+layer { name: "m" type: "MemoryData" top: "data" top: "label"
+  memory_data_param { batch_size: 2 channels: 5 height: 3 width: 4 } transform_param { scale: 2 } }
+""")
+    feeds = Feeds.open(net, table=table)
+    assert build(net, LAYERS).shapes == [(2, 60), (2, 5, 3, 4), (2,)]
+    assert named(net, feeds.next())["data"][1, 4, 2, 3] == 2
+    feeds.close()
+
+
+@pytest.mark.parametrize(
+    ("layers", "why"),
+    [
+        ("layer { name: 'd' type: 'Input' top: 'data' }", "layer 'd': needs shapes with the same first number"),
+        ("layer { name: 'd' type: 'ImageSegData' top: 'data' top: 'label' image_data_param { batch_size: 2 }"
+         " transform_param { mirror: true } }", "layer 'd': transforms its tops together"),
+        ("layer { name: 'd' type: 'Input' top: 'data' top: 'label' input_param { shape { dim: 2 } shape { dim: 3 } } }",
+         "layer 'd': needs shapes with the same first number"),
+        ("layer { name: 'd' type: 'Input' top: 'data' input_param { shape { dim: 2 dim: 61 } } }",
+         r"t.arrow: item 0: a value of shape \[60\] doesn't fit 'data', which takes \[61\]"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) -> None:
+    with pytest.raises((DataError, NetError), match=why):
+        Feeds.open(graph(layers), table=replace(table, source=f"{table.source}/t.arrow", columns={"data": "volume"}))
 
 
 def test_nothing_is_opened_for_a_net_that_is_only_built() -> None:

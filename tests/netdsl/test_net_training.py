@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
+from netdsl.data.table import Table
 from netdsl.dsl import Accuracy, SoftmaxWithLoss
 from netdsl.errors import DataError, NetError
 
@@ -81,6 +85,21 @@ def test_settings_are_those_of_solvers() -> None:
     with pytest.raises(NetError, match="unknown solver type 'Adamm'"):
         net.train(1, type="Adamm")
     assert net.train(1, type="Adam") > 0
+
+
+def test_data_may_be_a_table(tmp_path: Path) -> None:
+    for name, seed in (("train", 0), ("test", 1)):
+        rows = items(50, seed)
+        (tmp_path / name).mkdir()
+        pq.write_table(
+            pa.table({"x": [row["data"].tolist() for row in rows], "label": [float(row["label"]) for row in rows]}),
+            tmp_path / name / "t.parquet",
+        )
+    net = net_of()
+    net.set_training_data(Table(f"parquet:{tmp_path}/train", {"data": "x"}, shuffle=True))
+    net.set_validation_data(Table(f"parquet:{tmp_path}/test", {"data": "x"}))
+    net.train(60, base_lr=0.5)
+    assert net.test(5)["accuracy"] > 0.9
 
 
 def test_data_must_have_been_given() -> None:

@@ -15,11 +15,13 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.data.reading import Bad, Loading
+from netdsl.data.table import Table
 from netdsl.errors import DataError, SolverError
+from netdsl.graph import Phase
 from netdsl.solver.module_net import Way
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.training import Run, train
+from zoo.training import Run, fed, train
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
 NET = """
@@ -132,3 +134,33 @@ def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path)
         train(run_of("stopped"))
     solver = train(run_of("skipped", way=Way(loading=Loading(bad=Bad.SKIP))))
     assert solver.iteration == 20
+
+
+INPUTS = """
+layer { name: "data" type: "Input" top: "data" transform_param { crop_size: 5 scale: 0.01 }
+        input_param { shape { dim: 4 dim: 2 dim: 5 dim: 5 } } }
+layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 4 dim: 1 } } }
+"""
+
+
+def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
+    """A database in the order of its arrays, a table by the names of its columns."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    images = np.random.default_rng(0).integers(0, 256, (13, 2, 7, 6), np.uint8)
+    rows = {"data": pa.FixedShapeTensorArray.from_numpy_ndarray(images), "label": [index % 3 for index in range(13)]}
+    pq.write_table(pa.table(rows), "rows.parquet")
+    (folder / "net.prototxt").write_text(INPUTS + NET[NET.index('layer { name: "conv"') :])
+    for number, data in enumerate(("lmdb:train_lmdb", "rows.parquet")):
+        run = fed(run_of(f"run{number}"), data, None)
+        assert run.tables == {phase: Table(data if ":" in data else f"parquet:{data}") for phase in Phase}
+        train(run)
+        assert last(f"run{number}") == last("run0")
+    run = fed(run_of("other"), "digits", "mnist:m:test")
+    assert {phase: table.source for phase, table in run.tables.items()} == {
+        Phase.TRAIN: "digits:train", Phase.TEST: "mnist:m:test"}  # fmt: skip
+
+
+def test_data_layers_read_something_else(folder: Path) -> None:
+    run = fed(run_of("run"), None, "digits")
+    assert not run.tables
+    assert [layer.data_param.source for layer in run.param.net_param.layer[:2]] == ["train_lmdb", "digits:test"]

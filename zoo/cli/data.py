@@ -21,7 +21,7 @@ A data set is named by its path, or by its kind and path:
   lmdb:PATH  leveldb:PATH  hdf5:LIST?names=A,B  images:LIST?root=FOLDER
   folder:PATH (a folder for each class)
   mnist:FOLDER[:test]  cifar10:FOLDER[:test]  cifar100:FOLDER[:test]
-  csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B
+  csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B  arrow:PATH?columns=A,B
   netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
 """
 

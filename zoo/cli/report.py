@@ -88,11 +88,12 @@ def _table(workers: Sequence[WorkerSummary]) -> Table:
 
 
 def _row(worker: WorkerSummary) -> dict[str, str]:
-    counted = {"worker": str(worker.rank), "rounds": f"{worker.rounds:,}", "iterations": f"{worker.iterations:,}"}
+    named = {"worker": str(worker.rank), "host": escape(worker.host)}
+    counted = {"rounds": f"{worker.rounds:,}", "iterations": f"{worker.iterations:,}"}
     beside = {name: _number(seconds, ",.2f") for name, seconds in vars(worker.beside).items()}
     exchanged = {"MB": _number(worker.bytes / 1e6, ",.1f")}
     distance = {"divergence": _number(worker.divergence_mean, ".4g"), "at last": _number(worker.divergence_last, ".4g")}
-    return {**counted, **_times(worker.times), **beside, **exchanged, **distance}
+    return {**named, **counted, **_times(worker.times), **beside, **exchanged, **distance}
 
 
 def _times(times: Times) -> dict[str, str]:

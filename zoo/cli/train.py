@@ -12,6 +12,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.reading import Bad, Loading
+from netdsl.distributed.spark.transport import Transport
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.solver.events import Listener
@@ -24,18 +25,21 @@ from zoo.cli.output import complain
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
 from zoo.models import folder_of, solver_of
-from zoo.training import NEWEST, Run, train, with_data
+from zoo.together import Backend, Where
+from zoo.training import NEWEST, Run, fed, train
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(STRATEGIES)
+_BACKENDS = click.Choice([backend.value for backend in Backend])
+_TRANSPORTS = click.Choice([transport.value for transport in Transport])
 _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
-@click.option("--data", metavar="SOURCE", help="What Data layers read instead: digits, mnist:FOLDER, folder:PATH, ...")
-@click.option("--test-data", metavar="SOURCE", help="What they read for testing, if that isn't a part of the same.")
+@click.option("--data", metavar="SOURCE", help="What the net reads instead: digits, mnist:FOLDER, parquet:PATH, ...")
+@click.option("--test-data", metavar="SOURCE", help="What it reads for testing, if that isn't a part of the same.")
 @click.option("--weights", multiple=True, metavar="FILE", help="Weights to begin with, by layer names.")
 @click.option("--snapshot", metavar="FILE", help=f"A solver state to go on from; '{NEWEST}' is the newest whole one.")
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
@@ -47,6 +51,9 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 @click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Train with so many processes together.")
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
 @click.option("--run", "folder", metavar="FOLDER", help="Where their run is kept; MODEL_run if unnamed.")
+@click.option("--backend", type=_BACKENDS, help="Where they are: processes on this machine, or tasks of Spark.")
+@click.option("--master", metavar="URL", help="Where Spark is: spark://host:7077, yarn, ...; if not given, here.")
+@click.option("--transport", type=_TRANSPORTS, help="Spark: from task to task, or by the driver; else what works.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the run of several workers that is kept there.")
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events there.")
@@ -57,6 +64,9 @@ def command(
     workers: int | None,
     strategy: str | None,
     folder: str | None,
+    backend: str | None,
+    master: str | None,
+    transport: str | None,
     resume: str | None,
     log: str | None,
     tensorboard: str | None,
@@ -76,19 +86,29 @@ def command(
         raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
     run = _run(**what) if resume is None else None
     kept = Path(resume) if resume is not None else None
+    where = _where(backend, master, transport)
     if run is not None and workers is not None:
         kept = Path(folder or f"{run.param.snapshot_prefix}_run")
-        together.begin(run, parse(strategy or ModelAveraging.name), workers, kept)
-    elif strategy is not None or folder is not None:
-        raise click.UsageError("--strategy and --run are for several workers; give --workers too.")
+        together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
+    elif strategy is not None or folder is not None or (backend is not None and resume is None):
+        raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
     with ExitStack() as stack:
         display = stack.enter_context(closing(TrainingDisplay()))
         listeners: list[Listener] = [display, *_logs(stack, log, tensorboard, plot)]
         requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
         if kept is not None:
-            together.train(kept, listeners=listeners, restarted=_complain, requested=requested)
+            together.train(
+                kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where
+            )
         elif run is not None:
             train(run, listeners=listeners, requested=requested)
+
+
+def _where(backend: str | None, master: str | None, transport: str | None) -> Where:
+    chosen = Backend(backend or Backend.LOCAL.value)
+    if (master is not None or transport is not None) and chosen is not Backend.SPARK:
+        raise click.UsageError("--master and --transport are about Spark; give --backend spark too.")
+    return Where(chosen, master, None if transport is None else Transport(transport))
 
 
 def _complain(generation: int, why: str) -> None:
@@ -111,8 +131,6 @@ def _run(
 ) -> Run:
     """What is to be trained, and how."""
     param, folder = _settings(model, solver)
-    if data is not None or test_data is not None:
-        param = with_data(param, folder, data, test_data)
     if max_iter is not None:
         param.max_iter = max_iter
     devices = devices_of(device, param.solver_mode)
@@ -120,7 +138,8 @@ def _run(
     if decoders is not None:
         loading = replace(loading, workers=decoders)
     way = Way(devices[0], _PRECISIONS[precision], compiled, loading)
-    return Run(param, folder, way, devices, weights, snapshot)
+    run = Run(param, folder, way, devices, weights, snapshot)
+    return run if data is None and test_data is None else fed(run, data, test_data)
 
 
 def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:

@@ -43,6 +43,7 @@ class WorkerSummary:
     """A worker's part of a run."""
 
     rank: int
+    host: str  # at last, where there can be several
     rounds: int
     iterations: int
     times: Times
@@ -140,6 +141,7 @@ def _worker(records: Sequence[Record]) -> WorkerSummary:
     beside = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
     return WorkerSummary(
         rank=records[0].rank,
+        host=records[-1].host,
         rounds=len(records),
         iterations=sum(record.steps for record in records),
         times=added(map(times_of, records)),

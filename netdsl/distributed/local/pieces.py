@@ -7,21 +7,16 @@ waits for a worker who is only a little behind.
 
 from __future__ import annotations
 
-import math
 import time
 import zlib
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from netdsl.distributed.adding import Array, add_up, scales_of
 from netdsl.distributed.local.memory import COLLECTED, CONTRIBUTED, PIECE, REDUCED, SENT, SLOTS, TAKEN, Bytes, fence
 from netdsl.distributed.local.patience import Patience
 from netdsl.distributed.traffic import Traffic
 from netdsl.errors import DistributedError
 
-Array = NDArray[Any]
 _ALIGNED = 16  # values that shares are multiples of
 
 
@@ -127,7 +122,7 @@ class Pieces:
         share = self._share(part, self.rank)
         shares = [part[share] if rank == self.rank else self._slot(number, rank, part)[share] for rank in everybody]
         mean = self._slot(number, self.rank, part)[share]
-        _add_up(shares, _scales(weights, self.doing), mean)
+        add_up(shares, scales_of(weights, self.doing), mean)
         if collects:
             part[share] = mean
         self.bytes += 2 * (self.size - 1) * mean.nbytes
@@ -192,46 +187,3 @@ def _parts(buffer: Array) -> Iterator[Array]:
     length = PIECE // buffer.itemsize
     for start in range(0, max(buffer.size, 1), length):
         yield buffer[start : start + length]
-
-
-def _scales(weights: list[float], doing: str) -> list[float]:
-    total = sum(weights)
-    if not total > 0:
-        raise DistributedError(f"{doing}: all weights together are {total:g}, which gives no mean")
-    return [weight / total for weight in weights]
-
-
-def _add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
-    """The weighted mean; whole numbers go by way of float64 and are rounded.
-
-    What is equal everywhere stays the same bits if the scales are powers of two, and else to the last bit or two.
-    """
-    whole = mean.dtype.kind == "i"
-    total = np.empty(mean.size, np.float64) if whole else mean
-    if len(set(scales)) == 1 and _is_power_of_two(scales[0]):
-        _add_up_and_scale(shares, scales[0], total)
-    else:
-        _scale_and_add_up(shares, scales, total)
-    if whole:
-        np.rint(total, out=total)
-        mean[:] = total
-
-
-def _is_power_of_two(scale: float) -> bool:
-    return math.frexp(scale)[0] == 0.5
-
-
-def _add_up_and_scale(shares: list[Array], scale: float, total: Array) -> None:
-    """The same bits as the other way round for powers of two, and much quicker."""
-    total[:] = shares[0]
-    for share in shares[1:]:
-        np.add(total, share, out=total)
-    np.multiply(total, scale, out=total)
-
-
-def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) -> None:
-    np.multiply(shares[0], scales[0], out=total)
-    scaled = np.empty_like(total)
-    for share, scale in zip(shares[1:], scales[1:], strict=True):
-        np.multiply(share, scale, out=scaled)
-        np.add(total, scaled, out=total)

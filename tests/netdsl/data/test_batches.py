@@ -46,6 +46,8 @@ class Images:
 class Noise:
     """A transform that crops and adds chance."""
 
+    constant = False
+
     def shape(self, channels: int, height: int, width: int) -> tuple[int, int, int]:
         return channels, height - 1, width - 1
 
@@ -74,7 +76,7 @@ def test_batches_go_on_from_the_end_to_the_beginning() -> None:
 
 
 def test_two_runs_are_equal_however_many_threads_there_are() -> None:
-    reading = Reading(Images(40), 7, Noise(), shuffle=True)
+    reading = Reading(Images(40), 7, (Noise(),), shuffle=True)
     runs = []
     for workers, ahead in ((1, 1), (4, 5)):
         with Batches(reading, Loading(seed=2, workers=workers, ahead=ahead)) as batches:
@@ -88,7 +90,7 @@ def test_two_runs_are_equal_however_many_threads_there_are() -> None:
 
 
 def test_seeking_is_the_same_as_running() -> None:
-    reading = Reading(Images(11), 3, Noise(), shuffle=True, start=2)
+    reading = Reading(Images(11), 3, (Noise(),), shuffle=True, start=2)
     with Batches(reading, Loading(seed=1)) as run:
         whole = [next(run) for _ in range(9)]
         assert run.position == 9
@@ -182,7 +184,7 @@ class Flat(Images):
 
 def test_only_images_are_transformed() -> None:
     with (
-        Batches(Reading(Flat(5), 2, Noise())) as batches,
+        Batches(Reading(Flat(5), 2, (Noise(),))) as batches,
         pytest.raises(DataError, match=r"shape \[3\]"),
     ):
         next(batches)

@@ -20,7 +20,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
 from netdsl.data import arrow, digits, netcdf, sheet
-from netdsl.data.opening import KINDS, is_named, open_source, part_of
+from netdsl.data.opening import KINDS, chooses_columns, is_named, open_source, part_of
 from netdsl.data.split import Split
 from netdsl.errors import DataError
 
@@ -49,6 +49,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.createVariable("v", "f4", ("item",))[:] = [0.5]
         file.createVariable("w", "f4", ("item",))[:] = [8]
     pq.write_table(pa.table({"image": [image], "label": [9], "name": ["x"]}), "t.parquet")
+    rows = pa.record_batch({"image": [image], "label": [14], "name": ["x"]})
+    with pa.OSFile("t.arrow", "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
     Path("class/cat").mkdir(parents=True)
     Path("class/cat/0.png").write_bytes(image)
     Path("list.txt").write_text("cat/0.png 11\n")
@@ -78,6 +81,8 @@ CASES = [
     ("t.nc?x=v&y=w", 8),
     ("parquet:t.parquet?columns=image,label", 9),
     ("t.parquet?columns=image,label", 9),
+    ("arrow:t.arrow?columns=image,label", 14),
+    ("t.arrow?columns=image,label", 14),
     ("folder:class", 0),
     ("class", 0),
     ("images:list.txt?root=class", 11),
@@ -100,6 +105,28 @@ def test_a_name_opens_its_source(data: Path, name: str, label: float) -> None:
 
 def test_every_kind_is_tried_here() -> None:
     assert {name.split(":")[0] for name, _ in CASES} >= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "label"),
+    [
+        ("parquet:t.parquet", ["image", "label"], 9),
+        ("t.arrow", ["image", "label"], 14),
+        ("netcdf:t.nc", ["v", "w"], 8),
+        ("h5list.txt", ["data", "other"], 13),
+    ],
+)
+def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
+    assert chooses_columns(name)
+    source = open_source(name, columns=columns)
+    item = source.item(source.fetch(0))
+    source.close()
+    assert (len(item), item[1].item()) == (2, label)
+
+
+@pytest.mark.parametrize("name", ["digits:test", "t.csv", "an_lmdb", "t.parquet?columns=label", "t.nc?x=v"])
+def test_columns_are_not_chosen_where_they_have_none_or_are_chosen_already(data: Path, name: str) -> None:
+    assert not chooses_columns(name)
 
 
 @pytest.mark.parametrize("name", ["an_lmdb", "a_leveldb", "t.parquet?columns=image", "class", "list.txt?root=class"])

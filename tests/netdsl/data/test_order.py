@@ -49,6 +49,13 @@ def test_ranks_share_all_items(shuffle: bool) -> None:
     assert [index for items in zip(*parts, strict=True) for index in items] == whole
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_many_places_are_looked_up_at_once(shuffle: bool) -> None:
+    order = Order((3, 4), shuffle=shuffle, seed=5, start=2, rank=1, size=3)
+    for number, count in ((0, 6), (4, 1), (1, 30)):
+        assert order.indices(number, count).tolist() == indices(order, number + count)[number:]
+
+
 def test_random_numbers_follow_from_the_seed_and_the_place() -> None:
     draws = {
         (seed, place): Order((5,), seed=seed).random(place).integers(1 << 60) for seed in (0, 1) for place in (4, 9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from google.protobuf import text_format
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.table import Table
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.opening import computing, joined
@@ -20,6 +21,7 @@ from netdsl.distributed.simulator.communicator import Network, SimulatedClock, S
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
+from netdsl.graph import Phase
 from netdsl.solver.events import Event
 from netdsl.solver.solver import Action
 
@@ -70,11 +72,12 @@ def run(param: pb.SolverParameter) -> Run:
         size: int = 2,
         *,
         journal: Journal | None = None,
+        tables: Mapping[Phase, Table] | None = None,
         stop: int = -1,
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
     ) -> Ran:
-        plan = settled(Plan(param, parse(strategy), size))
+        plan = settled(Plan(param, parse(strategy), size, tables=tables or {}))
         world, found = World(size, pace), Ran()
         network = Network(world, link or Link())
 

@@ -6,13 +6,25 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
+from netdsl.data.table import Table
 from netdsl.distributed.plan import Keeping, Plan, settled
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
+from netdsl.graph import Phase
 
 
 def test_there_and_back(param: pb.SolverParameter, tmp_path: Path) -> None:
-    plan = Plan(param, ModelAveraging(7), 3, str(tmp_path), ("a.caffemodel",), ("cpu", "cpu"), keeping=Keeping(5, 4))
+    tables = {Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")}
+    plan = Plan(
+        param,
+        ModelAveraging(7),
+        3,
+        str(tmp_path),
+        ("a.caffemodel",),
+        ("cpu", "cpu"),
+        tables=tables,
+        keeping=Keeping(5, 4),
+    )
     plan.save(tmp_path / "run")
     assert Plan.load(tmp_path / "run") == plan
 

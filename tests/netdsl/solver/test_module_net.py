@@ -11,7 +11,9 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.data.table import Table
 from netdsl.errors import NetError
+from netdsl.feed import GIVEN
 from netdsl.solver.module_net import ModuleNet, Way
 from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.solver import Solver
@@ -80,6 +82,18 @@ def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -
     np.testing.assert_allclose(pair.built.layers[1].weight.detach(), double.built.layers[1].weight.detach(), rtol=1e-5)
     assert pair.positions() == {"data": 6}
     double.close()
+    pair.close()
+
+
+def test_replicas_share_the_rows_of_a_table(listed: Path) -> None:
+    table = Table(f"hdf5:{listed}")
+    pair = ReplicatedNet(net_of(Path("nowhere"), 4), [CPU, CPU], Way(), table)
+    pair.forward()
+    with h5py.File(listed.parent / "rows.h5") as file:
+        rows = file["x"][:8]
+    for rank, replica in enumerate(pair.replicas):
+        np.testing.assert_allclose(replica.outputs()["double"], rows[rank::2] * 2)
+    assert pair.positions() == {GIVEN: 1}
     pair.close()
 
 

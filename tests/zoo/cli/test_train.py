@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from zoo.logs.lines import read_lines
+from zoo.models import folder_of
 
 
 def accuracies(text: str) -> list[float]:
@@ -68,5 +70,6 @@ def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
     zoo("data", "convert", "digits:test", "own_lmdb")
     done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
     assert (done.code, done.err) == (0, "")
+    shutil.copy(folder_of("lenet") / "train_val.prototxt", tmp_path / "x.prototxt")
     (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err

@@ -1,0 +1,224 @@
+"""Seconds for a round's one exchange, the average of a model over K workers: tasks of a Spark job beside other ways.
+
+All ways take turns in one run: `peer`, our tasks over gloo; `driver`, our tasks by way of the driver; gloo and MPI in
+processes without Spark; `local`, our processes that share memory, as the floor; and what Spark itself has, as SparkNet
+used it: a broadcast variable to the workers, and a tree of sums back. What is shown are medians of the slowest worker
+of each round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.spark_workers import task
+from netdsl.distributed.local.memory import create
+from netdsl.distributed.spark.cluster import Cluster
+from netdsl.distributed.spark.serving import serving
+from netdsl.distributed.spark.session import SETTINGS, opened
+from netdsl.distributed.spark.transport import Transport
+
+SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
+WAYS = ("peer", "driver", "gloo", "mpi", "local", "spark")
+SPARKS_LIMIT = 83.0  # MB, above which Spark's own way takes its time
+QUIET = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.driver.maxResultSize": "2g"}
+_MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
+_COPIES = 6  # models that a worker of each way may need, all together
+_PATIENCE = 180.0  # seconds for workers to come
+
+
+class SparksOwn:
+    """In the driver: the model goes to all as a broadcast variable, and what they have is added up in a tree."""
+
+    def __init__(self, context: Any, size: int) -> None:
+        self._context, self._size = context, size
+        self._model = np.empty(0, np.float32)
+
+    def prepare(self, count: int) -> None:
+        """Have a model of so many values."""
+        self._model = np.random.default_rng(0).random(count, np.float32)
+
+    def once(self) -> float:
+        """The seconds of a round."""
+        start, before = time.perf_counter(), self._model
+        sent = self._context.broadcast(before.tobytes())
+        tasks = self._context.parallelize(range(self._size), self._size)
+        total = tasks.mapPartitions(lambda ranks: [sent.value]).treeAggregate(None, _sum, _sum)
+        self._model = np.frombuffer(total, np.float32) * np.float32(1 / self._size)
+        seconds = time.perf_counter() - start
+        sent.destroy()
+        assert np.allclose(self._model, before)
+        return seconds
+
+
+def _sum(total: bytes | None, more: bytes | None) -> bytes | None:
+    if total is None or more is None:
+        return total or more
+    return bytes((np.frombuffer(total, np.float32) + np.frombuffer(more, np.float32)).data)
+
+
+class Conductor:
+    """Tells workers what to do, one way after the other."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._workers: dict[str, list[Any]] = {}
+
+    @property
+    def ways(self) -> dict[str, Callable[[], float]]:
+        """A round of each."""
+        return {way: partial(self.once, way) for way in self._workers}
+
+    def welcome(self, count: int) -> None:
+        """Wait for so many workers."""
+        self._listener.settimeout(_PATIENCE)
+        for _ in range(count):
+            connection = self._listener.accept()[0]
+            connection.settimeout(None)
+            lines = connection.makefile("rw")
+            connection.close()  # the file has it
+            _, *ways = json.loads(lines.readline())
+            for way in ways:
+                self._workers.setdefault(way, []).append(lines)
+
+    def prepare(self, count: int) -> None:
+        """Let all have a model of so many values."""
+        groups = {id(each): each for workers in self._workers.values() for each in workers}
+        self._tell(list(groups.values()), count)
+
+    def once(self, way: str) -> float:
+        """The seconds of the slowest worker."""
+        answers = self._tell(self._workers[way], way)
+        values = {value for _, value in answers}
+        assert len(values) == 1, f"{way}: workers have {values}"
+        return float(max(seconds for seconds, _ in answers))
+
+    def close(self) -> None:
+        """Let all go home."""
+        for workers in self._workers.values():
+            for lines in workers:
+                lines.close()
+        self._listener.close()
+
+    def _tell(self, workers: Sequence[Any], order: int | str) -> list[Any]:
+        for lines in workers:
+            lines.write(f"{json.dumps(order)}\n")
+            lines.flush()
+        answers = [lines.readline() for lines in workers]
+        if not all(answers):
+            raise SystemExit(f"a worker ended within {order}")
+        return [json.loads(answer) for answer in answers]
+
+
+@contextmanager
+def tasks(session: Any, size: int, port: int) -> Iterator[None]:
+    """A job of Spark's with so many of them."""
+    cluster = Cluster(session)
+    cluster.await_slots(2 * size)
+    with ExitStack() as stack:
+        served = [stack.enter_context(serving(cluster, Path.cwd(), size, each)) for each in Transport]
+        job = cluster.submit(size, partial(task, [place.text() for _, place in served], port), "spark_rounds")
+        try:
+            yield
+        finally:
+            if not job.ended(_PATIENCE) or job.problem():
+                print(f"the job of Spark's failed: {job.problem()}", file=sys.stderr)
+
+
+@contextmanager
+def processes(size: int, port: int, folder: Path) -> Iterator[None]:
+    """Workers of the other ways."""
+    descriptor = create(size)
+    given = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
+    command = [sys.executable, "-m", "benchmarks.spark_workers", *(f"--{name}={each}" for name, each in given.items())]
+    commands = [[*command, f"--way={way}", f"--rank={rank}"] for way in ("gloo", "local") for rank in range(size)]
+    if has_mpi():
+        commands.append([_MPIEXEC, "-n", str(size), *command, "--way=mpi"])
+    started = [subprocess.Popen(each, pass_fds=[descriptor], stdin=subprocess.DEVNULL) for each in commands]
+    os.close(descriptor)
+    try:
+        yield
+    finally:
+        for process in started:
+            process.wait()
+
+
+def has_mpi() -> bool:
+    """Whether there is an MPI to compare with."""
+    return find_spec("mpi4py") is not None and Path(_MPIEXEC).exists()
+
+
+def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[float, dict[str, float]]]:
+    """The median seconds of each way, for each size of a model."""
+    settings = {**SETTINGS, **QUIET, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        session = stack.enter_context(opened(f"local-cluster[{size},2,1024]", settings))
+        conductor = Conductor()
+        stack.enter_context(tasks(session, size, conductor.port))
+        stack.enter_context(processes(size, conductor.port, folder))
+        stack.enter_context(closing(conductor))
+        conductor.welcome(size * (4 if has_mpi() else 3))
+        own = SparksOwn(session.sparkContext, size)
+        for megabytes in sizes:
+            count = int(megabytes * 1e6) // 4
+            conductor.prepare(count)
+            ways = conductor.ways
+            if megabytes <= SPARKS_LIMIT:
+                own.prepare(count)
+                ways["spark"] = own.once
+            yield megabytes, in_turn(ways, rounds)
+
+
+def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The median seconds of each, of which another one begins every time; one round before all is for warming up."""
+    names, found = list(ways), {name: list[float]() for name in ways}
+    for turn in range(rounds + 1):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            found[name].append(ways[name]())
+    return {name: statistics.median(each[1:]) for name, each in found.items()}
+
+
+def room(size: int, megabytes: float) -> bool:
+    """Whether all workers' models find a place in memory."""
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))  # KiB
+    return _COPIES * size * megabytes * 1e6 < available * 1024
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
+    parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
+    parser.add_argument("--rounds", type=int, default=7)
+    given = parser.parse_args()
+    print(f"{'K':>2}{'MB':>7}" + "".join(f"{way:>9}" for way in WAYS) + f"{'peer/gloo':>11}{'driver/gloo':>13}")
+    for size in given.workers:
+        sizes = [each for each in given.sizes if room(size, each)]
+        for megabytes, found in measure(size, sizes, given.rounds):
+            times = "".join(f"{found[way]:>9.4f}" if way in found else f"{'-':>9}" for way in WAYS)
+            ratios = found["peer"] / found["gloo"], found["driver"] / found["gloo"]
+            print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>11.2f}{ratios[1]:>13.2f}", flush=True)
+        for megabytes in set(given.sizes) - set(sizes):
+            print(f"{size:>2}{megabytes:>7g}   left out: too little memory")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Rows of a DataFrame in a second: on their way into a net that is trained, and through one that predicts.
+
+In the first table all ways make float32 arrays, in batches, of the same cached rows, and ours also writes them to disk.
+In the second all run the same small net on them: ours, and pyspark.ml's own `predict_batch_udf` around its torch
+module. The ways take turns in one run; what is shown are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pyspark.ml.functions import predict_batch_udf
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import count, element_at, lit, rand, sequence, sum, transform  # noqa: A004
+from pyspark.sql.types import ArrayType, FloatType
+
+from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
+from netdsl.distributed.spark.blobs import Blob
+from netdsl.distributed.spark.frames import stored
+from netdsl.distributed.spark.session import SETTINGS, opened
+from netdsl.spark import NetModel
+
+SHAPE, BATCH = (1, 28, 28), 64
+NET = NetParams(
+    "small",
+    RDDLayer("data", shape=[BATCH, *SHAPE]),
+    LinearLayer("inner", ["data"], num_outputs=64, weight_filler={"type": "xavier"}),
+    ActivationLayer("relu", ["inner"], activation=ReLU),
+    LinearLayer("scores", ["relu"], num_outputs=10, weight_filler={"type": "xavier"}),
+    Softmax("prob", ["scores"]),
+)
+
+Way = Callable[[DataFrame], object]
+
+
+def by_row(frame: DataFrame) -> object:
+    """A loop over rows, put together in batches."""
+
+    def batches(rows: Iterator[Any]) -> Iterator[int]:
+        while together := list(islice(rows, BATCH)):
+            yield len(np.array([row.pixels for row in together], np.float32))
+
+    return frame.rdd.mapPartitions(batches).sum()
+
+
+def by_pandas(frame: DataFrame) -> object:
+    """Pandas' frames of rows."""
+
+    def batches(frames: Iterator[Any]) -> Iterator[Any]:
+        for each in frames:
+            array = np.stack(each["pixels"].to_numpy()).astype(np.float32)
+            yield each.iloc[:1, :0].assign(rows=len(array))
+
+    return frame.mapInPandas(batches, "rows long").agg(sum("rows")).collect()
+
+
+def ours(frame: DataFrame) -> object:
+    """What an estimator does before training."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        return stored(frame, folder, [Blob("data", "pixels", SHAPE)])
+    finally:
+        shutil.rmtree(folder)
+
+
+def predicting(folder: Path) -> Mapping[str, Way]:
+    """Ours and Spark's own, with the same weights; all that is asked of both is their sum, so that they run."""
+    Net(NET).save(folder / "net.caffemodel")
+    model = NetModel(NET, folder / "net.caffemodel", bindings={"data": "pixels"}, predictionCol="")
+    prototxt, weights = NET.prototxt(), (folder / "net.caffemodel").read_bytes()
+
+    def made() -> Callable[[Any], Any]:
+        from caffe_proto import caffe_pb2 as pb
+        from caffe_proto.text.prototxt import from_text
+
+        torch.set_num_threads(1)
+        with tempfile.TemporaryDirectory() as name:
+            path = Path(name, "net.caffemodel")
+            path.write_bytes(weights)
+            module = Net(from_text(prototxt, pb.NetParameter), weights=path).module
+
+        def predict(pixels: np.ndarray) -> np.ndarray:
+            with torch.no_grad():
+                return module(torch.from_numpy(pixels.astype(np.float32)))["prob"].numpy()
+
+        return predict
+
+    udf = predict_batch_udf(made, return_type=ArrayType(FloatType()), batch_size=BATCH, input_tensor_shapes=[[*SHAPE]])
+
+    def asked(column: Any) -> Any:
+        return sum(element_at(column, 1))
+
+    return {
+        "ours": lambda frame: model.transform(frame).agg(asked("probability")).collect(),
+        "predict_batch_udf": lambda frame: frame.select(udf("pixels").alias("p")).agg(asked("p")).collect(),
+    }
+
+
+def shown(title: str, frame: DataFrame, ways: Mapping[str, Way], rows: int, rounds: int) -> None:
+    """Print rows a second of all ways, and how many times as many ours are."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way(frame)
+            if number:  # the first one warms up
+                seconds[name].append(time.perf_counter() - start)
+    found = {name: rows / statistics.median(each) for name, each in seconds.items()}
+    print(title)
+    for name, rate in found.items():
+        print(f"  {name:<20}{rate:>12,.0f} rows/s{found['ours'] / rate:>8.2f}", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=40000)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    quiet = {"spark.ui.enabled": "false", "spark.driver.memory": "4g"}
+    with opened("local[2]", {**SETTINGS, **quiet}) as session, tempfile.TemporaryDirectory() as folder:
+        pixels = transform(sequence(lit(1), lit(SHAPE[1] * SHAPE[2])), lambda each: rand().cast("float"))
+        frame = session.range(arguments.rows, numPartitions=4).select(pixels.alias("pixels")).cache()
+        frame.select(count("pixels")).collect()
+        shown(
+            "into batches",
+            frame,
+            {"ours": ours, "by row": by_row, "pandas": by_pandas},
+            arguments.rows,
+            arguments.rounds,
+        )
+        shown("predicted", frame, predicting(Path(folder)), arguments.rows, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

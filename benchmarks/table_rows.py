@@ -1,0 +1,138 @@
+"""Rows of a table in mapped Arrow files as batches, beside Python's own loop over them and torch's DataLoader.
+
+All make the same batches of float32 images and labels, one after the other in one run: rows in their order, and
+shuffled. DataLoader has the rows in memory as tensors; it is asked for single items, as its own sampler does it, and
+for whole batches, which is as fast as it gets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from random import shuffle as shuffled
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
+
+from netdsl.data.arrow_file import ArrowSource
+from netdsl.data.batches import Batches
+from netdsl.data.bound import reading_of
+from netdsl.data.reading import Intake, Loading
+from netdsl.data.table import Table
+
+BATCH, FILES, PART, SHAPE = 64, 8, 10000, (1, 28, 28)
+
+Made = Iterator[tuple[Tensor, ...]]
+Way = Callable[[], Made]
+
+
+def write_table(folder: Path, rows: int) -> None:
+    """Images and labels, a file for each partition, in parts of as many rows as Spark's are."""
+    random = np.random.default_rng(0)
+    for number in range(FILES):
+        images = random.integers(0, 256, (rows // FILES, *SHAPE), np.uint8)
+        columns = {
+            "data": pa.FixedShapeTensorArray.from_numpy_ndarray(images),
+            "label": pa.array(random.integers(0, 10, len(images))),
+        }
+        table = pa.table(columns)
+        with (
+            pa.OSFile(str(folder / f"part-{number}.arrow"), "wb") as file,
+            pa.ipc.new_file(file, table.schema) as writer,
+        ):
+            writer.write_table(table, max_chunksize=PART)
+
+
+def ours(folder: Path, shuffle: bool) -> Made:
+    """What we measure, as a net that is trained on a table gets it."""
+    intakes = [Intake(("data",), BATCH, (SHAPE,)), Intake(("label",), BATCH, ((1,),))]
+    with Batches(reading_of(Table(f"arrow:{folder}", shuffle=shuffle), intakes), Loading(workers=1)) as made:
+        yield from made
+
+
+def by_row(folder: Path, shuffle: bool) -> Made:
+    """Python's loop over the same rows of the same mapped files, each put in its place."""
+    rows: list[tuple[Any, Any]] = []
+    for path in sorted(folder.glob("*.arrow")):
+        with pa.memory_map(str(path)) as file:
+            for part in pa.ipc.open_file(file).read_all().to_batches():
+                images, labels = part.column("data").to_numpy_ndarray(), part.column("label").to_numpy()
+                rows += zip(images, labels, strict=True)
+    while True:
+        if shuffle:
+            shuffled(rows)
+        for start in range(0, len(rows) - BATCH + 1, BATCH):
+            data, label = np.empty((BATCH, *SHAPE), np.float32), np.empty((BATCH, 1), np.float32)
+            for place, row in enumerate(rows[start : start + BATCH]):
+                data[place], label[place] = row
+            yield torch.from_numpy(data), torch.from_numpy(label)
+
+
+def loaded(folder: Path, shuffle: bool, *, whole: bool) -> Made:
+    """DataLoader over tensors in memory."""
+    source = ArrowSource(folder, columns=["data", "label"])
+    found = source.take(np.arange(len(source)))
+    assert found is not None
+    rows = TensorDataset(*(torch.from_numpy(array) for array in found))
+    sampler = RandomSampler(rows) if shuffle else SequentialSampler(rows)
+    loader = (
+        DataLoader(rows, sampler=BatchSampler(sampler, BATCH, drop_last=True), batch_size=None)
+        if whole
+        else DataLoader(rows, BATCH, sampler=sampler, drop_last=True)
+    )
+    while True:
+        for images, labels in loader:
+            yield images.float(), labels.float()
+
+
+def rate(made: Made, count: int) -> float:
+    """Rows in a second, when nothing is left that was made before the clock started."""
+    for _ in islice(made, 5):
+        pass
+    start = time.perf_counter()
+    for _ in islice(made, count):
+        pass
+    return count * BATCH / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=60000)
+    parser.add_argument("--batches", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    names = ("rows/s", "by row", "loader", "whole")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_table(folder, arguments.rows)
+        print(
+            f"{'':<10}" + "".join(f"{each:>12}" for each in names) + "".join(f"{'/' + each:>10}" for each in names[1:])
+        )
+        for shuffle in (False, True):
+            runs = []
+            for _ in range(arguments.rounds):
+                ways = [ours(folder, shuffle), by_row(folder, shuffle)]
+                ways += [loaded(folder, shuffle, whole=whole) for whole in (False, True)]
+                runs.append([rate(made, arguments.batches) for made in ways])
+            found = [statistics.median(column) for column in zip(*runs, strict=True)]
+            print(
+                f"{'shuffled' if shuffle else 'in order':<10}"
+                + "".join(f"{each:>12.0f}" for each in found)
+                + "".join(f"{found[0] / each:>10.2f}" for each in found[1:]),
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

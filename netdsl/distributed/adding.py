@@ -1,0 +1,66 @@
+"""The weighted mean of what several workers have, the same bits wherever it is computed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.errors import DistributedError
+
+Array = NDArray[Any]
+
+
+def scales_of(weights: list[float], doing: str) -> list[float]:
+    """What each worker's values are multiplied by."""
+    total = sum(weights)
+    if not total > 0:
+        raise DistributedError(f"{doing}: all weights together are {total:g}, which gives no mean")
+    return [weight / total for weight in weights]
+
+
+def add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
+    """The weighted mean in the order of the shares; whole numbers go by way of float64 and are rounded.
+
+    What is equal everywhere stays the same bits if the scales are powers of two, and else to the last bit or two.
+    """
+    whole = mean.dtype.kind == "i"
+    total = np.empty(mean.size, np.float64) if whole else mean
+    with np.errstate(over="ignore", invalid="ignore"):  # that a model has diverged is for its solver to say
+        if len(set(scales)) == 1 and _is_power_of_two(scales[0]):
+            _add_up_and_scale(shares, scales[0], total)
+        else:
+            _scale_and_add_up(shares, scales, total)
+        if whole:
+            np.rint(total, out=total)
+            mean[:] = total
+
+
+def draw_together(values: Array, centre: Array, alpha: float) -> None:
+    """Each moves to the other by a part of what is between them."""
+    moved = values - centre
+    np.multiply(moved, alpha, out=moved)
+    np.subtract(values, moved, out=values)
+    np.add(centre, moved, out=centre)
+
+
+def _is_power_of_two(scale: float) -> bool:
+    return math.frexp(scale)[0] == 0.5
+
+
+def _add_up_and_scale(shares: list[Array], scale: float, total: Array) -> None:
+    """The same bits as the other way round for powers of two, and much quicker."""
+    total[:] = shares[0]
+    for share in shares[1:]:
+        np.add(total, share, out=total)
+    np.multiply(total, scale, out=total)
+
+
+def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) -> None:
+    np.multiply(shares[0], scales[0], out=total)
+    scaled = np.empty_like(total)
+    for share, scale in zip(shares[1:], scales[1:], strict=True):
+        np.multiply(share, scale, out=scaled)
+        np.add(total, scaled, out=total)

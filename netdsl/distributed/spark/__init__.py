@@ -1,0 +1,1 @@
+"""Workers that are tasks of one long barrier job of Apache Spark."""

@@ -1,0 +1,73 @@
+"""The inputs of a net, and the columns that they are bound to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netdsl.data.decode import Color
+from netdsl.data.reading import ImageTransform
+from netdsl.data.source import Array
+from netdsl.distributed.spark.columns import Shape, as_items
+from netdsl.errors import DataError
+
+if TYPE_CHECKING:  # whoever only writes rows needn't wait for torch
+    from netdsl.build import Built
+
+Arrays = dict[str, Array]  # rows of values by the names of blobs
+Preprocess = Callable[[Arrays], Mapping[str, Any]]  # what a user makes of them
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A blob that comes from outside, its column, and what shape an item has, if the net says it."""
+
+    name: str
+    column: str
+    shape: Shape | None
+
+
+@dataclass(frozen=True)
+class Input:
+    """How a net takes a blob."""
+
+    blob: Blob
+    edge: int
+    batch: int
+    transform: ImageTransform | None
+    color: Color
+
+
+def inputs_of(built: Built, columns: Mapping[str, str]) -> list[Input]:
+    """All blobs that come from outside; where no column is named it is called as the blob."""
+    found = []
+    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
+        if layer.external:
+            intake = layer.intake()
+            color = Color.GRAY if intake.gray else Color.COLOR
+            transforms = [intake.transform, *[None] * len(node.tops)]
+            for name, edge, shape, transform in zip(intake.tops, node.tops, intake.shapes, transforms, strict=False):
+                blob = Blob(name, columns.get(name, name), shape)
+                found.append(Input(blob, edge, intake.batch_size, transform, color))
+    return found
+
+
+def preprocessed(arrays: Arrays, blobs: Sequence[Blob], preprocess: Preprocess | None) -> Arrays:
+    """What a user's function makes of a batch: as many rows for each blob."""
+    if preprocess is None:
+        return arrays
+    made = preprocess(arrays)
+    missing = [blob.name for blob in blobs if blob.name not in made]
+    if missing:
+        raise DataError(f"what preprocess returns has no '{missing[0]}'; it has {', '.join(made) or 'nothing'}")
+    found = {blob.name: np.asarray(made[blob.name]) for blob in blobs}
+    for name, array in found.items():
+        if array.dtype.kind not in "biufO":
+            raise DataError(f"what preprocess returns has no numbers for '{name}', but {array.dtype}")
+    lengths = {name: len(array) if array.ndim else 0 for name, array in found.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"what preprocess returns has different numbers of rows: {lengths}")
+    return {blob.name: as_items(found[blob.name], blob.shape) for blob in blobs}

@@ -1,0 +1,145 @@
+"""A trained net as a transformer of DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyspark import Broadcast, SparkContext
+from pyspark.ml import Model
+from pyspark.ml.functions import array_to_vector
+from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructField, StructType
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net, write
+from caffe_proto.text.prototxt import from_text
+from netdsl.distributed.spark.blobs import inputs_of
+from netdsl.distributed.spark.converting import Described, net_of
+from netdsl.distributed.spark.frames import check_columns
+from netdsl.distributed.spark.head import Head, head_of
+from netdsl.distributed.spark.history import Moment
+from netdsl.distributed.spark.params import PredictionParams
+from netdsl.distributed.spark.persistence import ModelReader, ModelWriter
+from netdsl.distributed.spark.prediction import Form, Made, Prediction, Shipped, Wanted
+from netdsl.errors import DataError
+from netdsl.graph import resolve_all
+from netdsl.net import Net
+
+_TYPES: Mapping[Form, DataType] = {
+    Form.ARRAY: ArrayType(FloatType()),
+    Form.NUMBER: FloatType(),
+    Form.BEST: DoubleType(),
+}
+
+
+class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
+    """Adds columns with what a net makes of rows: any net with weights, be it trained here or with Caffe.
+
+    `predictionCol` has the class with the highest probability, or what a net with one output predicts;
+    `probabilityCol` has the probabilities of all classes; `outputs` names columns for blobs. `history` is what training
+    was like.
+    """
+
+    def __init__(self, net: Described, weights: str | Path, *, history: Sequence[Moment] = (), **params: Any) -> None:
+        super().__init__()
+        self.history = tuple(history)
+        self._shipped = Shipped(net_of(net), _bytes_of(weights))
+        self._token = token_hex(8)
+        self._sending = _Sending(self._shipped)
+        self.setParams(**params)
+
+    @classmethod
+    def read(cls) -> ModelReader:
+        """What loads a model."""
+        return ModelReader(cls)
+
+    def write(self) -> ModelWriter:
+        """What saves the model."""
+        return ModelWriter(self)
+
+    def net(self) -> Net:
+        """The net by itself, to run or save it without Spark."""
+        with self.files() as (net, weights):
+            phase = resolve_all(self._message())[0].phase
+            return Net(net, weights=weights, phase=phase)
+
+    @contextmanager
+    def files(self) -> Iterator[tuple[Path, Path]]:
+        """The net's prototxt and its weights as files, for a while."""
+        with TemporaryDirectory() as folder:
+            net, weights = Path(folder, "net.prototxt"), Path(folder, "weights.caffemodel")
+            net.write_text(self._shipped.net)
+            weights.write_bytes(self._shipped.weights)
+            yield net, weights
+
+    def close(self) -> None:
+        """Let executors forget the net. DataFrames that were made with it can't be computed any more."""
+        self._sending.end()
+
+    def _message(self) -> pb.NetParameter:
+        return from_text(self._shipped.net, pb.NetParameter)
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        head = head_of(self._message(), self.getOutputs())
+        wanted = Wanted(self.getOutputs(), self.getPredictionCol(), self.getProbabilityCol())
+        made = wanted.made(head)
+        self._check(dataset, head, made)
+        batch = self.getBatchSize() if self.isDefined(self.batchSize) else head.batch
+        task = Prediction(self._token, wanted, self.getBindings(), batch, self.function())
+        added = [StructField(each.column, _TYPES[each.form]) for each in made]
+        schema = StructType([*dataset.schema.fields, *added])
+        context = dataset.sparkSession.sparkContext
+        widened = dataset.mapInArrow(partial(task.predict, self._sending.to(context)), schema)
+        vectors = [each.column for each in made if each.form is Form.ARRAY and self.getVectors()]
+        return widened.withColumns({name: array_to_vector(widened[name]) for name in vectors}) if vectors else widened
+
+    def _check(self, dataset: DataFrame, head: Head, made: Sequence[Made]) -> None:
+        """A DataError if columns are missing, are there already, or can't be made."""
+        inputs = inputs_of(head.built, self.getBindings())
+        check_columns(dataset, [each.blob for each in inputs if each.edge in head.inputs])
+        names = [each.column for each in made]
+        for name in names:
+            if name in dataset.columns or names.count(name) > 1:
+                raise DataError(f"there would be two columns '{name}'; name another one, or drop the old one")
+        for param in (self.predictionCol, self.probabilityCol):
+            name = self.getOrDefault(param)
+            if name and self.isSet(param) and name not in names:
+                raise DataError(
+                    f"the net doesn't predict one of several classes for each row, so there is nothing for "
+                    f"{param.name} '{name}'; set it to '' and name blobs in outputs"
+                )
+
+
+class _Sending:
+    """A net on its way to executors, which is sent once for a model and its copies."""
+
+    def __init__(self, shipped: Shipped) -> None:
+        self._shipped = shipped
+        self._sent: tuple[SparkContext, Broadcast[Shipped]] | None = None
+
+    def to(self, context: SparkContext) -> Broadcast[Shipped]:
+        """What tasks can ask for it."""
+        if self._sent is None or self._sent[0] is not context:
+            self._sent = context, context.broadcast(self._shipped)
+        return self._sent[1]
+
+    def end(self) -> None:
+        """Take it back."""
+        if self._sent is not None:
+            self._sent[1].destroy()
+            self._sent = None
+
+
+def _bytes_of(weights: str | Path) -> bytes:
+    """The weights of any file as a caffemodel."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "weights.caffemodel")
+        write(read_net(weights, by_content=True), path)
+        return path.read_bytes()

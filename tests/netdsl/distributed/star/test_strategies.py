@@ -1,0 +1,42 @@
+"""Strategies, whose exchanges overlap, come to their end over a star."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.worker import Worker
+from tests.netdsl.distributed.strategies.conftest import NORMED, batches_of, solver_of, train
+
+
+def trained(everybody, strategy, size):
+    """The weights of all workers at the end."""
+    solvers = [solver_of(batches_of(rank), 7 + rank, NORMED) for rank in range(size)]
+
+    def task(communicator):
+        worker = Worker(solvers[communicator.rank], communicator)
+        course = parse(strategy).begin(worker)
+        while worker.remaining:
+            worker.begin_round()
+            course.round()
+            worker.end_round()
+        course.finish()
+        return worker.weights
+
+    return everybody(size, task)
+
+
+@pytest.mark.parametrize("strategy", ["averaging:tau=3", "allreduce:tau=3", "outer:tau=3", "elastic-sync:tau=3"])
+def test_the_bits_are_those_of_simulated_workers(everybody, strategy):
+    simulated = train(parse(strategy), 3, net=NORMED)
+    for weights in trained(everybody, strategy, 3):
+        assert torch.equal(weights, simulated[0].weights)
+
+
+@pytest.mark.parametrize("strategy", ["mpca:shards=3,early=0,tau=5", "elastic:tau=3"])
+def test_workers_that_do_not_wait_for_each_other_agree_at_the_end(everybody, strategy):
+    first, *others = trained(everybody, strategy, 3)
+    assert torch.isfinite(first).all()
+    for weights in others:
+        assert torch.equal(weights, first)

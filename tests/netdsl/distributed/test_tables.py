@@ -1,0 +1,35 @@
+"""Workers whose nets have their data from tables, beside such as read the same themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from google.protobuf import text_format
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.table import Table
+from netdsl.graph import Phase
+from tests.netdsl.distributed.conftest import Run
+
+TABLES = {Phase.TRAIN: Table("digits:train"), Phase.TEST: Table("digits:test")}
+INPUTS = """
+layer { name: "data" type: "Input" top: "data" include { phase: TRAIN } transform_param { scale: 0.00390625 }
+  input_param { shape { dim: 6 dim: 1 dim: 8 dim: 8 } } }
+layer { name: "data" type: "Input" top: "data" include { phase: TEST } transform_param { scale: 0.00390625 }
+  input_param { shape { dim: 20 dim: 1 dim: 8 dim: 8 } } }
+layer { name: "label" type: "Input" top: "label" include { phase: TRAIN } input_param { shape { dim: 6 dim: 1 } } }
+layer { name: "label" type: "Input" top: "label" include { phase: TEST } input_param { shape { dim: 20 dim: 1 } } }
+"""
+
+
+@pytest.mark.parametrize("strategy", ["averaging:tau=4", "allreduce"])
+def test_a_table_gives_the_same_bits_as_data_layers(run: Run, param: pb.SolverParameter, strategy: str) -> None:
+    own = run(strategy)
+    inputs = text_format.Parse(INPUTS, pb.NetParameter())
+    layers = [*inputs.layer, *param.net_param.layer[2:]]
+    del param.net_param.layer[:]
+    param.net_param.layer.extend(layers)
+    given = run(strategy, tables=TABLES)
+    for one, other in zip(own.weights, given.weights, strict=True):
+        assert torch.equal(one, other)
+    assert [record.accuracy for record in own.records] == [record.accuracy for record in given.records]
