@@ -67,6 +67,7 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.averaging
 	@$(BIN)/python -m benchmarks.together
 	@$(BIN)/python -m benchmarks.spark_rounds
+	@$(BIN)/python -m benchmarks.spark_rows
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

@@ -26,9 +26,9 @@ from pyspark.sql.functions import count, element_at, lit, rand, sequence, sum, t
 from pyspark.sql.types import ArrayType, FloatType
 
 from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
-from netdsl.distributed.spark.blobs import Blob
 from netdsl.distributed.spark.frames import stored
 from netdsl.distributed.spark.session import SETTINGS, opened
+from netdsl.prediction.blobs import Blob
 from netdsl.spark import NetModel
 
 SHAPE, BATCH = (1, 28, 28), 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -68,8 +69,9 @@ def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert blocks
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    active = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for block in blocks:
-        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=active, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
 

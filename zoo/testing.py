@@ -1,38 +1,128 @@
-"""What a net with weights gives on its test data, from its file to its outputs."""
+"""What a net with weights gives on test data, from its file to its outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
+from caffe_proto.files import CaffeFile, read_net
 from caffe_proto.upgrade import upgrade_net
+from converters.model import open_model
+from converters.weights import bundled
+from netdsl.data.opening import part_of
+from netdsl.data.split import Split
+from netdsl.data.table import Table
+from netdsl.distributed.spark.session import opened
+from netdsl.errors import DataError, NetError
+from netdsl.graph import filtered
+from netdsl.module import NetModule
+from netdsl.prediction.blobs import Input, check_columns
+from netdsl.prediction.scoring import Score, Scorer, built_for, needed
+from netdsl.prediction.shaping import shaped
+from netdsl.prediction.table_files import TableFiles, table_of
 from netdsl.snapshot import load_file
 from netdsl.solver.events import Output
 from netdsl.solver.module_net import ModuleNet, Way
 from netdsl.solver.nets import split_names
 from netdsl.solver.testing import averaged
+from zoo.predicting import COLUMN, master_of, parquet_of
+from zoo.together import HERE, Backend, Where
+
+BATCHES = 50  # that are tested where nothing says how many
+
+Found = tuple[float, tuple[Output, ...]]
 
 
-def test(
-    net: str | Path,
-    weights: Iterable[str],
-    iterations: int,
-    *,
-    device: torch.device,
-    level: int = 0,
-    stages: Sequence[str] = (),
-) -> tuple[float, tuple[Output, ...]]:
-    """The mean loss and the mean outputs over so many batches of the data that the net names."""
-    message = upgrade_net(read_net(net, lenient=True).message).message
-    message.state.MergeFrom(pb.NetState(phase=pb.TEST, level=level, stage=stages))
-    with closing(ModuleNet(message, Way(device))) as running:
-        for name in split_names(weights):
+@dataclass(frozen=True)
+class Testing:
+    """A net with weights, tested on the data that it names or on others.
+
+    Of a table all rows are taken once, unless a number of batches is given.
+    """
+
+    net: str
+    weights: tuple[str, ...]
+    data: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
+    batches: int | None = None
+    level: int = 0
+    stages: Sequence[str] = ()
+
+
+def test(wish: Testing, *, device: torch.device, where: Where = HERE, workers: int | None = None) -> Found:
+    """The mean loss and the mean outputs over batches, or over rows."""
+    net = upgrade_net(read_net(wish.net, lenient=True).message).message
+    net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
+    net = filtered(net, net.state)
+    try:
+        if where.backend is Backend.SPARK:
+            return _means(net, _on_spark(wish, net, where, workers))
+        table = table_of(wish.data) if wish.data is not None and wish.batches is None else None
+        if table is not None:
+            return _means(net, _here(wish, net, TableFiles(*table), device))
+    except NetError as problem:
+        raise type(problem)(f"{wish.net}: {problem}") from None
+    return _batches(wish, net, device)
+
+
+def _batches(wish: Testing, net: pb.NetParameter, device: torch.device) -> Found:
+    """Batches as the net takes them from its data, which begin again at their end."""
+    table = None if wish.data is None else _fed(net, wish.data, wish.columns)
+    with closing(ModuleNet(net, Way(device), values=table)) as running:
+        for name in split_names(wish.weights):
             load_file(running.built, name)
-        found = averaged(running, iterations)
+        found = averaged(running, wish.batches or BATCHES)
     assert found is not None  # nobody interrupts it
     return found
+
+
+def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
+    """Let data layers read another source; where there are none, its rows are for the net's inputs."""
+    source = part_of(data, Split.TEST)
+    reading = [layer for layer in net.layer if layer.HasField("data_param")]
+    for layer in reading:
+        layer.data_param.source = source
+    if reading and columns:
+        raise DataError(f"{data}: data layers take its arrays in their order; name no columns")
+    return None if reading else Table(source, columns)
+
+
+def _here(wish: Testing, net: pb.NetParameter, table: TableFiles, device: torch.device) -> Score:
+    inputs = _inputs(wish, net, table.schema.names)
+    scorer = Scorer(shaped(net, table.first(), inputs), _weights(wish), wish.columns, device)
+    return scorer.of(table.batches(scorer.batch), str(wish.data))
+
+
+def _on_spark(wish: Testing, net: pb.NetParameter, where: Where, workers: int | None) -> Score:
+    if wish.data is None or wish.batches is not None:
+        raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
+    path, weights = parquet_of(wish.data), _weights(wish)
+    with opened(master_of(where, workers)) as session:
+        from netdsl.distributed.spark import scoring, tables  # only now it is known that Spark is there
+
+        frame = tables.read(session, path)
+        inputs = _inputs(wish, net, frame.columns)
+        net = shaped(net, tables.sample(frame, [each.blob.column for each in inputs]), inputs)
+        return scoring.scored(frame, net, weights, wish.columns)
+
+
+def _inputs(wish: Testing, net: pb.NetParameter, names: Sequence[str]) -> list[Input]:
+    """What the net needs of a table, which must have it."""
+    inputs = needed(built_for(net), wish.columns)
+    check_columns(names, [each.blob for each in inputs], COLUMN)
+    return inputs
+
+
+def _weights(wish: Testing) -> CaffeFile[pb.NetParameter]:
+    return bundled(open_model(wish.net, [*split_names(wish.weights)]).weights)
+
+
+def _means(net: pb.NetParameter, score: Score) -> Found:
+    loss, outputs = score.means()
+    module = NetModule(built_for(net))
+    weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}
+    return loss, tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))

@@ -63,7 +63,7 @@ class _Target:
         """The shape that values of some shape get before they are transformed; a ValueError if they don't fit."""
         if self.shape is None:
             return own
-        if math.prod(own) == math.prod(self.shape) and _are_alike(own, self.shape):
+        if math.prod(own) == math.prod(self.shape) and are_alike(own, self.shape):
             own = self.shape
         made = self.transform.shape(*own) if self.transform is not None and len(own) == 3 else own
         if made != self.shape:
@@ -75,7 +75,7 @@ class _Target:
         return own
 
 
-def _are_alike(one: Shape, other: Shape) -> bool:
+def are_alike(one: Shape, other: Shape) -> bool:
     """Whether the order of values is the same in both: one is flat, or they differ in axes of length 1."""
     long = [[length for length in shape if length != 1] for shape in (one, other)]
     return min(map(len, long)) <= 1 or long[0] == long[1]

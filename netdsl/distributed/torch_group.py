@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import torch
@@ -52,8 +53,7 @@ class TorchGroup:
 
         def work(group: Any) -> int:
             total = buffer if buffer.is_floating_point() else buffer.double()
-            total.mul_(self._scale(group, weight))
-            group.allreduce([total]).wait()
+            total.mul_(self._summed(group, weight, total, group.allreduce))
             if total is not buffer:
                 buffer.copy_(total.round_())
             return 4 * (self.size - 1) * buffer.nbytes // self.size
@@ -65,11 +65,11 @@ class TorchGroup:
 
         def work(group: Any) -> int:
             total = buffer.clone() if buffer.is_floating_point() else buffer.double()
-            total.mul_(self._scale(group, weight))
             options = dist.ReduceOptions()
             options.rootRank = root
-            group.reduce([total], options).wait()
+            scale = self._summed(group, weight, total, partial(group.reduce, opts=options))
             if self.rank == root:
+                total.mul_(scale)
                 buffer.copy_(total if buffer.is_floating_point() else total.round_())
             return 2 * (self.size - 1) * buffer.nbytes // self.size
 
@@ -106,9 +106,10 @@ class TorchGroup:
         """A few numbers of everybody."""
         start = time.monotonic()
         with lost("gather"):
-            rows: list[list[float]] = self._gathered(self._control, [*values, 0.0], torch.device("cpu")).tolist()
+            gathering, rows = self._gathering(self._control, [*values, 0.0], torch.device("cpu"))
+            gathering.wait()
         self._count(Traffic(time.monotonic() - start, 0.0, 8 * len(values) * self.size))
-        return [row[:-1] for row in rows]
+        return [row[:-1].tolist() for row in rows]
 
     def barrier(self) -> None:
         """Wait for all others."""
@@ -155,21 +156,30 @@ class TorchGroup:
             yield
             stream.synchronize()
 
-    def _scale(self, group: Any, weight: float) -> float:
-        """A worker's part of the mean. Whoever comes first waits here for the others."""
-        start = time.monotonic()
-        total = self._gathered(group, [weight], self.device).sum().item()
-        waited = time.monotonic() - start
-        self._count(Traffic(waited, -waited))
-        if not total > 0:
-            raise DistributedError(f"all weights together are {total:g}, which gives no mean")
-        return weight / total
+    def _summed(self, group: Any, weight: float, total: Tensor, add: Callable[[list[Tensor]], Any]) -> float:
+        """Add up what all have, each as often as it counts, and give what makes a mean of the sum.
 
-    def _gathered(self, group: Any, values: Sequence[float], device: torch.device) -> Tensor:
+        The weights go along at the same time, since for small buffers each round trip counts.
+        """
+        if weight != 1:
+            total.mul_(weight)
+        gathering, weights = self._gathering(group, [weight], self.device)
+        adding = add([total])
+        start = time.monotonic()
+        gathering.wait()
+        waited = time.monotonic() - start  # whoever comes first waits here for the others
+        adding.wait()
+        self._count(Traffic(waited, -waited))
+        everybody: float = torch.stack(weights).sum().item()
+        if not everybody > 0:
+            raise DistributedError(f"all weights together are {everybody:g}, which gives no mean")
+        return 1 / everybody
+
+    def _gathering(self, group: Any, values: Sequence[float], device: torch.device) -> tuple[Any, list[Tensor]]:
+        """Under way: everybody's numbers, by rank."""
         own = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(own) for _ in range(self.size)]
-        group.allgather([rows], [own]).wait()
-        return torch.stack(rows)
+        return group.allgather([rows], [own]), rows
 
     def _group(self, name: str) -> Any:
         if self.device.type == "cpu":

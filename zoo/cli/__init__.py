@@ -24,6 +24,8 @@ _COMMANDS = {
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
     "report": ("zoo.cli.report", "How a run with several workers went: times, tests, pictures."),
     "test": ("zoo.cli.test", "What a net with weights gives on its test data."),
+    "predict": ("zoo.cli.predict", "A table with what a net predicts for each row."),
+    "features": ("zoo.cli.features", "A table with any blobs of a net for each row."),
     "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
     "simulate": ("zoo.cli.simulate", "Training with several machines, on a made-up clock."),
     "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),

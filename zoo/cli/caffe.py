@@ -20,7 +20,7 @@ from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import wishes
-from zoo.testing import test
+from zoo.testing import Testing, test
 from zoo.training import Run, train
 
 
@@ -119,7 +119,8 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    tell_test(*test(model, [weights], flags.iterations, device=device, level=flags.level, stages=flags.stages))
+    wish = Testing(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
+    tell_test(*test(wish, device=device))
 
 
 def _time(flags: Flags) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from zoo.cli import options
+from zoo.cli.counting import counting
 from zoo.cli.output import complain, print_json
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def convert_command(
     from netdsl.data.opening import open_source
 
     how = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
-    with closing(open_source(source, gray=gray)) as opened, _progress(len(opened)) as done:
+    with closing(open_source(source, gray=gray)) as opened, counting(len(opened)) as done:
         converted = convert(opened, target, how, done=done)
     for reason in converted.bad:
         complain(f"skipped: {reason}")
@@ -91,7 +90,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
     from netdsl.data.mean_image import mean_image, write_mean
     from netdsl.data.opening import open_source
 
-    with closing(open_source(source)) as opened, _progress(len(opened)) as done:
+    with closing(open_source(source)) as opened, counting(len(opened)) as done:
         items, mean = len(opened), mean_image(opened, done=done)
     write_mean(mean, output)
     channels = [float(value) for value in mean.mean((1, 2), dtype=float)]
@@ -140,18 +139,3 @@ def _print(source: str, summary: Summary) -> None:
         click.echo(f"labels of the first {summary.seen:,}:")
     for label, found in summary.labels.items():
         click.echo(f"  {label:>6}  {found:,}")
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], object]]:
-    """A bar that goes on with each call, if somebody sees it."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-        yield lambda: progress.advance(task)

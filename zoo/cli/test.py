@@ -5,31 +5,54 @@ from __future__ import annotations
 import click
 
 from netdsl.solver.events import Output, as_numbers
-from zoo.cli import options
+from zoo.cli import options, places
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
-from zoo.testing import test
+from zoo.testing import BATCHES, Testing, test
 
 
 @click.command("test", short_help="What a net with weights gives on its test data.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", required=True, help="Its weights, by layer names.")
-@click.option("--iterations", type=click.IntRange(min=1), default=50, show_default=True, help="How many batches.")
+@click.option("--data", metavar="SOURCE", help="What the net reads instead: digits, mnist:FOLDER, parquet:PATH, ...")
+@places.columns
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many batches: {BATCHES}, or a table's rows once.",
+)
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
 @click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
+@places.placed
 @options.as_json
 def command(
     net: str,
     weights: tuple[str, ...],
-    iterations: int,
+    data: str | None,
+    columns: tuple[str, ...],
+    iterations: int | None,
     device: str | None,
     level: int,
     stages: tuple[str, ...],
+    backend: str | None,
+    master: str | None,
+    workers: int | None,
     as_json: bool,
 ) -> None:
-    """Run a net in its TEST phase on the data that it names, and average its outputs over all batches."""
-    loss, outputs = test(net, weights, iterations, device=devices_of(device)[0], level=level, stages=stages)
+    """Run a net in its TEST phase on the data that it names, or on others, and average its outputs over all batches.
+
+    The rows of a table, parquet:PATH or arrow:PATH, are all taken once unless --iterations says how many batches. What
+    a batch gives then counts as often as it has rows, so a last one that isn't full counts less, and for means over
+    rows, as accuracy and loss are, it doesn't matter how tasks of Spark divide the table. What has a value for each row
+    has no mean over batches of different sizes, and is left out.
+    """
+    where = places.where_of(backend, master, workers)
+    if columns and data is None:
+        raise click.UsageError("--column is about the table that --data names.")
+    wish = Testing(net, weights, data, places.columns_of(columns), iterations, level, stages)
+    loss, outputs = test(wish, device=devices_of(device)[0], where=where, workers=workers)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return

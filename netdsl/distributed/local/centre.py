@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from netdsl.distributed.adding import draw_together
 from netdsl.distributed.local.memory import PIECE, Numbers, fence, pages
 from netdsl.distributed.local.patience import Patience
 from netdsl.distributed.traffic import Traffic
@@ -40,15 +41,9 @@ class SharedCentre:
     def exchange(self, buffer: Tensor, alpha: float) -> None:
         """Draw the buffer and the variable together."""
         own, length = buffer.detach().view(-1).numpy(), PIECE // buffer.itemsize
-        gap = np.empty(min(length, own.size), own.dtype)
         with self._alone("exchange", 2):
             for start in range(0, own.size, length):
-                x, c = own[start : start + length], self._values[start : start + length]
-                moved = gap[: x.size]
-                np.subtract(x, c, out=moved)
-                np.multiply(moved, alpha, out=moved)
-                np.subtract(x, moved, out=x)
-                np.add(c, moved, out=c)
+                draw_together(own[start : start + length], self._values[start : start + length], alpha)
 
     def read(self, buffer: Tensor) -> None:
         """Fill a buffer with what it is now."""

@@ -23,6 +23,8 @@ from netdsl.solver.solver import Action, nothing_wanted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+RETRIES = 3  # without a round done in between
+
 
 def train(
     run: Path,
@@ -33,7 +35,7 @@ def train(
     told: Callable[[Told], object] = lambda told: None,
     restarted: Callable[[int, str], object] = lambda generation, why: None,
     requested: Callable[[], Action] = nothing_wanted,
-    retries: int = 3,
+    retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left, in tasks of one barrier job.
 
@@ -42,10 +44,24 @@ def train(
     of which there is a note. When a worker is lost, `restarted` is told which generation begins and why, and a new job
     goes on from the journal; that many times without a round done in between the run fails.
     """
-    run, plan, cluster = run.resolve(), Plan.load(run), Cluster(session)
-    transport = check(cluster, run, plan.size, transport, note)
+    run, cluster = run.resolve(), Cluster(session)
+    transport = check(cluster, run, Plan.load(run).size, transport, note)
+    return carry_out(run, cluster, transport, told=told, restarted=restarted, requested=requested, retries=retries)
+
+
+def carry_out(
+    run: Path,
+    cluster: Cluster,
+    transport: Transport,
+    *,
+    told: Callable[[Told], object],
+    restarted: Callable[[int, str], object],
+    requested: Callable[[], Action] = nothing_wanted,
+    retries: int = RETRIES,
+) -> End:
+    """The same on a cluster that was found fit for it."""
+    plan, course = Plan.load(run), _Course(told, requested)
     remember(run, transport)
-    course = _Course(told, requested)
     for number in count():
         with Generation(cluster, run, plan, transport) as generation:
             why = generation.follow(course.hear, course.stop)

@@ -49,6 +49,11 @@ class Cluster:
         return self.setting("spark.driver.bindAddress", self.host)
 
     @property
+    def task_cores(self) -> int:
+        """How many cores a task has."""
+        return int(self.setting("spark.task.cpus", "1"))
+
+    @property
     def port(self) -> int:
         """The port that the driver listens at, and at the next one; 0 for any."""
         text = self.setting(_PORT, "0")
@@ -59,7 +64,7 @@ class Cluster:
     def await_slots(self, wanted: int) -> None:
         """Wait until Spark could run so many tasks at once, for executors come one by one."""
         until = time.monotonic() + _SLOTS
-        while (found := self._slots()) < wanted:
+        while (found := self.slots()) < wanted:
             if time.monotonic() > until:
                 raise DistributedError(
                     f"{wanted} workers need as many tasks at once, and Spark has slots for {found} after {_SLOTS:g} s; "
@@ -71,8 +76,8 @@ class Cluster:
         """Begin a job of so many tasks that run at once; each is given its number."""
         return Job(self._context, size, work, group)
 
-    def _slots(self) -> int:
-        """Of all executors that are there, busy or not. Only Spark's own side knows."""
+    def slots(self) -> int:
+        """How many tasks fit at once on all executors that are there, busy or not. Only Spark's own side knows."""
         try:
             spark: Any = self._context._jsc.sc()
             return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))

@@ -10,9 +10,9 @@ import numpy as np
 
 from netdsl.data.arrow import arrow
 from netdsl.data.source import Array
-from netdsl.distributed.spark.blobs import Arrays, Blob
-from netdsl.distributed.spark.columns import Rows, array_of, as_items
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Arrays, Blob
+from netdsl.prediction.columns import Rows, array_of, as_items
 
 _TOGETHER = 512  # elements of a batch
 
@@ -27,7 +27,7 @@ def batches_of(elements: Iterable[Any], blobs: Sequence[Blob], partition: int) -
     while together := list(islice(rest, _TOGETHER)):
         values = zip(*(_values(element, blobs) for element in together), strict=True)
         yield {
-            blob.name: _stacked(each, blob, Rows(blob.column, partition, first))
+            blob.name: _stacked(each, blob, Rows(blob.column, f"partition {partition}", first))
             for blob, each in zip(blobs, values, strict=True)
         }
         first += len(together)

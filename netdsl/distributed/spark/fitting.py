@@ -21,10 +21,11 @@ from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.record import Record
 from netdsl.distributed.records import RecordFile
-from netdsl.distributed.spark.backend import train
+from netdsl.distributed.spark.backend import carry_out
 from netdsl.distributed.spark.cluster import Cluster
 from netdsl.distributed.spark.history import History, Moment
 from netdsl.distributed.spark.planning import Data, Wish, planned
+from netdsl.distributed.spark.preflight import check
 from netdsl.distributed.spark.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.feed import Feeds
@@ -56,11 +57,14 @@ def trained(wish: Wish, data: Data) -> Iterator[Trained]:
     with _folder_of(wish, session, cluster) as run:
         if (run / MODEL).exists():
             raise DistributedError(f"{run}: has a run that is finished; name another folder for a new one")
-        plan = planned(wish, data, run, cluster)
-        net = _told(plan)
-        _begin(run, plan, seeded=wish.param.random_seed >= 0)
         with _TAKING_TURNS:
-            history = _train(run, session, wish.transport)
+            cluster.await_slots(wish.workers or 1)
+            size = wish.workers or cluster.slots()
+            transport = check(cluster, run, size, wish.transport, _log.warning)  # before a query, which may take long
+            plan = planned(wish, data, run, size, cluster.task_cores)
+            net = _told(plan)
+            _begin(run, plan, seeded=wish.param.random_seed >= 0)
+            history = _train(run, cluster, transport)
         yield Trained(net, run / MODEL, history)
 
 
@@ -68,7 +72,12 @@ def trained(wish: Wish, data: Data) -> Iterator[Trained]:
 def _folder_of(wish: Wish, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
     """The folder that is wished; or a new one, which is gone afterwards."""
     if wish.folder is not None:
-        yield wish.folder.resolve()
+        run = wish.folder.resolve()
+        try:
+            run.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
+        yield run
         return
     shared = session.conf.get(FOLDER, "")
     if not shared and not cluster.setting("spark.master", "").startswith("local"):
@@ -106,7 +115,7 @@ def _begin(run: Path, plan: Plan, *, seeded: bool) -> None:
         raise DistributedError(f"{run}: has a run with other settings; name another folder")
 
 
-def _train(run: Path, session: SparkSession, transport: Transport | None) -> tuple[Moment, ...]:
+def _train(run: Path, cluster: Cluster, transport: Transport) -> tuple[Moment, ...]:
     history = History()
     with closing(RecordFile(run)) as keep:
 
@@ -118,5 +127,5 @@ def _train(run: Path, session: SparkSession, transport: Transport | None) -> tup
         def restarted(generation: int, why: str) -> None:
             _log.warning("%s; all workers begin again from the last round that was saved", why)
 
-        train(run, session, transport=transport, told=told, note=_log.warning, restarted=restarted)
+        carry_out(run, cluster, transport, told=told, restarted=restarted)
     return history.moments()

@@ -16,9 +16,11 @@ from pyspark.sql.functions import col
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import replacing
-from netdsl.distributed.spark.blobs import Blob, Preprocess
 from netdsl.distributed.spark.part import FIELDS, Part, Writing
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Blob, Preprocess, check_columns
+
+BINDINGS = "bindings={{'{}': ...}}"  # how another column is named
 
 _DONE = "_DONE"  # is there when all rows are
 _WRITING = ".writing"  # where tasks write, and those that Spark gave up may go on to
@@ -73,19 +75,9 @@ def _written(data: DataFrame | RDD[Any], writing: Writing) -> list[Part]:
     """What the tasks of a job wrote."""
     if not isinstance(data, DataFrame):
         return data.mapPartitions(writing.of_elements).collect()
-    check_columns(data, writing.blobs)
+    check_columns(data.columns, writing.blobs, BINDINGS)
     chosen = data.select(*(col(f"`{blob.column}`").alias(blob.name) for blob in writing.blobs))
     return [Part(**row.asDict()) for row in chosen.mapInArrow(writing.of_frame, FIELDS).collect()]
-
-
-def check_columns(frame: DataFrame, blobs: Sequence[Blob]) -> None:
-    """A DataError if a blob's column isn't there."""
-    for blob in blobs:
-        if blob.column not in frame.columns:
-            raise DataError(
-                f"there is no column '{blob.column}' for blob '{blob.name}'; there are {', '.join(frame.columns)}; "
-                f"say which one it is with bindings={{'{blob.name}': ...}}"
-            )
 
 
 def _check(parts: Sequence[Part]) -> None:

@@ -18,19 +18,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructField, StructType
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net, write
-from caffe_proto.text.prototxt import from_text
-from netdsl.distributed.spark.blobs import inputs_of
 from netdsl.distributed.spark.converting import Described, net_of
-from netdsl.distributed.spark.frames import check_columns
-from netdsl.distributed.spark.head import Head, head_of
+from netdsl.distributed.spark.frames import BINDINGS
 from netdsl.distributed.spark.history import Moment
 from netdsl.distributed.spark.params import PredictionParams
 from netdsl.distributed.spark.persistence import ModelReader, ModelWriter
-from netdsl.distributed.spark.prediction import Form, Made, Prediction, Shipped, Wanted
+from netdsl.distributed.spark.prediction import Prediction
+from netdsl.distributed.spark.shipping import Shipped, Weights, bytes_of
 from netdsl.errors import DataError
 from netdsl.graph import resolve_all
 from netdsl.net import Net
+from netdsl.prediction.blobs import check_columns
+from netdsl.prediction.head import Head, head_of
+from netdsl.prediction.widening import Form, Made, Wanted, Widening, check_new
 
 _TYPES: Mapping[Form, DataType] = {
     Form.ARRAY: ArrayType(FloatType()),
@@ -47,10 +47,10 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     was like.
     """
 
-    def __init__(self, net: Described, weights: str | Path, *, history: Sequence[Moment] = (), **params: Any) -> None:
+    def __init__(self, net: Described, weights: Weights, *, history: Sequence[Moment] = (), **params: Any) -> None:
         super().__init__()
         self.history = tuple(history)
-        self._shipped = Shipped(net_of(net), _bytes_of(weights))
+        self._shipped = Shipped(net_of(net), bytes_of(weights))
         self._token = token_hex(8)
         self._sending = _Sending(self._shipped)
         self.setParams(**params)
@@ -84,7 +84,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         self._sending.end()
 
     def _message(self) -> pb.NetParameter:
-        return from_text(self._shipped.net, pb.NetParameter)
+        return self._shipped.message()
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         head = head_of(self._message(), self.getOutputs())
@@ -92,7 +92,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         made = wanted.made(head)
         self._check(dataset, head, made)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else head.batch
-        task = Prediction(self._token, wanted, self.getBindings(), batch, self.function())
+        task = Prediction(self._token, self.getBindings(), Widening(wanted, batch, self.function()))
         added = [StructField(each.column, _TYPES[each.form]) for each in made]
         schema = StructType([*dataset.schema.fields, *added])
         context = dataset.sparkSession.sparkContext
@@ -102,12 +102,9 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     def _check(self, dataset: DataFrame, head: Head, made: Sequence[Made]) -> None:
         """A DataError if columns are missing, are there already, or can't be made."""
-        inputs = inputs_of(head.built, self.getBindings())
-        check_columns(dataset, [each.blob for each in inputs if each.edge in head.inputs])
+        check_columns(dataset.columns, [each.blob for each in head.needed(self.getBindings())], BINDINGS)
+        check_new(dataset.columns, made)
         names = [each.column for each in made]
-        for name in names:
-            if name in dataset.columns or names.count(name) > 1:
-                raise DataError(f"there would be two columns '{name}'; name another one, or drop the old one")
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)
             if name and self.isSet(param) and name not in names:
@@ -135,11 +132,3 @@ class _Sending:
         if self._sent is not None:
             self._sent[1].destroy()
             self._sent = None
-
-
-def _bytes_of(weights: str | Path) -> bytes:
-    """The weights of any file as a caffemodel."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "weights.caffemodel")
-        write(read_net(weights, by_content=True), path)
-        return path.read_bytes()

@@ -9,9 +9,9 @@ from typing import Any, Self
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasPredictionCol, HasProbabilityCol
 
-from netdsl.distributed.spark.blobs import Preprocess
 from netdsl.distributed.spark.converting import count_of, function_of, names_of
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Preprocess
 
 
 class PredictionParams(HasPredictionCol, HasProbabilityCol):

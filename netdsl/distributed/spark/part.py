@@ -14,10 +14,10 @@ from pyspark import TaskContext
 
 from caffe_proto.errors import CaffeError
 from netdsl.data.arrow import arrow
-from netdsl.distributed.spark.blobs import Arrays, Blob, Preprocess, preprocessed
-from netdsl.distributed.spark.columns import Rows, array_of, column_of
 from netdsl.distributed.spark.elements import batches_of
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Arrays, Blob, Preprocess, preprocessed
+from netdsl.prediction.columns import Rows, array_of, column_of
 
 FIELDS = "partition bigint, file string, rows bigint, columns string, problem string"  # of a Part, for Spark
 
@@ -91,7 +91,7 @@ def _arrays(batches: Iterable[Any], blobs: Sequence[Blob], partition: int) -> It
     first = 0
     for batch in batches:
         if batch.num_rows:
-            rows = [Rows(blob.column, partition, first) for blob in blobs]
+            rows = [Rows(blob.column, f"partition {partition}", first) for blob in blobs]
             columns = zip(blobs, batch.columns, rows, strict=True)
             yield {blob.name: array_of(column, blob.shape, where) for blob, column, where in columns}
         first += batch.num_rows

@@ -17,14 +17,13 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.build import build
 from netdsl.data.table import Table
 from netdsl.distributed.plan import Plan, settled
-from netdsl.distributed.spark.blobs import Input, Preprocess, inputs_of
-from netdsl.distributed.spark.cluster import Cluster
 from netdsl.distributed.spark.frames import stored
 from netdsl.distributed.spark.transport import Transport
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DataError, DistributedError
 from netdsl.graph import Phase, connect, filtered
 from netdsl.layers import LAYERS
+from netdsl.prediction.blobs import Input, Preprocess, inputs_of
 from netdsl.solver.nets import test_nets, train_net
 
 Data = DataFrame | RDD[Any]
@@ -48,24 +47,14 @@ class Wish:
     validation: str = ""  # the column that is true for rows to test on
 
 
-def planned(wish: Wish, data: Data, run: Path, cluster: Cluster) -> Plan:
-    """The plan for what is wished; what a run wrote into its folder before is used again."""
+def planned(wish: Wish, data: Data, run: Path, size: int, threads: int) -> Plan:
+    """The plan for so many workers; what a run wrote into its folder before is used again."""
     param, weights = _settled(wish, run), _copied(wish.weights, run)
     training, testing = _split(data, wish.validation)
     tables = {Phase.TRAIN: _training(wish, param, training, run)}
     if testing is not None:
         tables[Phase.TEST] = _testing(wish, param, testing, run)
-    cluster.await_slots(wish.workers or 1)
-    return settled(
-        Plan(
-            param,
-            wish.strategy,
-            wish.workers or cluster._slots(),
-            weights=weights,
-            threads=int(cluster.setting("spark.task.cpus", "1")),
-            tables=tables,
-        )
-    )
+    return settled(Plan(param, wish.strategy, size, weights=weights, threads=threads, tables=tables))
 
 
 def _settled(wish: Wish, run: Path) -> pb.SolverParameter:

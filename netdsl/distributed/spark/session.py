@@ -1,4 +1,4 @@
-"""A Spark session that suits long jobs with torch in them; pyspark is imported nowhere else."""
+"""A Spark session that suits long jobs with torch in them."""
 
 from __future__ import annotations
 

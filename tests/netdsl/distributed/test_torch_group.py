@@ -47,7 +47,7 @@ def test_collective_exchanges():
         assert group.traffic.moved > 0
         return mean, reduced, sent, whole
 
-    wanted = own(0) * (1 / 3) + own(1) * (2 / 3)
+    wanted = (own(0) + own(1) * 2) * (1 / 3)
     for rank, (mean, reduced, sent, whole) in enumerate(together(2, task)):
         assert torch.equal(mean, wanted)
         assert torch.equal(reduced, [own(0), wanted][rank])

@@ -6,12 +6,19 @@ import io
 import resource
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import torch
 
+from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
+from netdsl.data.opening import open_source
 from zoo.cli import main
 
 
@@ -57,3 +64,46 @@ def full_disk() -> Callable[[int], AbstractContextManager[None]]:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
     return full
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A net with weights for digits as rows of a table."""
+
+    net: str
+    weights: str
+    table: str
+    arrays: dict[str, np.ndarray]
+
+    def outputs(self, *names: str) -> list[np.ndarray]:
+        """What the net makes of all rows at once."""
+        found = Net(self.net, weights=self.weights, phase="TEST").forward(**self.arrays)
+        return [found[name].numpy() for name in names]
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Digits:
+    """A net whose batches have 36 rows, and 355 rows in two files, of which the first has 180."""
+    folder = tmp_path_factory.mktemp("digits")
+    layers = NetParams(
+        "digits",
+        RDDLayer("data", shape=[36, 1, 8, 8], transform_param={"scale": 1 / 16}),
+        RDDLayer("label", shape=[36]),
+        LinearLayer("hidden", ["data"], num_outputs=6, weight_filler={"type": "gaussian", "std": 0.5}),
+        LinearLayer("scores", ["hidden"], num_outputs=10, weight_filler={"type": "gaussian", "std": 1}),
+        Softmax("prob", ["scores"]),
+        Accuracy("accuracy", ["scores", "label"]),
+        SoftmaxWithLoss("loss", ["scores", "label"]),
+    )
+    torch.manual_seed(3)
+    Net(layers).save(folder / "digits.caffemodel")
+    (folder / "digits.prototxt").write_text(layers.prototxt())
+    with closing(open_source("digits:test")) as source:
+        items = [source.item(source.fetch(index)) for index in range(len(source))]
+    pixels, labels = (np.stack(arrays).astype(np.float32) for arrays in zip(*items, strict=True))
+    table = pa.table({"number": range(355), "data": [each.ravel() for each in pixels], "label": labels})
+    (folder / "rows").mkdir()
+    pq.write_table(table.slice(0, 180), folder / "rows/a.parquet", row_group_size=50)
+    pq.write_table(table.slice(180), folder / "rows/b.parquet")
+    files = (str(folder / name) for name in ("digits.prototxt", "digits.caffemodel", "rows"))
+    return Digits(*files, {"data": pixels / 16, "label": labels})

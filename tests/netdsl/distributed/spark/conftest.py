@@ -22,7 +22,7 @@ from netdsl.distributed.spark.session import SETTINGS, opened
 from netdsl.distributed.strategies.settings import parse
 from netdsl.matching import arrays_of
 
-MASTER = "local-cluster[2,1,1024]"
+MASTER = "local-cluster[2,1,2048]"
 QUIET = {"spark.ui.enabled": "false", "spark.executor.memory": "1g", "spark.driver.memory": "1g"}
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netdsl.distributed.spark.blobs import Blob
 from netdsl.distributed.spark.elements import batches_of
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Blob
 
 BLOBS = [Blob("data", "pixels", (1, 2, 3)), Blob("label", "digit", (1,))]
 PIXELS = np.arange(6, dtype=np.float64)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from netdsl.data.opening import open_source
-from netdsl.distributed.spark.blobs import Arrays, Blob
 from netdsl.errors import DataError
+from netdsl.prediction.blobs import Arrays, Blob
 
 pytestmark = pytest.mark.spark
 

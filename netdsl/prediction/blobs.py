@@ -11,8 +11,8 @@ import numpy as np
 from netdsl.data.decode import Color
 from netdsl.data.reading import ImageTransform
 from netdsl.data.source import Array
-from netdsl.distributed.spark.columns import Shape, as_items
 from netdsl.errors import DataError
+from netdsl.prediction.columns import Rows, Shape, array_of, as_items
 
 if TYPE_CHECKING:  # whoever only writes rows needn't wait for torch
     from netdsl.build import Built
@@ -53,6 +53,21 @@ def inputs_of(built: Built, columns: Mapping[str, str]) -> list[Input]:
                 blob = Blob(name, columns.get(name, name), shape)
                 found.append(Input(blob, edge, intake.batch_size, transform, color))
     return found
+
+
+def arrays_of(batch: Any, blobs: Sequence[Blob], rows: Rows) -> Arrays:
+    """What the blobs' columns have in an Arrow batch."""
+    return {blob.name: array_of(batch.column(blob.column), blob.shape, rows.of(blob.column)) for blob in blobs}
+
+
+def check_columns(names: Sequence[str], blobs: Sequence[Blob], hint: str) -> None:
+    """A DataError if a blob's column isn't there; the hint says how one names another."""
+    for blob in blobs:
+        if blob.column not in names:
+            raise DataError(
+                f"there is no column '{blob.column}' for blob '{blob.name}'; there are {', '.join(names)}; "
+                f"say which one it is with {hint.format(blob.name)}"
+            )
 
 
 def preprocessed(arrays: Arrays, blobs: Sequence[Blob], preprocess: Preprocess | None) -> Arrays:

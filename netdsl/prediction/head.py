@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
@@ -12,6 +12,7 @@ from netdsl.errors import GraphError
 from netdsl.graph import Graph, Node, Phase, resolve_all
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from netdsl.prediction.blobs import Input, inputs_of
 
 _PREDICTION = "(prediction)"  # a layer in the place of a loss
 _TRAINING = ("include", "exclude", "loss_weight", "loss_param", "propagate_down", "param")
@@ -32,6 +33,10 @@ class Head:
     def batch(self) -> int:
         """How many rows the net was made for at once."""
         return next((self.built.shapes[edge][0] for edge in self.inputs if self.built.shapes[edge]), 1)
+
+    def needed(self, columns: Mapping[str, str]) -> list[Input]:
+        """The blobs that it needs from outside, with their columns."""
+        return [each for each in inputs_of(self.built, columns) if each.edge in self.inputs]
 
     def values(self, edge: int) -> int:
         """How many values a row has."""

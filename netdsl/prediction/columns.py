@@ -1,4 +1,4 @@
-"""Columns of a DataFrame as arrays, all rows of an Arrow batch at once."""
+"""Columns of a table as arrays, all rows of an Arrow batch at once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.arrow import arrow
+from netdsl.data.bound import are_alike
 from netdsl.data.source import Array
 from netdsl.errors import DataError
 
@@ -25,10 +26,10 @@ _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")  # of encoded images
 
 @dataclass(frozen=True)
 class Rows:
-    """Which rows of a column a batch has: those of a partition from the first on."""
+    """Which rows of a column a batch has: those of a table's part, such as 'partition 3', from the first on."""
 
     column: str
-    partition: int
+    part: str
     first: int
     values: int = 1  # that each row has, where it is looked into
 
@@ -39,7 +40,7 @@ class Rows:
     def problem(self, at: int, what: str) -> DataError:
         """What is wrong with one of them."""
         row = self.first + at // self.values
-        return DataError(f"column '{self.column}': row {row} of partition {self.partition} {what}")
+        return DataError(f"column '{self.column}': row {row} of {self.part} {what}")
 
     def check(self, wrong: Array, what: str) -> None:
         """A DataError about the first row for which it is true."""
@@ -50,8 +51,9 @@ class Rows:
 def array_of(column: Any, shape: Shape | None, rows: Rows) -> Array:
     """The rows of a column, as items of a shape if that fits: float32, or the bytes of images.
 
-    A column has numbers, lists of them (nested ones too), vectors of pyspark.ml, Spark's images, or bytes. These are
-    an item's values if there are as many, else encoded images, which stay encoded in an array of objects.
+    A column has numbers, lists of them (nested ones too), Arrow's tensors, vectors of pyspark.ml, Spark's images, or
+    bytes, which may be in a struct as Hugging Face's data sets have them. Bytes are an item's values if there are as
+    many, else encoded images, which stay encoded in an array of objects.
     """
     if column.null_count:
         rows.check(_missing(column), "is null; drop such rows, or fill them")
@@ -63,13 +65,9 @@ def as_items(values: Array, shape: Shape | None) -> Array:
     if values.dtype == object:
         return values
     values = values if values.dtype == np.uint8 and values.ndim > 1 else values.astype(np.float32, copy=False)
-    return values.reshape(len(values), *shape) if shape is not None and _alike(values.shape[1:], shape) else values
-
-
-def _alike(one: Shape, other: Shape) -> bool:
-    """Whether one of the shapes is flat, or they differ in axes of length 1."""
-    long = [[length for length in shape if length != 1] for shape in (one, other)]
-    return math.prod(one) == math.prod(other) and (min(map(len, long)) <= 1 or long[0] == long[1])
+    own = values.shape[1:]
+    fits = shape is not None and math.prod(own) == math.prod(shape) and are_alike(own, shape)
+    return values.reshape(len(values), *shape) if shape is not None and fits else values
 
 
 def column_of(array: Array) -> Any:
@@ -92,11 +90,15 @@ def _reader(kind: Any, rows: Rows) -> Reader:
         return _bytes
     if _is_list(kind):
         return _lists
+    if isinstance(kind, arrow().FixedShapeTensorType):
+        return _tensors
     fields = {field.name for field in kind} if types.is_struct(kind) else set()
     if fields == _VECTOR:
         return _vectors
     if fields >= _IMAGE:
         return _images
+    if "bytes" in fields:
+        return _files
     raise DataError(
         f"column '{rows.column}' is of type {kind}, which can't be an array; a column has numbers, arrays of numbers, "
         "vectors, images or bytes"
@@ -136,6 +138,11 @@ def _lists(column: Any, shape: Shape | None, rows: Rows) -> Array:
         inside.check(_missing(values), "has a null in its array")
     found = read(values, shape, inside)
     return found.reshape(len(column), length, *found.shape[1:])
+
+
+def _tensors(column: Any, shape: Shape | None, rows: Rows) -> Array:
+    values: Array = _lists(column.storage, shape, rows)
+    return values.reshape(len(column), *column.type.shape)
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
@@ -179,6 +186,11 @@ def _bytes(column: Any, shape: Shape | None, rows: Rows) -> Array:
     found = np.empty(len(column), object)
     found[:] = column.to_pylist()
     return found
+
+
+def _files(column: Any, shape: Shape | None, rows: Rows) -> Array:
+    """Hugging Face's images: their bytes beside the path that they came from."""
+    return array_of(column.field("bytes"), shape, rows)
 
 
 def _ends(column: Any) -> Array:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from netdsl.data.arrow import arrow
-from netdsl.distributed.spark.columns import Rows, array_of, column_of
 from netdsl.errors import DataError
+from netdsl.prediction.columns import Rows, array_of, column_of
 
-ROWS = Rows("x", partition=3, first=100)
+ROWS = Rows("x", part="partition 3", first=100)
 
 
 def vectors() -> Any:

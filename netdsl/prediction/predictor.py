@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.build import running
+from caffe_proto.files import CaffeFile
+from netdsl.build import Built, running
 from netdsl.data.decode import decode
 from netdsl.data.reading import ImageTransform, Random
 from netdsl.data.source import Array
-from netdsl.distributed.spark.blobs import Arrays, Input, inputs_of
-from netdsl.distributed.spark.head import head_of
-from netdsl.errors import DataError, ShapeError
+from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.module import NetModule
-from netdsl.snapshot import load_file
+from netdsl.prediction.blobs import Arrays, Input
+from netdsl.prediction.head import head_of
+from netdsl.snapshot import copy_weights
 
 _NO_COLUMNS: Mapping[str, str] = {}
 
 
 class Predictor:
-    """The part of a net that predicts, with weights: the bytes of a caffemodel."""
+    """The part of a net that predicts, with weights: those of a file."""
 
     def __init__(
-        self, net: pb.NetParameter, weights: bytes, blobs: Collection[str], columns: Mapping[str, str] = _NO_COLUMNS
+        self,
+        net: pb.NetParameter,
+        weights: CaffeFile[pb.NetParameter],
+        blobs: Collection[str],
+        columns: Mapping[str, str] = _NO_COLUMNS,
     ) -> None:
         self.head = head_of(net, blobs)
-        self.inputs = [each for each in inputs_of(self.head.built, columns) if each.edge in self.head.inputs]
+        self.inputs = self.head.needed(columns)
         self._module = NetModule(self.head.built).allocate()
-        with TemporaryDirectory() as folder:
-            path = Path(folder, "weights.caffemodel")
-            path.write_bytes(weights)
-            load_file(self.head.built, path)
+        filled(self.head.built, weights)
 
     def __call__(self, arrays: Arrays, random: Random) -> dict[int, Array]:
         """The wanted blobs by their edges. Chance, where a transform wants it, is what `random` says."""
-        edges = {each.edge: _tensor(each, arrays[each.blob.name], random) for each in self.inputs}
+        edges = {each.edge: tensor_of(each, arrays[each.blob.name], random) for each in self.inputs}
         rows = len(next(iter(edges.values())))
         graph = self.head.built.graph
         with torch.no_grad(), running(self.head.built):
@@ -54,7 +54,15 @@ class Predictor:
         return {edge: made[edge].numpy() for edge in graph.outputs}
 
 
-def _tensor(given: Input, values: Array, random: Random) -> Tensor:
+def filled(built: Built, weights: CaffeFile[pb.NetParameter]) -> None:
+    """Copy weights into a net, which must have weights for all that learns."""
+    missing = copy_weights(built, weights).missing
+    if missing:
+        layers = ", ".join(map(repr, missing))
+        raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
+
+
+def tensor_of(given: Input, values: Array, random: Random) -> Tensor:
     """Rows as the net takes them: decoded and transformed."""
     transform, where = given.transform, f"blob '{given.blob.name}'"
     if values.dtype != object and (transform is None or transform.constant):
@@ -71,7 +79,10 @@ def _tensor(given: Input, values: Array, random: Random) -> Tensor:
 def _transformed(transform: ImageTransform, values: Array, random: Random, where: str) -> Array:
     """An image, or several for a transform that does the same to all."""
     if values.ndim < 3:
-        raise DataError(f"{where}: transform_param is for images of channels, height and width")
+        raise DataError(
+            f"{where}: transform_param is for images of channels, height and width, and a row has shape "
+            f"{list(values.shape[-1:])}; give the net an Input layer with a shape, or keep images encoded"
+        )
     *several, channels, height, width = values.shape
     out = np.empty((*several, *transform.shape(channels, height, width)), np.float32)
     transform(values, random, out)

@@ -13,9 +13,9 @@ from netdsl import (
     Softmax,
     SoftmaxWithLoss,
 )
-from netdsl.distributed.spark.head import Head, head_of
 from netdsl.errors import GraphError
 from netdsl.graph import Phase
+from netdsl.prediction.head import Head, head_of
 
 DATA, LABEL = RDDLayer("data", shape=[6, 4]), RDDLayer("label", shape=[6, 1])
 SCORES = LinearLayer("scores", ["data"], num_outputs=3)

@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
+from caffe_proto.files import CaffeFile, read_net
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.encode import ImageFormat, encode
-from netdsl.distributed.spark.predictor import Predictor
 from netdsl.errors import DataError, ShapeError, WeightsError
+from netdsl.prediction.predictor import Predictor
 
 IMAGES = np.random.default_rng(1).integers(0, 256, (6, 3, 5, 7), np.uint8)
 CROP = {"crop_size": 4, "scale": 0.5, "mean_value": [1, 2, 3]}
@@ -20,7 +22,7 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetParams, bytes, Net]:
+def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetParams, CaffeFile[pb.NetParameter], Net]:
     """A net for images of a size, its weights, and the same to compare with."""
     params = NetParams(
         RDDLayer("data", shape=[4, 3, *size], **settings),
@@ -32,7 +34,7 @@ def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetPar
     )
     net = Net(params)
     net.save(tmp_path / "net.caffemodel")
-    return params, (tmp_path / "net.caffemodel").read_bytes(), net
+    return params, read_net(tmp_path / "net.caffemodel"), net
 
 
 def test_blobs_and_probabilities_are_those_of_the_net(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""`zoo predict` and `zoo features`: tables with columns added, in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from netdsl import Net
+
+
+def values(table: pa.Table, name: str) -> np.ndarray:
+    return np.array(table[name].to_pylist())
+
+
+def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> None:
+    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", digits.table, "-o", "out.parquet")
+    assert (done.code, done.out, done.err) == (0, "wrote out.parquet\n", "")
+    table, before = pq.read_table("out.parquet"), pq.read_table(digits.table)
+    assert table.select(before.column_names).equals(before)
+    assert table.column_names == [*before.column_names, "probability", "prediction"]
+    (wanted,) = digits.outputs("prob")
+    assert np.allclose(values(table, "probability"), wanted, rtol=1e-4)  # batches of other sizes add up otherwise
+    assert np.array_equal(values(table, "prediction"), wanted.argmax(1))
+
+
+def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
+    rows = pq.read_table(digits.table).select(["data", "number"]).rename_columns(["pixels", "number"])
+    with pa.ipc.new_file("rows.arrow", rows.schema) as file:
+        file.write_table(rows, max_chunksize=100)
+    files = ["--weights", digits.weights, "--data", "rows.arrow", "-o", "out.parquet", "--column", "data=pixels"]
+    assert zoo("features", digits.net, *files, "--blob", "hidden", "--blob", "scores", "--batch", "7").code == 0
+    table = pq.read_table("out.parquet")
+    assert table.column_names == ["pixels", "number", "hidden", "scores"]
+    made = values(table, "pixels") / 16
+    for name, (weight, bias) in Net(digits.net, weights=digits.weights).get_weights().items():
+        made = made @ weight.T + bias
+        assert np.allclose(values(table, name), made, rtol=1e-3, atol=1e-4)  # sums of up to 64 float32
+
+
+def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "30")
+    zoo("data", "convert", "digits:test", "digits.parquet")
+    assert zoo("predict", "lenet_iter_30.caffemodel", "--data", "digits.parquet", "-o", "out.parquet").code == 0
+    table = pq.read_table("out.parquet")
+    right = (values(table, "prediction") == values(table, "label")).mean()
+    net = str(Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt")
+    tested = zoo("test", net, "--weights", "lenet_iter_30.caffemodel", "--data", "digits.parquet").out
+    assert right > 0.3
+    assert f"accuracy {right:.6g}\n" in tested
+    assert "missing" in zoo("test", net, "--weights", "lenet_iter_30.caffemodel", "--data", "lmdb:missing").err
+
+
+def test_a_table_without_rows_gets_its_columns(zoo, digits) -> None:
+    pq.write_table(pq.read_table(digits.table).slice(0, 0), "none.parquet")
+    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", "none.parquet", "-o", "out.parquet")
+    assert (done.code, done.err) == (0, "")
+    schema = pq.read_schema("out.parquet")
+    assert str(schema.field("probability").type).startswith("list<")
+    assert str(schema.field("prediction").type) == "double"
+
+
+def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
+    table = pq.read_table(digits.table)
+    broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
+    pq.write_table(broken, "broken.parquet")
+    files = ["predict", digits.net, "--weights", digits.weights, "-o", "out.parquet", "--data"]
+    done = zoo(*files, "broken.parquet")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "column 'data': row 355 of broken.parquet is null" in done.err
+    with full_disk(5000):
+        done = zoo(*files, digits.table)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "File too large" in done.err
+    assert [path.name for path in Path().iterdir()] == ["broken.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--data", "digits:test"], "digits:test: is no table of Parquet or Arrow; `zoo data convert digits:test"),
+        (["--data", "parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
+        (["--data", "parquet:missing"], "missing: can't be read"),
+        (["--data", "ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
+        (["--data", "ROWS", "--column", "data"], "'data' isn't like data=pixels"),
+        (["--data", "ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
+        (["--data", "ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),
+        (["--data", "ROWS", "-o", "missing/out"], "missing/out: can't be written"),
+        (["--data", "digits", "--backend", "spark"], "is no table"),
+        (["--data", "arrow:rows", "--backend", "spark"], "on Spark a table is Parquet"),
+    ],
+)
+def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
+    words = [word.replace("ROWS", digits.table) for word in words]
+    done = zoo("predict", digits.net, "--weights", digits.weights, "-o", "out.parquet", *words)
+    assert done.code == 2
+    assert says in " ".join(done.err.replace("\n", " ").split())
+    assert not list(Path().iterdir())
+
+
+def test_weights_are_needed_and_columns_are_new(zoo, digits) -> None:
+    assert (
+        "no weights for layer 'hidden', 'scores'"
+        in zoo("predict", digits.net, "--data", digits.table, "-o", "out.parquet").err
+    )
+    files = [digits.net, "--weights", digits.weights, "--data", digits.table, "-o", "out.parquet", "--blob"]
+    assert "there would be two columns 'data'" in zoo("features", *files, "data").err
+    assert "makes no blob 'scored'" in zoo("features", *files, "scored").err
+
+
+def test_all_files_of_a_table_have_the_same_columns(zoo, digits, tmp_path) -> None:
+    (tmp_path / "rows").mkdir()
+    table = pq.read_table(digits.table)
+    pq.write_table(table, "rows/a.parquet")
+    pq.write_table(table.drop_columns("number"), "rows/b.parquet")
+    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", "rows", "-o", "out.parquet")
+    assert "rows/b.parquet: has other columns than rows/a.parquet" in done.err

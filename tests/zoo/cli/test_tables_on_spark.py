@@ -1,0 +1,59 @@
+"""`zoo predict`, `zoo features` and `zoo test` with tasks of a Spark of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytestmark = pytest.mark.spark
+
+ZOO = Path(sys.executable).with_name("zoo")
+
+
+def on_spark(folder: Path, command: str, digits, *words: str) -> subprocess.CompletedProcess[str]:
+    given = [ZOO, command, digits.net, "--weights", digits.weights, "--backend", "spark", "--workers", "2", *words]
+    return subprocess.run(given, cwd=folder, capture_output=True, text=True)
+
+
+def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_path) -> None:
+    files = ["--data", digits.table, "-o"]
+    assert on_spark(tmp_path, "predict", digits, *files, "spark").stdout == "wrote spark\n"
+    assert zoo("predict", digits.net, "--weights", digits.weights, *files, "here.parquet").code == 0
+    found, wanted = pq.read_table("spark").sort_by("number"), pq.read_table("here.parquet")
+    assert found.column_names == wanted.column_names
+    assert found["prediction"].equals(wanted["prediction"])
+    one, other = (np.array(table["probability"].to_pylist()) for table in (found, wanted))
+    assert np.allclose(one, other, rtol=1e-4)
+    again = on_spark(tmp_path, "features", digits, *files, "spark", "--blob", "scores")
+    assert (again.returncode, again.stderr.splitlines()[-1][:30]) == (2, "zoo: spark: is there already; ")
+
+
+def test_tasks_together_give_what_one_process_gives(zoo, digits, tmp_path) -> None:
+    table = pq.read_table(digits.table)
+    (tmp_path / "full").mkdir()
+    for name, start in {"a": 0, "b": 180}.items():
+        pq.write_table(table.slice(start, 144), tmp_path / f"full/{name}.parquet")  # batches have 36 rows
+    for data in ("full", digits.table):
+        found = on_spark(tmp_path, "test", digits, "--data", data, "--json")
+        here = zoo("test", digits.net, "--weights", digits.weights, "--data", data, "--json")
+        one, other = (json.loads(text)["outputs"] for text in (found.stdout, here.out))
+        one.pop("prob", None), other.pop("prob", None)
+        assert one == pytest.approx(other, rel=1e-6)  # means over the same rows
+
+
+def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> None:
+    table = pq.read_table(digits.table)
+    broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
+    pq.write_table(broken, tmp_path / "broken.parquet")
+    done = on_spark(tmp_path, "features", digits, "--data", "broken.parquet", "--blob", "scores", "-o", "out")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("zoo: column 'data': row 355 of partition 0 is null")
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet"]

@@ -1,0 +1,60 @@
+"""`zoo test` on other data than the net's own."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+
+def scored(zoo, digits, *words: str) -> dict[str, float]:
+    done = zoo("test", digits.net, "--weights", digits.weights, "--json", *words)
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["loss"] == pytest.approx(found["outputs"]["loss"])
+    return found["outputs"]
+
+
+def test_all_rows_of_a_table_count_once_also_where_the_last_batch_isnt_full(zoo, digits) -> None:
+    found = scored(zoo, digits, "--data", digits.table)
+    for name, wanted in zip(("accuracy", "loss"), digits.outputs("accuracy", "loss"), strict=True):
+        assert found[name] == pytest.approx(float(wanted), rel=1e-5)
+
+
+def test_full_batches_give_what_so_many_iterations_give(zoo, digits) -> None:
+    pq.write_table(pq.read_table(digits.table).slice(0, 180), "full.parquet")
+    rows = scored(zoo, digits, "--data", "full.parquet")
+    assert rows == pytest.approx(scored(zoo, digits, "--data", "full.parquet", "--iterations", "5"), rel=1e-6)
+    assert rows != pytest.approx(scored(zoo, digits, "--data", digits.table, "--iterations", "9"), rel=1e-3)
+
+
+def test_the_net_reads_other_data_and_columns(zoo, digits) -> None:
+    wanted = scored(zoo, digits, "--data", digits.table)
+    table = pq.read_table(digits.table)
+    pq.write_table(table.rename_columns(["number", "pixels", "digit"]), "named.parquet")
+    named = ["--data", "named.parquet", "--column", "data=pixels", "--column", "label=digit"]
+    assert scored(zoo, digits, *named) == wanted
+    done = zoo("test", digits.net, "--weights", digits.weights, *named[:-2])
+    assert "no column 'label' for blob 'label'; there are number, pixels, digit" in done.err
+    once = scored(zoo, digits, "--data", "digits:test", "--iterations", "355")  # each row 36 times
+    assert once["accuracy"] == pytest.approx(wanted["accuracy"], rel=1e-5)
+
+
+def test_what_has_a_value_for_each_row_has_no_mean_over_batches_of_different_sizes(zoo, digits) -> None:
+    assert "prob" not in zoo("test", digits.net, "--weights", digits.weights, "--data", digits.table).out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--backend", "spark"], "name it with --data, and give no --iterations"),
+        (["--backend", "spark", "--data", "digits"], "on Spark a table is Parquet"),
+        (["--column", "data=x"], "--column is about the table that --data names"),
+        (["--workers", "3"], "give --backend spark too"),
+    ],
+)
+def test_options_that_go_with_others(words, says, zoo, digits) -> None:
+    done = zoo("test", digits.net, "--weights", digits.weights, *words)
+    assert done.code == 2
+    assert says in " ".join(done.err.split())

@@ -1,0 +1,33 @@
+"""`zoo features`: a table with any blobs of a net for each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from netdsl.prediction.widening import Wanted
+from zoo.cli import places
+from zoo.cli.counting import counting
+from zoo.predicting import Wish, predict
+
+
+@click.command("features", short_help="A table with any blobs of a net for each row.")
+@places.tabled
+@click.option("--blob", "blobs", multiple=True, required=True, metavar="NAME", help="A blob that becomes a column.")
+def command(
+    backend: str | None,
+    master: str | None,
+    workers: int | None,
+    columns: tuple[str, ...],
+    blobs: tuple[str, ...],
+    **what: Any,
+) -> None:
+    """Add columns to a table with what a net makes of each row on its way, such as the blob before the last layer: an
+    array of a blob's values, or the value if there is but one. Only the layers that this needs are run.
+    """
+    where = places.where_of(backend, master, workers)
+    wanted = Wanted({blob: blob for blob in blobs}, prediction="", probability="")
+    wish = Wish(wanted=wanted, columns=places.columns_of(columns), **what)
+    predict(wish, counting, where, workers)
+    click.echo(f"wrote {wish.output}")

@@ -1,0 +1,69 @@
+"""Options of commands that take the rows of a table, here or on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from zoo.together import Backend, Where
+
+Command = Callable[..., Any]
+Decorator = Callable[[Command], Command]
+
+_BACKENDS = click.Choice([backend.value for backend in Backend])
+
+columns: Decorator = click.option(
+    "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="Which column a blob is, if not that of its name."
+)
+
+_PLACE = (
+    click.option("--backend", type=_BACKENDS, help="In this process, or in tasks of Spark."),
+    click.option("--master", metavar="URL", help="Where Spark is: spark://host:7077, yarn, ...; else here."),
+    click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Tasks at once, in a Spark of its own."),
+)
+_TABLE = (
+    click.argument("net", metavar="NET"),
+    click.option("--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any."),
+    click.option("--data", metavar="TABLE", required=True, help="The rows: parquet:PATH, arrow:PATH, or such a path."),
+    click.option("-o", "--output", metavar="OUT", required=True, help="A Parquet file; with Spark a new folder."),
+    columns,
+    click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; else as the net says."),
+)
+
+
+def placed(command: Command) -> Command:
+    """The options that say where a command runs."""
+    for option in reversed(_PLACE):
+        command = option(command)
+    return command
+
+
+def tabled(command: Command) -> Command:
+    """The options of commands that add columns to a table."""
+    command = placed(command)
+    for option in reversed(_TABLE):
+        command = option(command)
+    return command
+
+
+def where_of(backend: str | None, master: str | None, workers: int | None) -> Where:
+    """Where a command runs, by its options."""
+    where = Where(Backend(backend or Backend.LOCAL.value), master)
+    if where.backend is Backend.LOCAL and (master is not None or workers is not None):
+        raise click.UsageError("--master and --workers are about Spark; give --backend spark too.")
+    if master is not None and workers is not None:
+        raise click.UsageError("--workers is for a Spark of its own; the one at --master knows its tasks.")
+    return where
+
+
+def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Columns by their blobs."""
+    found = {}
+    for pair in pairs:
+        blob, _, column = pair.partition("=")
+        if not (blob and column):
+            raise click.BadParameter(f"'{pair}' isn't like data=pixels, a blob and its column", param_hint="--column")
+        found[blob] = column
+    return found

@@ -1,0 +1,30 @@
+"""`zoo predict`: a table with what a net predicts for each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from netdsl.prediction.widening import Wanted
+from zoo.cli import places
+from zoo.cli.counting import counting
+from zoo.predicting import Wish, predict
+
+
+@click.command("predict", short_help="A table with what a net predicts for each row.")
+@places.tabled
+def command(
+    backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], **what: Any
+) -> None:
+    """Add two columns to a table: `probability`, with those of all classes, and `prediction`, with the best class, or
+    the number that a net with one output predicts. All other columns stay as they are.
+
+    NET is any net: its data layers take the columns with the names of their tops, and a loss gives way to what it makes
+    of predictions itself. `zoo data convert` makes a table of other data.
+    """
+    where = places.where_of(backend, master, workers)
+    wanted = Wanted({}, prediction="prediction", probability="probability")
+    wish = Wish(wanted=wanted, columns=places.columns_of(columns), **what)
+    predict(wish, counting, where, workers)
+    click.echo(f"wrote {wish.output}")
