@@ -142,8 +142,8 @@ def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_
     loaded = NetModel.load(str(tmp_path / "model"))
     assert (loaded.uid, loaded.history) == (model.uid, model.history)
     assert loaded.explainParams() == model.explainParams()
-    table = loaded.transform(frame(session))
-    assert np.array_equal(column(table, "scores"), column(model.transform(frame(session)), "scores"))
+    scores = [column(each.transform(frame(session)), "scores") for each in (loaded, model)]
+    np.testing.assert_allclose(*scores, rtol=1e-5)  # which rows are multiplied together decides on the last bits
 
     names = [f"x{n}" for n in range(15)]
     assembler = VectorAssembler(inputCols=names, outputCol="pixels")
