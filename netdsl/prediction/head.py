@@ -80,7 +80,8 @@ def _for_testing(graph: Graph) -> Graph:
 def _edge(graph: Graph, name: str) -> int:
     """Caffe's rule: the name of a blob that layers work on in place means what the last of them leaves."""
     if name not in graph.blobs:
-        raise GraphError(f"net '{graph.net.name}' makes no blob '{name}'; its blobs are {', '.join(dict.fromkeys(graph.blobs))}")
+        blobs = ", ".join(dict.fromkeys(graph.blobs))
+        raise GraphError(f"net '{graph.net.name}' makes no blob '{name}'; its blobs are {blobs}")
     return len(graph.blobs) - 1 - graph.blobs[::-1].index(name)
 
 
