@@ -36,6 +36,7 @@ from netdsl.distributed.spark.transport import Transport
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 WAYS = ("peer", "driver", "gloo", "mpi", "local", "spark")
 SPARKS_LIMIT = 83.0  # MB, above which Spark's own way takes its time
+SMALL, MORE = 20.0, 5  # MB, below which a round takes milliseconds that swing, so there are as many times more
 QUIET = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.driver.maxResultSize": "2g"}
 _MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 _COPIES = 6  # models that a worker of each way may need, all together
@@ -183,7 +184,7 @@ def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[fl
             if megabytes <= SPARKS_LIMIT:
                 own.prepare(count)
                 ways["spark"] = own.once
-            yield megabytes, in_turn(ways, rounds)
+            yield megabytes, in_turn(ways, rounds * MORE if megabytes < SMALL else rounds)
 
 
 def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:

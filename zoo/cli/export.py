@@ -12,7 +12,7 @@ from converters.rewriting import Rewrites
 from netdsl.layer import Shape
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
-from zoo.exporting import Export, Target, export
+from zoo.exporting import Export, Exported, Target, export
 
 _HALVES = [each.name.lower() for each in Precision if each is not Precision.FLOAT32]
 
@@ -73,17 +73,25 @@ def command(
     """
     kind = Precision[precision.upper()] if precision else None
     rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, kind)
-    path = Path(output) if output else None
-    where = Target(target)
-    if where is not Target.CAFFE and (train_val or solver):
-        raise click.UsageError("--train-val and --solver are for --to caffe")
-    if where is not Target.ONNX and opset is not None:
-        raise click.UsageError("--opset is for --to onnx")
-    if not verify and tolerance is not None:
-        raise click.UsageError("--tolerance is for what is verified; leave --no-verify out")
-    done = export(
-        Export(net, weights, where, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver)
+    path, where = Path(output) if output else None, Target(target)
+    wanted = Export(
+        net, weights, where, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
     )
+    _check(wanted)
+    _show(export(wanted), as_json)
+
+
+def _check(wanted: Export) -> None:
+    """A usage error if options don't go together."""
+    if wanted.target is not Target.CAFFE and (wanted.train_val or wanted.solver):
+        raise click.UsageError("--train-val and --solver are for --to caffe")
+    if wanted.target is not Target.ONNX and wanted.opset is not None:
+        raise click.UsageError("--opset is for --to onnx")
+    if not wanted.verified and wanted.tolerance is not None:
+        raise click.UsageError("--tolerance is for what is verified; leave --no-verify out")
+
+
+def _show(done: Exported, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in done.files]
         print_json({"files": files, "inputs": done.inputs, **proofs.plain(done.proofs, done.names)})

@@ -25,7 +25,7 @@ from zoo.cli.output import complain
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
 from zoo.models import folder_of, solver_of
-from zoo.together import Backend, Where
+from zoo.together import HERE, Backend, Where
 from zoo.training import NEWEST, Run, fed, train
 
 _EFFECTS = click.Choice([action.value for action in Action])
@@ -82,26 +82,32 @@ def command(
     With --workers, processes that have a part of the data each train together; `averaging:tau=50` is SparkNet's model
     averaging every 50 iterations. Whatever ended such a run, `--resume` goes on with it.
     """
-    if resume is not None and (what["model"] or what["solver"] or workers):
-        raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
-    run = _run(**what) if resume is None else None
-    kept = Path(resume) if resume is not None else None
     where = _where(backend, master, transport)
-    if run is not None and workers is not None:
-        kept = Path(folder or f"{run.param.snapshot_prefix}_run")
-        together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
-    elif strategy is not None or folder is not None or (backend is not None and resume is None):
-        raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
+    if resume is None:
+        run = _run(**what)
+        kept = _begun(run, workers, strategy, folder, where)
+    elif what["model"] or what["solver"] or workers or strategy or folder:
+        raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+    else:
+        kept = Path(resume)
     with ExitStack() as stack:
-        display = stack.enter_context(closing(TrainingDisplay()))
-        listeners: list[Listener] = [display, *_logs(stack, log, tensorboard, plot)]
+        listeners = _listeners(stack, log, tensorboard, plot)
         requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
-        if kept is not None:
-            together.train(
-                kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where
-            )
-        elif run is not None:
+        if kept is None:
             train(run, listeners=listeners, requested=requested)
+            return
+        together.train(kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where)
+
+
+def _begun(run: Run, workers: int | None, strategy: str | None, folder: str | None, where: Where) -> Path | None:
+    """The folder of a run that is for several workers."""
+    if workers is None:
+        if strategy is not None or folder is not None or where != HERE:
+            raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
+        return None
+    kept = Path(folder or f"{run.param.snapshot_prefix}_run")
+    together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
+    return kept
 
 
 def _where(backend: str | None, master: str | None, transport: str | None) -> Where:
@@ -152,9 +158,9 @@ def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter
     return solver_of(model), folder_of(model)
 
 
-def _logs(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
-    """Those that are asked for; each is finished when training ends, however it does."""
-    found: list[Listener] = []
+def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
+    """The display and the logs that are asked for; each is finished when training ends, however it does."""
+    found: list[Listener] = [stack.enter_context(closing(TrainingDisplay()))]
     if log is not None:
         from zoo.logs.lines import Lines
 

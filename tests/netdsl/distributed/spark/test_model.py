@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import signal
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -187,3 +189,21 @@ def test_a_closed_model_can_be_used_anew(session: Any, model: Any) -> None:
     model.copy().close()
     assert model.transform(frame(session)).count() == 11
     model.close()
+
+
+def test_an_executor_that_is_killed_takes_no_rows_with_it(
+    session: Any, model: Any, weights: Path, tmp_path: Path
+) -> None:
+    def kills_once(arrays: Any) -> Any:
+        try:
+            (tmp_path / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return arrays
+        daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+        os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)  # the net that was sent to it goes with it
+        return arrays
+
+    table = frame(session, 4)
+    found = model.setPreprocess(kills_once).transform(table)
+    assert np.allclose(column(found, "probability"), expected(weights), rtol=1e-5)
+    assert (tmp_path / "killed").exists()
