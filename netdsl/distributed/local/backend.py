@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from netdsl.distributed.course import RETRIES, End
 from netdsl.distributed.local import supervisor
 from netdsl.distributed.local.place import Place
-from netdsl.distributed.local.supervisor import Care, End
+from netdsl.distributed.local.supervisor import Care
 from netdsl.distributed.messages import Told, told_by
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.record import Record
@@ -22,7 +23,7 @@ def train(
     told: Callable[[Told], object] = lambda told: None,
     restarted: Callable[[int, str], object] = lambda generation, why: None,
     requested: Callable[[], Action] = nothing_wanted,
-    retries: int = 3,
+    retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.
 

@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from enum import Enum
-from itertools import count
 from pathlib import Path
 from types import FrameType
 
+from netdsl.distributed.course import RETRIES, Course, End
 from netdsl.distributed.local.generation import CommandOf, Generation, Member, Message
 from netdsl.distributed.local.place import Exit
 from netdsl.errors import DistributedError
@@ -27,14 +26,7 @@ class Care:
 
     deadline: float = 60.0  # seconds that a worker may be without a sign of life
     grace: float = 1.0  # seconds for the others to end when one is lost
-    retries: int = 3  # new starts without progress, after which the run has failed
-
-
-class End(Enum):
-    """How a run came to its end."""
-
-    FINISHED = "finished"
-    STOPPED = "stopped"  # somebody asked for it
+    retries: int = RETRIES
 
 
 def run(
@@ -55,58 +47,26 @@ def run(
     it SIGINT and SIGTERM say so, and a second one ends them at once.
     """
     logs.mkdir(parents=True, exist_ok=True)
-    failures = _Failures(heard)
     with _signals() if wanted is None else nullcontext(wanted) as asked:
-        stop = _Stop(asked)
-        for number in count():
+        course = Course(asked, care.retries)
+
+        def hear(rank: int, message: Message) -> None:
+            if heard(rank, message):
+                course.progress()
+
+        def attempt(number: int) -> str:
             with Generation(command_of, size, number, logs, care.deadline) as generation:
-                well = _watch(generation, failures.hear, stop)
-                why = "" if well else generation.collapse(care.grace, failures.hear)
-            if well or stop.wanted():
-                break
-            failures.note(why, care.retries)
-            restarted(number + 1, why)
-    return End.STOPPED if stop.wanted() else End.FINISHED
+                return "" if _watch(generation, hear, course) else generation.collapse(care.grace, hear)
+
+        return course.follow(attempt, restarted)
 
 
-@dataclass
-class _Stop:
-    """A wish to stop, which lasts although it is only heard once."""
-
-    asked: Callable[[], bool]
-    heard: bool = False
-
-    def wanted(self) -> bool:
-        """Whether there is one."""
-        self.heard = self.heard or self.asked()
-        return self.heard
-
-
-class _Failures:
-    """How many there were since the last progress."""
-
-    def __init__(self, heard: Callable[[int, Message], bool]) -> None:
-        self._heard, self._count = heard, 0
-
-    def hear(self, rank: int, message: Message) -> None:
-        """Hand on what a worker tells."""
-        if self._heard(rank, message):
-            self._count = 0
-
-    def note(self, why: str, retries: int) -> None:
-        """One more, or one too many."""
-        self._count += 1
-        if self._count > retries:
-            times = f"{self._count} times " if self._count > 1 else ""
-            raise DistributedError(f"training failed {times}without progress: {why}")
-
-
-def _watch(generation: Generation, hear: Callable[[int, Message], object], stop: _Stop) -> bool:
+def _watch(generation: Generation, hear: Callable[[int, Message], object], course: Course) -> bool:
     """Whether all workers came to a good end. It is over with the first one that didn't."""
     running, told = len(generation.members), False
     since = looked = time.monotonic()
     while running:
-        if not told and stop.wanted():
+        if not told and course.stopping():
             generation.stop()
             told = True
         match generation.next(_LOOK):

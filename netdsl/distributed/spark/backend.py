@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netdsl.distributed.local.supervisor import End
+from netdsl.distributed.course import RETRIES, Course, End
 from netdsl.distributed.messages import Told, told_by
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.record import Record
@@ -17,13 +15,10 @@ from netdsl.distributed.spark.generation import Generation
 from netdsl.distributed.spark.hub import Message
 from netdsl.distributed.spark.preflight import check
 from netdsl.distributed.spark.transport import Transport, remember
-from netdsl.errors import DistributedError
 from netdsl.solver.solver import Action, nothing_wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-RETRIES = 3  # without a round done in between
 
 
 def train(
@@ -60,42 +55,17 @@ def carry_out(
     retries: int = RETRIES,
 ) -> End:
     """The same on a cluster that was found fit for it."""
-    plan, course = Plan.load(run), _Course(told, requested)
+    plan, course = Plan.load(run), Course(lambda: requested() is Action.STOP, retries)
     remember(run, transport)
-    for number in count():
-        with Generation(cluster, run, plan, transport) as generation:
-            why = generation.follow(course.hear, course.stop)
-        if not why or course.stop():
-            break
-        course.note_failure(why, retries)
-        restarted(number + 1, why)
-    return End.STOPPED if course.stop() else End.FINISHED
 
-
-@dataclass
-class _Course:
-    """What lasts from generation to generation."""
-
-    told: Callable[[Told], object]
-    requested: Callable[[], Action]
-    failures: int = 0  # since the last round done
-    stopping: bool = False
-
-    def hear(self, message: Message) -> None:
-        """Hand on what a worker tells."""
+    def hear(message: Message) -> None:
         what = told_by(message)
         if isinstance(what, Record):
-            self.failures = 0
-        self.told(what)
+            course.progress()
+        told(what)
 
-    def stop(self) -> bool:
-        """Whether somebody wants to stop, which is only said once."""
-        self.stopping = self.stopping or self.requested() is Action.STOP
-        return self.stopping
+    def attempt(number: int) -> str:
+        with Generation(cluster, run, plan, transport) as generation:
+            return generation.follow(hear, course.stopping)
 
-    def note_failure(self, why: str, retries: int) -> None:
-        """One more, or one too many."""
-        self.failures += 1
-        if self.failures > retries:
-            times = f"{self.failures} times " if self.failures > 1 else ""
-            raise DistributedError(f"training failed {times}without progress: {why}")
+    return course.follow(attempt, restarted)

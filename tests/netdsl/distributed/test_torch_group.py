@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -14,24 +13,7 @@ from torch import distributed as dist
 
 from netdsl.distributed.torch_group import TorchGroup, store_at
 from netdsl.errors import DistributedError, PeerLostError
-
-
-def together(size, task, timeout=30.0):
-    """Do something as every worker, and give what each returns."""
-    store = dist.HashStore()
-
-    def one(rank):
-        with closing(TorchGroup(store, rank, size, timeout=timeout)) as group:
-            return task(group)
-
-    with ThreadPoolExecutor(size) as pool:
-        return list(pool.map(one, range(size)))
-
-
-def own(rank, kind=torch.float32):
-    """What a worker has."""
-    values = torch.randn(5_003, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
-    return (values * 1000).to(kind)
+from tests.netdsl.distributed.workers import over_gloo, own
 
 
 def test_collective_exchanges():
@@ -48,48 +30,11 @@ def test_collective_exchanges():
         return mean, reduced, sent, whole
 
     wanted = (own(0) + own(1) * 2) * (1 / 3)
-    for rank, (mean, reduced, sent, whole) in enumerate(together(2, task)):
+    for rank, (mean, reduced, sent, whole) in enumerate(over_gloo(2, task)):
         assert torch.equal(mean, wanted)
         assert torch.equal(reduced, [own(0), wanted][rank])
         assert torch.equal(sent, own(1))
         assert whole.tolist() == [4, -7]  # 3.5, to the nearest even number as in shared memory
-
-
-def test_send_and_gather():
-    def task(group):
-        rank, got = group.rank, torch.empty(5_003)
-        sent = group.send(own(rank), to=1 - rank, lane=rank)
-        group.receive(got, source=1 - rank, lane=1 - rank).wait()
-        sent.wait()
-        group.barrier()
-        return got, group.gather([rank, 0.5]), group.gather([])
-
-    for rank, (got, gathered, nothing) in enumerate(together(2, task)):
-        assert torch.equal(got, own(1 - rank))
-        assert gathered == [[0.0, 0.5], [1.0, 0.5]]
-        assert nothing == [[], []]
-
-
-def test_the_centre_loses_no_exchange():
-    def task(group):
-        first = group.centre(torch.full((1_009,), 2.0 + group.rank, dtype=torch.float64))
-        second = group.centre(torch.ones(3))
-        buffer = torch.full((1_009,), 8.0 * group.rank, dtype=torch.float64)
-        for turn in range(50):
-            first.exchange(buffer, 0.25 if turn % 2 else 0.5)
-        group.barrier()
-        first.read(found := torch.empty_like(buffer))
-        if group.rank:
-            second.write(torch.tensor([5.0, 6.0, 7.0]))
-        group.barrier()
-        second.read(pair := torch.empty(3))
-        group.barrier()
-        return buffer, found, pair.tolist()
-
-    (first, centre, pair), (second, seen, other) = together(2, task)
-    assert torch.equal(centre, seen)
-    assert pair == other == [5.0, 6.0, 7.0]
-    torch.testing.assert_close(first + second + centre, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
 
 
 def test_what_makes_no_sense_is_refused():
@@ -99,7 +44,7 @@ def test_what_makes_no_sense_is_refused():
         with pytest.raises(DistributedError, match="there is no lane 4"):
             group.mean(torch.zeros(3), lane=4)
 
-    together(2, task)
+    over_gloo(2, task)
 
 
 def test_whoever_does_not_come_in_time_is_lost():
@@ -113,7 +58,7 @@ def test_whoever_does_not_come_in_time_is_lost():
             group.mean(torch.zeros(3)).wait()
         given_up.set()
 
-    together(2, task, timeout=1.0)
+    over_gloo(2, task, timeout=1.0)
 
 
 def test_whoever_is_killed_is_lost_at_once():

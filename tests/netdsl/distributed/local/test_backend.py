@@ -14,8 +14,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
+from netdsl.distributed.course import End
 from netdsl.distributed.local.backend import train
-from netdsl.distributed.local.supervisor import End
 from netdsl.distributed.member import MODEL
 from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan, settled

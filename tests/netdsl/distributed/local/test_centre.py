@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from netdsl.distributed.local.memory import create
-from netdsl.distributed.local.shared import SharedMemory
 
 MEMBER = Path(__file__).with_name("centre_member.py")
 
@@ -35,17 +33,3 @@ def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
         # What one gives the other takes, so that 2 + 0 + 8 stay; each of 200 exchanges may round the last bit.
         assert float(least) == pytest.approx(10.0, abs=1e-12)
         assert float(most) == pytest.approx(10.0, abs=1e-12)
-
-
-def test_exchange_moves_both_and_the_centre_begins_as_the_first():
-    descriptor = create(1)
-    communicator = SharedMemory(descriptor, 0, 1)
-    first, second = communicator.centre(torch.tensor([4.0, 0.0, -2.0])), communicator.centre(torch.ones(2))
-    buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
-    first.exchange(buffer, 0.25)
-    first.read(found)
-    assert buffer.tolist() == [1.0, 6.0, -2.0]
-    assert found.tolist() == [3.0, 2.0, -2.0]
-    second.read(pair := torch.empty(2))
-    assert pair.tolist() == [1.0, 1.0]
-    os.close(descriptor)

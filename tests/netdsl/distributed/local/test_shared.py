@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import pytest
 import torch
 
-from netdsl.distributed.local.memory import CELLS, PIECE, SLOTS, create
-from netdsl.distributed.local.shared import SharedMemory
+from netdsl.distributed.local.memory import PIECE, SLOTS, create
 from netdsl.errors import DistributedError, PeerLostError
+from tests.netdsl.distributed.workers import in_shared_memory, own
 
 LONG = PIECE // 4 * (SLOTS + 1) + 17  # goes round all slots, and has a rest
 LENGTHS = [0, 1, 63, 5_003]
@@ -21,27 +20,7 @@ LENGTHS = [0, 1, 63, 5_003]
 @pytest.fixture
 def everybody():
     """Do something as every worker, and give what each returns."""
-    opened = []
-
-    def together(size, task, deadline=30.0):
-        descriptor = create(size)
-        opened.append(descriptor)
-
-        def one(rank):
-            return task(SharedMemory(descriptor, rank, size, deadline))
-
-        with ThreadPoolExecutor(size) as pool:
-            return list(pool.map(one, range(size)))
-
-    yield together
-    for descriptor in opened:
-        os.close(descriptor)
-
-
-def own(rank, length, kind=torch.float32):
-    """What a worker has."""
-    values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
-    return (values * 1000).to(kind)
+    return in_shared_memory
 
 
 WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [7.0, 7.0, 7.0], [1.0, 2.0, 3.0, 4.0]]
@@ -95,67 +74,6 @@ def test_reduce_gives_the_mean_to_one_and_leaves_the_others_alone(everybody, len
 
     for rank, (buffer, mean) in enumerate(everybody(3, task)):
         assert torch.equal(buffer, mean if rank == root else own(rank, length))
-
-
-@pytest.mark.parametrize(("kind", "length"), [*product([torch.bfloat16, torch.uint8], LENGTHS), (torch.float32, LONG)])
-def test_broadcast_gives_what_the_root_has(everybody, length, kind):
-    def task(communicator):
-        buffer = own(communicator.rank, length, kind)
-        communicator.broadcast(buffer, root=1).wait()
-        return buffer
-
-    for buffer in everybody(3, task):
-        assert torch.equal(buffer, own(1, length, kind))
-
-
-@pytest.mark.parametrize("length", [*LENGTHS, LONG])
-def test_what_is_sent_around_comes_back(everybody, length):
-    def task(communicator):
-        rank, size = communicator.rank, communicator.size
-        buffer = own(rank, length)
-        for _ in range(size):
-            ahead, behind = (rank + 1) % size, (rank - 1) % size
-            got = torch.empty_like(buffer)
-            sent = communicator.send(buffer, to=ahead, lane=1 + rank % 2)  # lanes, as nobody may wait for all
-            communicator.receive(got, source=behind, lane=1 + behind % 2).wait()
-            sent.wait()
-            buffer = got
-        communicator.mean(buffer, lane=1).wait()
-        return buffer
-
-    mean = own(0, length) / 2 + own(1, length) / 2
-    for buffer in everybody(2, task):
-        assert torch.equal(buffer, mean)
-
-
-def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
-    def task(communicator):
-        found, handles = [], []
-        for number in range(40):
-            lane = number % 4
-            buffer = torch.full((1 + 997 * number,), float(communicator.rank + number))
-            if number % 3:
-                handles.append(communicator.mean(buffer, lane=lane))
-            else:
-                handles.append(communicator.broadcast(buffer, root=number % 2, lane=lane))
-            found.append(buffer)
-        for handle in handles:
-            handle.wait()
-        assert all(handle.done() for handle in handles)
-        return [set(buffer.tolist()) for buffer in found]
-
-    wanted = [{number + (0.5 if number % 3 else float(number % 2))} for number in range(40)]
-    assert everybody(2, task) == [wanted] * 2
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 2 * CELLS + 5])
-def test_gather_gives_all_numbers_by_rank(everybody, count):
-    def task(communicator):
-        communicator.barrier()
-        return [communicator.gather([communicator.rank + 0.5 * turn] * count) for turn in range(3)]
-
-    wanted = [[[rank + 0.5 * turn] * count for rank in range(3)] for turn in range(3)]
-    assert everybody(3, task) == [wanted] * 3
 
 
 def test_what_it_cost_is_counted(everybody):

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.local.supervisor import Care, End, run
+from netdsl.distributed.course import End
+from netdsl.distributed.local.supervisor import Care, run
 from netdsl.errors import DistributedError
 
 MEMBER = Path(__file__).with_name("member.py")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.local.supervisor import End
+from netdsl.distributed.course import End
 from netdsl.distributed.member import MODEL
 from netdsl.distributed.messages import Told
 from netdsl.distributed.record import Record

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.local.supervisor import End
+from netdsl.distributed.course import End
 from netdsl.distributed.spark.backend import train
 from netdsl.distributed.spark.transport import Transport
 from netdsl.errors import DistributedError

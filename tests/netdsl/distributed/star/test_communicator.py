@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
-from netdsl.distributed.local.memory import create
-from netdsl.distributed.local.shared import SharedMemory
 from netdsl.distributed.star.communicator import StarCommunicator
-from netdsl.distributed.star.request import NUMBERS
 from netdsl.distributed.star.wire import PIECE
 from netdsl.errors import DistributedError, PeerLostError
+from tests.netdsl.distributed.workers import in_shared_memory, own
 
 LONG = PIECE // 4 + 17  # values; pieces of float32, and a rest
 NARROW = 2048  # bytes that connections take at once, or as few as the system has
 WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
-
-
-def own(rank, length, kind=torch.float32):
-    """What a worker has."""
-    values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
-    return (values * 1000).to(kind)
-
-
-def in_shared_memory(size, task):
-    """The same on this machine."""
-    descriptor = create(size)
-    with ThreadPoolExecutor(size) as pool:
-        found = list(pool.map(lambda rank: task(SharedMemory(descriptor, rank, size)), range(size)))
-    os.close(descriptor)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -86,42 +67,6 @@ def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
     assert torch.equal(one, other)
 
 
-@pytest.mark.parametrize(
-    ("kind", "length"), [(torch.bfloat16, 5_003), (torch.uint8, 1), (torch.float32, 0), (torch.float32, LONG)]
-)
-def test_broadcast_gives_what_the_root_has(everybody, length, kind):
-    def task(communicator):
-        buffer = own(communicator.rank, length, kind)
-        communicator.broadcast(buffer, root=1).wait()
-        return buffer
-
-    for buffer in everybody(3, task):
-        assert torch.equal(buffer, own(1, length, kind))
-
-
-@pytest.mark.parametrize(("size", "length"), [*product([2, 3], [0, 5_003]), (2, LONG)])
-def test_what_is_sent_around_comes_back(everybody, length, size):
-    def task(communicator):
-        rank = communicator.rank
-        buffer = own(rank, length)
-        for _ in range(size):
-            ahead, behind = (rank + 1) % size, (rank - 1) % size
-            got = torch.empty_like(buffer)
-            sent = communicator.send(buffer, to=ahead, lane=rank)  # lanes, as nobody may wait for all
-            communicator.receive(got, source=behind, lane=behind).wait()
-            sent.wait()
-            buffer = got
-        communicator.barrier()
-        mean = buffer.clone()
-        communicator.mean(mean, lane=1).wait()
-        return buffer, mean
-
-    found = everybody(size, task)
-    for rank, (buffer, mean) in enumerate(found):
-        assert torch.equal(buffer, own(rank, length))
-        assert torch.equal(mean, found[0][1])
-
-
 def test_two_may_exchange_while_the_third_has_nothing_to_do_with_it(everybody):
     exchanged = threading.Event()
 
@@ -138,26 +83,6 @@ def test_two_may_exchange_while_the_third_has_nothing_to_do_with_it(everybody):
         return buffer[0].item()
 
     assert everybody(3, task) == [pytest.approx(2 / 3, rel=1e-7)] * 3
-
-
-def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
-    def task(communicator):
-        found, handles = [], []
-        for number in range(40):
-            lane = number % 4
-            buffer = torch.full((1 + 997 * number,), float(communicator.rank + number))
-            if number % 3:
-                handles.append(communicator.mean(buffer, lane=lane))
-            else:
-                handles.append(communicator.broadcast(buffer, root=number % 2, lane=lane))
-            found.append(buffer)
-        for handle in handles:
-            handle.wait()
-        assert all(handle.done() for handle in handles)
-        return [set(buffer.tolist()) for buffer in found]
-
-    wanted = [{number + (0.5 if number % 3 else float(number % 2))} for number in range(40)]
-    assert everybody(2, task) == [wanted] * 2
 
 
 def test_a_lane_that_waits_holds_up_no_other(everybody):
@@ -180,38 +105,6 @@ def test_a_lane_that_waits_holds_up_no_other(everybody):
     assert everybody(2, task) == [[0.5] * 5] * 2
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, NUMBERS + 5])
-def test_gather_gives_all_numbers_by_rank(everybody, count):
-    def task(communicator):
-        communicator.barrier()
-        return [communicator.gather([communicator.rank + 0.5 * turn] * count) for turn in range(3)]
-
-    wanted = [[[rank + 0.5 * turn] * count for rank in range(3)] for turn in range(3)]
-    assert everybody(3, task) == [wanted] * 3
-
-
-def test_the_centre_loses_no_exchange(everybody):
-    def task(communicator):
-        rank = communicator.rank
-        first = communicator.centre(torch.full((1_009,), 2.0 + rank, dtype=torch.float64))
-        second = communicator.centre(torch.ones(3))
-        buffer = torch.full((1_009,), 8.0 * rank, dtype=torch.float64)
-        for turn in range(50):
-            first.exchange(buffer, 0.25 if turn % 2 else 0.5)
-        communicator.barrier()
-        first.read(found := torch.empty_like(buffer))
-        if rank:
-            second.write(torch.tensor([5.0, 6.0, 7.0]))
-        communicator.barrier()
-        second.read(pair := torch.empty(3))
-        return buffer, found, pair.tolist()
-
-    (first, centre, pair), (second, seen, other) = everybody(2, task)
-    assert torch.equal(centre, seen)
-    assert pair == other == [5.0, 6.0, 7.0]
-    torch.testing.assert_close(first + second + centre, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
-
-
 def test_nobody_sees_a_centre_that_is_being_changed(everybody):
     def task(communicator):
         centre = communicator.centre(torch.zeros(2 * LONG))
@@ -225,19 +118,6 @@ def test_nobody_sees_a_centre_that_is_being_changed(everybody):
         return seen
 
     assert everybody(2, task)[0] == {True}
-
-
-def test_exchange_moves_both_and_the_centre_begins_as_the_first(everybody):
-    def task(communicator):
-        centre = communicator.centre(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
-        buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
-        if communicator.rank:
-            centre.exchange(buffer, 0.25)
-        communicator.barrier()
-        centre.read(found)
-        return buffer.tolist(), found.tolist()
-
-    assert everybody(2, task) == [([0.0, 8.0, -2.0], [3.0, 2.0, -2.0]), ([1.0, 6.0, -2.0], [3.0, 2.0, -2.0])]
 
 
 def test_a_buffer_that_is_none_of_a_centre_is_refused(everybody):

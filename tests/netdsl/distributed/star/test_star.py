@@ -17,7 +17,7 @@ import torch
 from netdsl.distributed.star.request import LENGTH, NUMBERS, REAL, SUMMED, Request, Wish
 from netdsl.distributed.star.wire import CONTROL, LANES, PIECE, Wire
 from netdsl.errors import DistributedError, PeerLostError
-from tests.netdsl.distributed.star.conftest import Midst
+from tests.netdsl.distributed.workers import Midst
 
 PROGRAM = """
 import socket, sys, time

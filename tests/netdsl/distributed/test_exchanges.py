@@ -1,0 +1,144 @@
+"""What workers may ask of every communicator, and get."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+
+from netdsl.distributed.local.memory import CELLS, SLOTS
+from netdsl.distributed.local.memory import PIECE as OF_MEMORY
+from netdsl.distributed.star.request import NUMBERS
+from netdsl.distributed.star.wire import PIECE as OF_A_STAR
+from tests.netdsl.distributed.workers import around_a_star, in_shared_memory, over_gloo, own
+
+LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_STAR) // 4 + 17  # goes round all slots, in several pieces, and has a rest
+LENGTHS = [0, 1, 63, 5_003, LONG]
+
+
+@pytest.fixture(params=[in_shared_memory, around_a_star, over_gloo], ids=lambda way: way.__name__)
+def everybody(request):
+    """Do something as every worker, and give what each returns."""
+    return request.param
+
+
+@pytest.mark.parametrize(("size", "length"), [*product([2, 3], LENGTHS)])
+def test_means_are_near_and_the_same_for_all(everybody, size, length):
+    def task(communicator):
+        mean, reduced = own(communicator.rank, length), own(communicator.rank, length)
+        communicator.mean(mean, communicator.rank + 1.0)
+        communicator.reduce(reduced, communicator.rank + 1.0, root=1).wait()
+        communicator.barrier()
+        return mean, reduced
+
+    total = sum(range(size + 1))
+    wanted = sum(own(rank, length).double() * (rank + 1) / total for rank in range(size))
+    found = everybody(size, task)
+    for rank, (mean, reduced) in enumerate(found):
+        torch.testing.assert_close(mean.double(), wanted, rtol=1e-6, atol=1e-3)  # of values around 1000
+        assert torch.equal(mean, found[0][0])
+        assert torch.equal(reduced, mean if rank == 1 else own(rank, length))
+
+
+@pytest.mark.parametrize(
+    ("kind", "length"), [*product([torch.bfloat16, torch.uint8], [0, 1, 5_003]), (torch.float32, LONG)]
+)
+def test_broadcast_gives_what_the_root_has(everybody, length, kind):
+    def task(communicator):
+        buffer = own(communicator.rank, length, kind)
+        communicator.broadcast(buffer, root=1).wait()
+        return buffer
+
+    for buffer in everybody(3, task):
+        assert torch.equal(buffer, own(1, length, kind))
+
+
+@pytest.mark.parametrize(("size", "length"), [*product([2, 3], [0, 5_003]), (2, LONG)])
+def test_what_is_sent_around_comes_back(everybody, length, size):
+    def task(communicator):
+        rank = communicator.rank
+        buffer = own(rank, length)
+        for _ in range(size):
+            ahead, behind = (rank + 1) % size, (rank - 1) % size
+            got = torch.empty_like(buffer)
+            sent = communicator.send(buffer, to=ahead, lane=rank)  # lanes, as nobody may wait for all
+            communicator.receive(got, source=behind, lane=behind).wait()
+            sent.wait()
+            buffer = got
+        communicator.barrier()
+        mean = buffer.clone()
+        communicator.mean(mean, lane=1).wait()
+        return buffer, mean
+
+    found = everybody(size, task)
+    for rank, (buffer, mean) in enumerate(found):
+        assert torch.equal(buffer, own(rank, length))
+        assert torch.equal(mean, found[0][1])
+
+
+def test_different_exchanges_follow_each_other_in_several_lanes(everybody):
+    def task(communicator):
+        found, handles = [], []
+        for number in range(40):
+            lane = number % 4
+            buffer = torch.full((1 + 997 * number,), float(communicator.rank + number))
+            if number % 3:
+                handles.append(communicator.mean(buffer, lane=lane))
+            else:
+                handles.append(communicator.broadcast(buffer, root=number % 2, lane=lane))
+            found.append(buffer)
+        for handle in handles:
+            handle.wait()
+        assert all(handle.done() for handle in handles)
+        return [set(buffer.tolist()) for buffer in found]
+
+    wanted = [{number + (0.5 if number % 3 else float(number % 2))} for number in range(40)]
+    assert everybody(2, task) == [wanted] * 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 2 * CELLS + 5, NUMBERS + 5])
+def test_gather_gives_all_numbers_by_rank(everybody, count):
+    def task(communicator):
+        communicator.barrier()
+        return [communicator.gather([communicator.rank + 0.5 * turn] * count) for turn in range(3)]
+
+    wanted = [[[rank + 0.5 * turn] * count for rank in range(3)] for turn in range(3)]
+    assert everybody(3, task) == [wanted] * 3
+
+
+def test_the_centre_loses_no_exchange(everybody):
+    def task(communicator):
+        rank = communicator.rank
+        first = communicator.centre(torch.full((1_009,), 2.0 + rank, dtype=torch.float64))
+        second = communicator.centre(torch.ones(3))
+        buffer = torch.full((1_009,), 8.0 * rank, dtype=torch.float64)
+        for turn in range(50):
+            first.exchange(buffer, 0.25 if turn % 2 else 0.5)
+        communicator.barrier()
+        first.read(found := torch.empty_like(buffer))
+        if rank:
+            second.write(torch.tensor([5.0, 6.0, 7.0]))
+        communicator.barrier()
+        second.read(pair := torch.empty(3))
+        communicator.barrier()
+        return buffer, found, pair.tolist()
+
+    (first, centre, pair), (second, seen, other) = everybody(2, task)
+    assert torch.equal(centre, seen)
+    assert pair == other == [5.0, 6.0, 7.0]
+    torch.testing.assert_close(first + second + centre, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
+
+
+def test_exchange_moves_both_and_the_centre_begins_as_the_first(everybody):
+    def task(communicator):
+        centre = communicator.centre(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
+        buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
+        if communicator.rank:
+            centre.exchange(buffer, 0.25)
+        communicator.barrier()
+        centre.read(found)
+        communicator.barrier()
+        return buffer.tolist(), found.tolist()
+
+    assert everybody(2, task) == [([0.0, 8.0, -2.0], [3.0, 2.0, -2.0]), ([1.0, 6.0, -2.0], [3.0, 2.0, -2.0])]

@@ -1,0 +1,111 @@
+"""Workers that are threads, each with memory or connections of its own: shared memory, a star, gloo."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from netdsl.distributed.local.memory import create
+from netdsl.distributed.local.shared import SharedMemory
+from netdsl.distributed.star.communicator import StarCommunicator
+from netdsl.distributed.star.star import Star
+from netdsl.distributed.torch_group import TorchGroup
+
+TIMEOUT = 30.0
+
+Task = Callable[[Any], Any]  # is given a communicator
+Together = Callable[..., list[Any]]  # does something as every worker, and gives what each returns
+
+
+def own(rank: int, length: int = 5_003, kind: torch.dtype = torch.float32) -> Tensor:
+    """What a worker has."""
+    values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
+    return (values * 1000).to(kind)
+
+
+def in_shared_memory(size: int, task: Task, deadline: float = TIMEOUT) -> list[Any]:
+    """Workers that share memory."""
+    descriptor = create(size)
+    try:
+        return _threads(size, lambda rank: task(SharedMemory(descriptor, rank, size, deadline)))
+    finally:
+        os.close(descriptor)
+
+
+def around_a_star(size: int, task: Task, **settings: Any) -> list[Any]:
+    """Workers with connections to a star, none of which leaves before the others."""
+    with closing(Midst(size, **settings)) as midst:
+
+        def one(rank: int) -> Any:
+            with closing(midst.worker(rank)) as communicator:
+                found = task(communicator)
+                communicator.barrier()
+                return found
+
+        return _threads(size, one)
+
+
+def over_gloo(size: int, task: Task, timeout: float = TIMEOUT) -> list[Any]:
+    """Workers with connections to each other, none of which leaves before the others."""
+    store = dist.HashStore()
+
+    def one(rank: int) -> Any:
+        with closing(TorchGroup(store, rank, size, timeout=timeout)) as group:
+            return task(group)
+
+    return _threads(size, one)
+
+
+def _threads(size: int, one: Callable[[int], Any]) -> list[Any]:
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(one, range(size)))
+
+
+class Midst:
+    """A star behind a port."""
+
+    def __init__(self, size: int, timeout: float = TIMEOUT, room: int = 0) -> None:
+        self.star, self.size, self.timeout, self._room = Star(size, timeout), size, timeout, room
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._narrow(self._listener)
+        self._one = threading.Lock()
+
+    def connection(self) -> tuple[socket.socket, socket.socket]:
+        """Both ends of one."""
+        with self._one:
+            connection = socket.socket()
+            self._narrow(connection)
+            connection.connect(self._listener.getsockname())
+            return connection, self._listener.accept()[0]
+
+    def connect(self, rank: int) -> Callable[[int], socket.socket]:
+        """How a worker comes by its connections."""
+
+        def connected(lane: int) -> socket.socket:
+            own, other = self.connection()
+            self.star.adopt(other, rank, lane)
+            return own
+
+        return connected
+
+    def worker(self, rank: int) -> StarCommunicator:
+        return StarCommunicator(self.connect(rank), rank, self.size, self.timeout)
+
+    def close(self) -> None:
+        self.star.close()
+        self._listener.close()
+
+    def _narrow(self, connection: socket.socket) -> None:
+        """With so little room the system takes no more than a few thousand bytes at once."""
+        if self._room:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._room)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._room)
