@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from netdsl.data.reading import Bad
+from netdsl.distributed.chronicle import chronicle
 from netdsl.distributed.local.backend import train as train_here
 from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import Record
-from netdsl.distributed.records import EVENTS, RecordFile
 from netdsl.distributed.spark.backend import train as train_on_spark
 from netdsl.distributed.spark.session import opened, task_cores
 from netdsl.distributed.spark.transport import Transport
@@ -22,7 +21,6 @@ from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
 from netdsl.solver.solver import Action, nothing_wanted
-from zoo.logs.lines import Lines
 from zoo.training import Run
 
 
@@ -87,15 +85,13 @@ def train(
     where: Where = HERE,
 ) -> None:
     """Train the run that a folder has to its end, from its beginning or from where it was left."""
-    with closing(RecordFile(run)) as keep, closing(Lines(run / EVENTS)) as log:
-        everyone: list[Listener] = [log, *listeners]
+    with chronicle(run) as write:
 
         def told(what: Told) -> None:
-            if isinstance(what, Record):
-                keep(what)
-                return
-            for listener in everyone:
-                listener(what)
+            write(what)
+            if not isinstance(what, Record):
+                for listener in listeners:
+                    listener(what)
 
         if where.backend is Backend.LOCAL:
             train_here(run, told=told, restarted=restarted, requested=requested)

@@ -12,7 +12,6 @@ from netdsl.distributed.record import Record
 from netdsl.errors import DistributedError
 
 RECORDS = "records.jsonl"
-EVENTS = "log.jsonl"  # beside it, for what was displayed and tested
 
 
 class RecordFile:

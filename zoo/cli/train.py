@@ -162,7 +162,7 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
     """The display and the logs that are asked for; each is finished when training ends, however it does."""
     found: list[Listener] = [stack.enter_context(closing(TrainingDisplay()))]
     if log is not None:
-        from zoo.logs.lines import Lines
+        from netdsl.solver.lines import Lines
 
         found.append(stack.enter_context(closing(Lines(log))))
     if tensorboard is not None:

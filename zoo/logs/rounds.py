@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.distributed.record import Activity, Record
+from netdsl.solver.lines import read_lines
 from zoo.logs.drawing import COLOURS, pyplot, save
-from zoo.logs.lines import read_lines
 from zoo.logs.summary import Elapsed, added, less_is_better, times_of
 
 Moment = tuple[int, float]  # iterations and seconds of the run

@@ -16,14 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.upgrade import upgrade_net
+from netdsl.distributed.chronicle import EVENTS, chronicle
 from netdsl.distributed.member import MODEL
-from netdsl.distributed.messages import Told
 from netdsl.distributed.plan import Plan
-from netdsl.distributed.record import Record
-from netdsl.distributed.records import RecordFile
 from netdsl.distributed.spark.backend import carry_out
 from netdsl.distributed.spark.cluster import Cluster
-from netdsl.distributed.spark.history import History, Moment
+from netdsl.distributed.spark.history import Moment, moments_of
 from netdsl.distributed.spark.planning import Data, Wish, planned
 from netdsl.distributed.spark.preflight import check
 from netdsl.distributed.spark.transport import Transport
@@ -64,8 +62,8 @@ def trained(wish: Wish, data: Data) -> Iterator[Trained]:
             plan = planned(wish, data, run, size, cluster.task_cores)
             net = _told(plan)
             _begin(run, plan, seeded=wish.param.random_seed >= 0)
-            history = _train(run, cluster, transport)
-        yield Trained(net, run / MODEL, history)
+            _train(run, cluster, transport)
+        yield Trained(net, run / MODEL, moments_of(run / EVENTS))
 
 
 @contextmanager
@@ -115,17 +113,9 @@ def _begin(run: Path, plan: Plan, *, seeded: bool) -> None:
         raise DistributedError(f"{run}: has a run with other settings; name another folder")
 
 
-def _train(run: Path, cluster: Cluster, transport: Transport) -> tuple[Moment, ...]:
-    history = History()
-    with closing(RecordFile(run)) as keep:
+def _train(run: Path, cluster: Cluster, transport: Transport) -> None:
+    def restarted(generation: int, why: str) -> None:
+        _log.warning("%s; all workers begin again from the last round that was saved", why)
 
-        def told(what: Told) -> None:
-            if isinstance(what, Record):
-                keep(what)
-            history.hear(what)
-
-        def restarted(generation: int, why: str) -> None:
-            _log.warning("%s; all workers begin again from the last round that was saved", why)
-
-        carry_out(run, cluster, transport, told=told, restarted=restarted)
-    return history.moments()
+    with chronicle(run) as write:
+        carry_out(run, cluster, transport, told=write, restarted=restarted)

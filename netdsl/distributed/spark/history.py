@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from netdsl.distributed.messages import Told
-from netdsl.solver.events import Displayed, Tested, as_numbers
+from netdsl.solver.lines import read_lines
 
 
 @dataclass(frozen=True)
@@ -18,19 +19,19 @@ class Moment:
     tested: Mapping[str, float] = field(default_factory=dict)
 
 
-class History:
-    """Listens to workers. Iterations that are done again take the place of those before."""
+def moments_of(log: Path) -> tuple[Moment, ...]:
+    """Those in a log of lines. Iterations that were done again take the place of those before."""
+    moments: dict[int, Moment] = {}
+    for line in read_lines(log):
+        match line:
+            case {"event": "train", "iteration": int(iteration), "loss": loss}:
+                moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number(loss))
+            case {"event": "test", "iteration": int(iteration), "outputs": dict(outputs)}:
+                tested = {name: _number(value) for name, value in outputs.items()}
+                moments[iteration] = replace(moments.get(iteration, Moment(iteration)), tested=tested)
+    return tuple(moments[iteration] for iteration in sorted(moments))
 
-    def __init__(self) -> None:
-        self._moments: dict[int, Moment] = {}
 
-    def hear(self, told: Told) -> None:
-        """Note what is worth it."""
-        if isinstance(told, (Displayed, Tested)):
-            moment = self._moments.get(told.iteration, Moment(told.iteration))
-            new = {"loss": told.loss} if isinstance(told, Displayed) else {"tested": dict(as_numbers(told.outputs))}
-            self._moments[told.iteration] = replace(moment, **new)
-
-    def moments(self) -> tuple[Moment, ...]:
-        """All of them."""
-        return tuple(self._moments[iteration] for iteration in sorted(self._moments))
+def _number(value: float | None) -> float:
+    """JSON has no NaN."""
+    return math.nan if value is None else value

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from zoo.logs.lines import read_lines
+from netdsl.solver.lines import read_lines
 from zoo.models import folder_of
 
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from netdsl.distributed.record import Record
 from netdsl.solver import events
+from netdsl.solver.lines import Lines
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.lines import Lines
 from zoo.logs.rounds import Course, displayed_losses, draw_curves
 
 

@@ -10,7 +10,7 @@ import pytest
 from caffe_proto.errors import FileError
 from netdsl.solver import events
 from netdsl.solver.events import Displayed, Output, Saved, Stepped
-from zoo.logs.lines import Lines, read_lines
+from netdsl.solver.lines import Lines, read_lines
 
 OUTPUTS = (Output("loss", (0.5,), 1.0), Output("top", (0.25, float("nan"))))
 
