@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
 from netdsl.layers._forks import refuse
+from netdsl.layers._labels import of_class
 from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, reduced, reshaped, whole
 
 
@@ -48,7 +49,7 @@ class Accuracy(Layer):
         label = label.long().reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :])
         counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
         label = torch.where(counted, label, 0)
-        others = (x >= x.gather(self.axis, label)).sum(self.axis, keepdim=True) - 1
+        others = (x >= of_class(x, self.axis, label)).sum(self.axis, keepdim=True) - 1
         right = ((others < self.top_k) & counted).to(x.dtype)
         accuracy = _share(right.sum(), counted.to(x.dtype).sum())
         if not self.by_class:

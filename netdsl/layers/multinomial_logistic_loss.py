@@ -9,6 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layers._labels import of_class
 from netdsl.layers._loss import LossLayer, check_one_label_each, floored
 from netdsl.onnx_graph import OnnxGraph, clamped, reshaped, scaled, whole
 
@@ -23,7 +24,7 @@ class MultinomialLogisticLoss(LossLayer):
         check_one_label_each(bottoms)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        right = x.flatten(1).gather(1, labels.reshape(len(x), 1).long())
+        right = of_class(x.flatten(1), 1, labels.reshape(len(x), 1).long())
         return -floored(right, _LEAST).log().sum() / len(x)
 
     def onnx(self, g: OnnxGraph, x: str, labels: str) -> str:

@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._forks import refuse
+from netdsl.layers._labels import of_class
 from netdsl.layers._loss import ClassLoss, floored
 from netdsl.onnx_graph import OnnxGraph, clamped, reshaped
 
@@ -44,7 +45,7 @@ class SoftmaxWithLoss(ClassLoss):
         return torch.tensor(list(p.class_weighting))
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        right = log.gather(self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
+        right = of_class(log, self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
         losses = -floored(right, _LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
 
