@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
 from io import TextIOWrapper
+from types import FrameType
 
 import click
 
@@ -73,6 +75,7 @@ def main() -> None:
     # Threads that wait for each other by spinning make training twenty times as slow on a machine that is busy.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
+    signal.signal(signal.SIGTERM, _end)
     if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal's encoding lacks is no reason to fail
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -88,6 +91,11 @@ def main() -> None:
         _drop_output()
         reason = getattr(problem, "strerror", None) or repr(problem)
         _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """SIGTERM ends the program as an exception does, so that nothing half written stays behind."""
+    sys.exit(128 + number)
 
 
 def _fail(what: str) -> None:

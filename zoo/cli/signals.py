@@ -1,4 +1,4 @@
-"""Signals as wishes: what Ctrl-C and a closed terminal do to training."""
+"""Signals: what Ctrl-C, a closed terminal and SIGTERM do to training."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from types import FrameType
 
 from netdsl.solver.solver import Action
 
-Effects = dict[signal.Signals, Action]
-
 
 @contextmanager
 def wishes(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
-    """A function that says what a signal has asked for since it was called last.
+    """A function that says what a signal has asked for since it was called last; SIGTERM always asks to stop.
 
-    A second Ctrl-C, while the first one's wish hasn't been heard yet, ends the program at once.
+    A second signal to stop, while the first one hasn't been heard yet, ends the program at once.
     """
-    effects = {signal.SIGINT: on_interrupt, signal.SIGHUP: on_hangup}
+    effects = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
     waiting: list[Action] = []
 
     def heard(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and Action.STOP in waiting:
+        if number != signal.SIGHUP and Action.STOP in waiting:
             raise KeyboardInterrupt
         waiting.append(effects[signal.Signals(number)])
 

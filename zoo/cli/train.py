@@ -76,8 +76,8 @@ def command(
     **what: Any,
 ) -> None:
     """Train a net with Caffe's solvers: a MODEL that comes with the zoo, or one of your own by its --solver. Tests,
-    display and snapshots are as the settings say. Stopped with Ctrl-C it saves a snapshot; with the same command and
-    `--snapshot auto` it goes on to the same bits.
+    display and snapshots are as the settings say. Stopped with Ctrl-C or SIGTERM it saves a snapshot; with the same
+    command and `--snapshot auto` it goes on to the same bits.
 
     With --workers, processes that have a part of the data each train together; `averaging:tau=50` is SparkNet's model
     averaging every 50 iterations. Whatever ended such a run, `--resume` goes on with it.

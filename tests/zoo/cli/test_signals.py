@@ -1,0 +1,93 @@
+"""What real signals do to the command while it is at work."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from caffe_proto import read
+from netdsl.solver.lines import read_lines
+
+SOLVER = """
+base_lr: 0.01 lr_policy: "fixed" max_iter: 10000000 display: 10 random_seed: 1 snapshot_prefix: "net"
+net_param {
+  layer { name: "data" type: "Data" top: "data" top: "label"
+    data_param { source: "digits:train" batch_size: 4 } transform_param { scale: 0.004 } }
+  layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+    inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+  layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+}
+"""
+WRITING = """
+import sys, time
+from pathlib import Path
+from caffe_proto.storage import replacing
+from zoo import cli
+
+def write(**_):
+    with replacing("whole") as temporary:
+        temporary.write_text("half")
+        print("writing", flush=True)
+        time.sleep(600)
+
+cli.zoo.main = write
+cli.main()
+"""
+
+
+@contextmanager
+def training(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A `zoo train` that would never end, after its first line."""
+    (folder / "solver.prototxt").write_text(SOLVER)
+    command = [sys.executable, "-c", "from zoo.cli import main; main()", "train", "--solver", "solver.prototxt"]
+    with subprocess.Popen(
+        [*command, "--log", "log.jsonl", *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_training_is_stopped_with_a_snapshot(tmp_path: Path, number: signal.Signals) -> None:
+    with training(tmp_path) as process:
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    (state,) = tmp_path.glob("*.solverstate")
+    assert state.name == f"net_iter_{read(state).message.iter}.solverstate"
+    assert state.with_suffix(".caffemodel").exists()
+
+
+def test_a_closed_terminal_saves_and_an_interrupt_can_be_nothing(tmp_path: Path) -> None:
+    with training(tmp_path, "--on-interrupt", "none") as process:
+        assert process.stdout is not None
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        while "saved" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    saved = [line["iteration"] for line in read_lines(tmp_path / "log.jsonl") if line["event"] == "snapshot"]
+    assert len(saved) == 2
+    assert saved[0] < saved[1]
+
+
+def test_nothing_half_written_stays_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITING]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
