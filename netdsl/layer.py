@@ -80,7 +80,7 @@ class Layer(nn.Module):
         sizes = {shape[0] if shape else 0 for shape in shapes}
         if len(sizes) > 1 or 0 in sizes:
             raise NetError("needs shapes with the same first number, which says how many rows a batch has")
-        gray = self.layer.transform_param.force_gray
+        gray = self.layer.transform_param.force_gray or any(len(shape) == 4 and shape[1] == 1 for shape in shapes)
         return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
 
     def transform(self) -> Transform | None:

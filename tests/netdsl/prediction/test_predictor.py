@@ -9,7 +9,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, read_net
-from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
+from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
 from netdsl.data.encode import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.prediction.predictor import Predictor
@@ -63,6 +63,16 @@ def test_images_are_transformed_as_in_tests(tmp_path: Path, encoded: bool) -> No
     predictor, other = Predictor(params.message, weights, ["scores"]), Predictor(plain.message, weights, ["scores"])
     found = predictor({"data": images}, random())[predictor.head.outputs["scores"]]
     assert np.array_equal(found, other({"data": middle}, random())[other.head.outputs["scores"]])
+
+
+def test_encoded_images_have_the_channels_of_the_blob(tmp_path: Path) -> None:
+    images: Any = np.array([encode(image[:1], ImageFormat.PNG, "image") for image in IMAGES], object)
+    for channels in (1, 3):
+        net = NetParams(RDDLayer("data", shape=[4, channels, 5, 7]), Power("p", ["data"]))
+        Net(net).save(tmp_path / "net.caffemodel")
+        predictor = Predictor(net.message, read_net(tmp_path / "net.caffemodel"), ["p"])
+        found = predictor({"data": images}, random())[predictor.head.outputs["p"]]
+        assert np.array_equal(found, IMAGES[:, :1].repeat(channels, 1))
 
 
 def test_mirroring_is_by_chance_that_is_given(tmp_path: Path) -> None:

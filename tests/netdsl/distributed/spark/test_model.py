@@ -114,19 +114,19 @@ def test_encoded_images_and_preprocess(session: Any, weights: Path) -> None:
     pixels = np.random.default_rng(3).integers(0, 256, (3, 1, 3, 5), np.uint8)
     rows = [(n, bytearray(encode(each, ImageFormat.PNG, ""))) for n, each in enumerate(pixels)]
     table = session.createDataFrame(rows, "number int, content binary")
-    gray = NetParams(
-        RDDLayer("data", shape=[4, 1, 3, 5], transform_param={"force_gray": True, "scale": 1 / 256}),
+    scaled = NetParams(
+        RDDLayer("data", shape=[4, 1, 3, 5], transform_param={"scale": 1 / 256}),
         *PARAMS.message.layer[1:],
     )
-    model = NetModel(gray, weights, bindings={"data": "content"})
+    model = NetModel(scaled, weights, bindings={"data": "content"})
     wanted = expected(weights, pixels / np.float32(256))
     assert np.allclose(column(model.transform(table), "probability"), wanted, rtol=1e-5)
 
     raw = session.createDataFrame([(n, bytearray(each.tobytes())) for n, each in enumerate(pixels)], table.schema)
-    scaled = NetModel(PARAMS, weights, bindings={"data": "content"}, preprocess=lambda arrays: {
+    prepared = NetModel(PARAMS, weights, bindings={"data": "content"}, preprocess=lambda arrays: {
         "data": arrays["data"] / np.float32(256)
     })  # fmt: skip
-    assert np.allclose(column(scaled.transform(raw), "probability"), wanted, rtol=1e-5)
+    assert np.allclose(column(prepared.transform(raw), "probability"), wanted, rtol=1e-5)
 
 
 def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_path: Path) -> None:
