@@ -34,11 +34,11 @@ class Course:
         """Retries are counted from here."""
         self._failures = 0
 
-    def follow(self, attempt: Callable[[int], str], restarted: Callable[[int, str], object]) -> End:
+    def follow(self, attempt: Callable[[int], str | None], restarted: Callable[[int, str], object]) -> End:
         """Let generations try, each of which says why it failed, if it did; `restarted` is told so before the next."""
         for number in count():
             why = attempt(number)
-            if not why or self.stopping():
+            if why is None or self.stopping():
                 break
             self._note_failure(why)
             restarted(number + 1, why)

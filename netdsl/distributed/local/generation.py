@@ -174,7 +174,8 @@ class Generation:
         if not crashed and hung:
             return "; ".join(f"worker {each.rank} gave no sign of life; {each.last_words()}" for each in hung)
         lost = [each for each in ended if each.process.returncode == Exit.LOST]
-        return "; ".join(f"{each.ending()}; {each.last_words()}" for each in crashed or lost)
+        why = "; ".join(f"{each.ending()}; {each.last_words()}" for each in crashed or lost)
+        return why or "a worker gave no sign of life for a while"
 
     def _start(self, command_of: CommandOf, rank: int, size: int, number: int, logs: Path) -> None:
         read, write = os.pipe()

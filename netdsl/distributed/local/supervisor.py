@@ -54,9 +54,9 @@ def run(
             if heard(rank, message):
                 course.progress()
 
-        def attempt(number: int) -> str:
+        def attempt(number: int) -> str | None:
             with Generation(command_of, size, number, logs, care.deadline) as generation:
-                return "" if _watch(generation, hear, course) else generation.collapse(care.grace, hear)
+                return None if _watch(generation, hear, course) else generation.collapse(care.grace, hear)
 
         return course.follow(attempt, restarted)
 

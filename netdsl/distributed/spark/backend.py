@@ -64,7 +64,7 @@ def carry_out(
             course.progress()
         told(what)
 
-    def attempt(number: int) -> str:
+    def attempt(number: int) -> str | None:
         with Generation(cluster, run, plan, transport) as generation:
             return generation.follow(hear, course.stopping)
 

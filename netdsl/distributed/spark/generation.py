@@ -43,7 +43,7 @@ class Generation:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
 
-    def follow(self, hear: Callable[[Message], object], stop: Callable[[], bool]) -> str:
+    def follow(self, hear: Callable[[Message], object], stop: Callable[[], bool]) -> str | None:
         """Hand on what workers tell until all have come to a good end, or one hasn't; then, why."""
         while not self._health.all_done():
             self._take(hear, _LOOK)
@@ -56,15 +56,15 @@ class Generation:
             if self._health.blame() or self._job.ended():
                 return self._blame(hear)
         self._job.ended(_LEAVE)
-        return ""
+        return None
 
-    def _blame(self, hear: Callable[[Message], object]) -> str:
+    def _blame(self, hear: Callable[[Message], object]) -> str | None:
         """What workers and Spark say about it, for which they have a moment."""
         until = time.monotonic() + _GRACE
         while time.monotonic() < until and not self._health.all_done():
             self._take(hear, _LOOK)
         if self._health.all_done():
-            return ""
+            return None
         spark = self._job.problem()
         said = [self._health.blame(), f"Spark says: {spark}" if spark else ""]
         return "; ".join(filter(None, said)) or "Spark ended the job before its workers were done"
