@@ -20,6 +20,8 @@ _RARE = 0.1
 
 _ENOUGH = 1 << 14  # bytes of doubts to judge by; no net needs more, and every dialect reads them
 
+_SIZES = {FIXED32: 4, FIXED64: 8}
+
 _TYPED = ("LayerParameter", "V1LayerParameter")
 
 _WIRE_KINDS = {
@@ -107,10 +109,18 @@ def _of_field(dialect: Dialect, data: bytes, part: Field, descriptor: Descriptor
         return _UNKNOWN
     kind = _WIRE_KINDS.get(known.cpp_type, VARINT)
     if part.kind != kind:
-        return 0 if known.is_repeated and part.kind == LENGTH and kind != LENGTH else _IMPOSSIBLE
+        return _of_packed(known, data[part.value : part.end], kind) if part.kind == LENGTH else _IMPOSSIBLE
     if known.message_type is not None:
         return _of_message(dialect, data[part.value : part.end], known.message_type, depth)
     return _of_scalar(dialect, data, part, known)
+
+
+def _of_packed(known: FieldDescriptor, data: bytes, kind: int) -> int:
+    """Several numbers in one piece, which parsers take for any repeated field, and writers make where it is said so."""
+    size = _SIZES.get(kind, 1)
+    if not known.is_repeated or len(data) % size:
+        return _IMPOSSIBLE
+    return 0 if known.GetOptions().packed else _UNKNOWN
 
 
 def _of_message(dialect: Dialect, data: bytes, descriptor: Descriptor, depth: int) -> int:

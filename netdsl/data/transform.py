@@ -82,10 +82,12 @@ class Warp:
 
     def __call__(self, image: Array, random: np.random.Generator) -> Array:
         """The image in its new size; of several interpolations each is as likely."""
-        if image.dtype != np.uint8:
-            raise DataError("resize_param is for images of 8 bits; this one has other values")
+        with np.errstate(invalid="ignore"):
+            pixels = image.astype(np.uint8, copy=False)
+        if image.dtype != np.uint8 and not np.array_equal(pixels, image):
+            raise DataError("resize_param is for images with whole values from 0 to 255; this one has others")
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
-        return resize(image, *self.size, mode)
+        return resize(pixels, *self.size, mode)
 
 
 def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:

@@ -7,7 +7,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of
-from caffe_proto.dialects import dialect_named
+from caffe_proto.dialects import all_dialects, dialect_named
 from caffe_proto.errors import BinaryError
 from caffe_proto.guess import guess
 from caffe_proto.text.prototxt import from_text
@@ -134,6 +134,15 @@ def test_a_value_that_an_enum_or_a_truth_cannot_have_is_a_number_of_another_fork
     data = pooling(varint(13, 2))  # neither round_mode nor ceil_mode
     message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
     assert message.layer[0].pooling_param.ListFields()[-1][1] in (2, [2])
+
+
+@pytest.mark.parametrize("size", [(11, 10), (32, 32), (300, 300), (40, 1000)])
+def test_an_image_s_size_is_no_list_of_scales(size: tuple[int, int]) -> None:
+    text = "layer {{ name: 'data' type: 'Data' transform_param {{ resize_param {{ {} height: {} width: {} }} }} }}"
+    for mode in ("", "resize_mode: WARP", "prob: 1 resize_mode: WARP"):
+        message = from_text(text.format(mode, *size), pb.NetParameter)
+        data = all_dialects()["ssd"].encode(message.SerializeToString(), message.DESCRIPTOR)
+        assert guess(data, message.DESCRIPTOR).decode(data, message.DESCRIPTOR) == message.SerializeToString()
 
 
 def test_a_fork_is_known_however_many_blobs_come_first() -> None:

@@ -136,7 +136,7 @@ def test_the_layer_is_told_that_cannot_work_on_the_data() -> None:
     made = net(TEXT.replace("pool: AVE global_pooling: true", "kernel_size: 1"))
     with pytest.raises(ShapeError, match=r"layer 'ip' \(InnerProduct\): .*; input 'x' has shape \[2, 3, 9, 5\]"):
         made.forward(**given(height=9))
-    with pytest.raises(ShapeError, match=r"layer 'loss' \(SoftmaxWithLoss\): [^;]*$"):
+    with pytest.raises(NetError, match=r"layer 'loss': label 77 is none of 6 classes, which are 0 to 5; [^;]*$"):
         net(phase="TRAIN").forward(**given() | {"label": [0, 77]})
 
 

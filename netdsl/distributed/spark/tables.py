@@ -2,25 +2,58 @@
 
 from __future__ import annotations
 
+import math
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
 from pyspark.sql.functions import col
 
+from netdsl.data.arrow import arrow
 from netdsl.distributed.spark.cluster import first_line
 from netdsl.errors import DataError
+from netdsl.prediction.columns import Shape
 
 _OWN = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILINE)  # at the end of a task's traceback
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
-    """The rows of a file or a folder."""
+    """The rows of a file or a folder, in which Arrow's tensors are arrays in arrays: Spark itself makes them flat."""
     with problems(path, "can't be read"):
-        return session.read.parquet(path)
+        frame = session.read.parquet(path)
+        shapes = _shapes(session, frame)
+    return frame.withColumns({name: _nested(col(f"`{name}`"), shape) for name, shape in shapes.items()})
+
+
+def _shapes(session: SparkSession, frame: DataFrame) -> dict[str, Shape]:
+    """Those of tensors. Arrow keeps its own schema in a file, of which Spark knows nothing."""
+    files = frame.inputFiles()
+    if not files:
+        return {}
+    context: Any = session.sparkContext
+    hadoop = context._jvm.org.apache.hadoop.fs
+    parquet = context._jvm.org.apache.parquet.hadoop
+    path = hadoop.Path(context._jvm.java.net.URI(files[0]))
+    file = parquet.util.HadoopInputFile.fromPath(path, context._jsc.hadoopConfiguration())
+    with closing(parquet.ParquetFileReader.open(file)) as reader:
+        text = reader.getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
+    schema = arrow().ipc.read_schema(arrow().py_buffer(b64decode(text))) if text else ()
+    tensors = [field for field in schema if isinstance(field.type, arrow().FixedShapeTensorType)]
+    return {field.name: tuple(field.type.shape) for field in tensors if field.name in frame.columns}
+
+
+def _nested(values: Column, shape: Shape) -> Column:
+    """A flat array as arrays in arrays."""
+    if len(shape) < 2:
+        return values
+    size = math.prod(shape[1:])
+    places = sql.sequence(sql.lit(0), sql.lit(shape[0] - 1))
+    return sql.transform(places, lambda place: _nested(sql.slice(values, place * size + 1, size), shape[1:]))
 
 
 def sample(frame: DataFrame, columns: Iterable[str]) -> Any:

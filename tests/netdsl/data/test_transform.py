@@ -97,8 +97,12 @@ def test_an_image_is_resized_before_it_is_cropped() -> None:
     p = pb.TransformationParameter(crop_h=14, crop_w=10, resize_param=[resize])
     transform = Transform(p, train=False)
     resized = cv2.resize(IMAGE.transpose(1, 2, 0).copy(), (12, 14), interpolation=cv2.INTER_NEAREST).transpose(2, 0, 1)
-    assert (transform(IMAGE, np.random.default_rng(0)) == resized[:, :, 1:11]).all()
+    for image in (IMAGE, IMAGE.astype(np.float32)):
+        assert (transform(image, np.random.default_rng(0)) == resized[:, :, 1:11]).all()
     assert transform.shape(*IMAGE.shape) == (3, 14, 10)
+    for image in (IMAGE + np.float32(0.5), IMAGE - np.float32(300), np.full_like(IMAGE, np.nan, np.float32)):
+        with pytest.raises(DataError, match="resize_param is for images with whole values from 0 to 255"):
+            transform(image, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

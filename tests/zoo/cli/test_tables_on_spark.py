@@ -12,9 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from netdsl import Net
+
 pytestmark = pytest.mark.spark
 
 ZOO = Path(sys.executable).with_name("zoo")
+NET = """
+layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "digits" batch_size: 50 }
+  transform_param { force_gray: true scale: 0.0625 crop_size: 8
+    resize_param { resize_mode: WARP height: 11 width: 10 } } }
+layer { name: "scores" type: "InnerProduct" bottom: "data" top: "scores"
+  inner_product_param { num_output: 10 weight_filler { type: "gaussian" std: 0.2 } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "scores" bottom: "label" top: "loss" }
+"""
 
 
 def on_spark(folder: Path, command: str, digits, *words: str) -> subprocess.CompletedProcess[str]:
@@ -33,6 +43,21 @@ def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_pat
     assert np.allclose(one, other, rtol=1e-4)
     again = on_spark(tmp_path, "features", digits, *files, "spark", "--blob", "scores")
     assert (again.returncode, again.stderr.splitlines()[-1][:30]) == (2, "zoo: spark: is there already; ")
+
+
+def test_tensors_keep_their_shape(zoo, tmp_path) -> None:
+    (tmp_path / "a folder").mkdir()
+    table = "a folder/digits.parquet"
+    assert zoo("data", "convert", "digits:test", table).code == 0
+    Path("net.prototxt").write_text(NET)
+    Net("net.prototxt").save("net.caffemodel")
+    words = [ZOO, "predict", "net.caffemodel", "--data", table, "-o"]
+    subprocess.run([*words, "spark", "--backend", "spark", "--workers", "2"], check=True)
+    subprocess.run([*words, "here.parquet"], check=True)
+    found, wanted = pq.read_table("spark"), pq.read_table("here.parquet")
+    assert np.array_equal(found["data"].to_pylist(), wanted["data"].combine_chunks().to_numpy_ndarray())
+    one, other = (np.array(table["probability"].to_pylist()) for table in (found, wanted))
+    assert np.allclose(one, other, rtol=1e-4)
 
 
 def test_tasks_together_give_what_one_process_gives(zoo, digits, tmp_path) -> None:
