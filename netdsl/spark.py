@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from caffe_proto.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from netdsl.distributed.history import Moment
     from netdsl.distributed.spark.estimator import NetEstimator
-    from netdsl.distributed.spark.history import Moment
     from netdsl.distributed.spark.model import NetModel
     from netdsl.distributed.spark.transport import Transport
 

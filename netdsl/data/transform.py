@@ -82,12 +82,18 @@ class Warp:
 
     def __call__(self, image: Array, random: np.random.Generator) -> Array:
         """The image in its new size; of several interpolations each is as likely."""
-        with np.errstate(invalid="ignore"):
-            pixels = image.astype(np.uint8, copy=False)
-        if image.dtype != np.uint8 and not np.array_equal(pixels, image):
-            raise DataError("resize_param is for images with whole values from 0 to 255; this one has others")
+        pixels = image if image.dtype == np.uint8 else _as_bytes(image)
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
         return resize(pixels, *self.size, mode)
+
+
+def _as_bytes(image: Array) -> Array:
+    """The same values, of an image that came as other numbers."""
+    with np.errstate(invalid="ignore"):
+        pixels = image.astype(np.uint8)
+    if not np.array_equal(pixels, image):
+        raise DataError("resize_param is for images with whole values from 0 to 255; this one has others")
+    return pixels
 
 
 def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ from zoo.cli.output import complain
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
 from zoo.models import folder_of, solver_of
-from zoo.together import HERE, Backend, Where
+from zoo.together import Backend, Where
 from zoo.training import NEWEST, Run, fed, train
 
 _EFFECTS = click.Choice([action.value for action in Action])
@@ -85,7 +85,9 @@ def command(
     where = _where(backend, master, transport)
     if resume is None:
         run = _run(**what)
-        kept = _begun(run, workers, strategy, folder, where)
+        if workers is None and (strategy is not None or folder is not None or backend is not None):
+            raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
+        kept = None if workers is None else _begun(run, workers, strategy, folder, where)
     elif what["model"] or what["solver"] or workers or strategy or folder:
         raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
     else:
@@ -99,12 +101,8 @@ def command(
         together.train(kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where)
 
 
-def _begun(run: Run, workers: int | None, strategy: str | None, folder: str | None, where: Where) -> Path | None:
-    """The folder of a run that is for several workers."""
-    if workers is None:
-        if strategy is not None or folder is not None or where != HERE:
-            raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
-        return None
+def _begun(run: Run, workers: int, strategy: str | None, folder: str | None, where: Where) -> Path:
+    """The folder of a new run for several workers."""
     kept = Path(folder or f"{run.param.snapshot_prefix}_run")
     together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
     return kept

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
 from itertools import groupby
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.distributed.history import moments_of
 from netdsl.distributed.record import Activity, Record
-from netdsl.solver.lines import read_lines
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed, added, less_is_better, times_of
 
@@ -31,12 +32,8 @@ _FEW = 30  # points, which are marked
 
 def displayed_losses(log: Path) -> dict[int, float]:
     """The training losses in a log of lines, by iteration; none if there is no log."""
-    found = {}
-    for line in read_lines(log) if log.exists() else ():
-        match line:
-            case {"event": "train", "iteration": int(iteration), "loss": float(loss)}:
-                found[iteration] = loss
-    return found
+    moments = moments_of(log) if log.exists() else ()
+    return {each.iteration: each.loss for each in moments if each.loss is not None and isfinite(each.loss)}
 
 
 def draw_curves(records: Sequence[Record], displayed: Mapping[int, float], path: str | Path) -> None:

@@ -125,7 +125,7 @@ class Job:
             self._problem = problem
 
 
-def first_line(problem: Exception) -> str:
+def first_line(problem: object) -> str:
     """A problem of Spark's, short."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:300]
 

@@ -17,11 +17,11 @@ from pyspark.sql import DataFrame, SparkSession
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.upgrade import upgrade_net
 from netdsl.distributed.chronicle import EVENTS, chronicle
+from netdsl.distributed.history import Moment, moments_of
 from netdsl.distributed.member import MODEL
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.spark.backend import carry_out
 from netdsl.distributed.spark.cluster import Cluster
-from netdsl.distributed.spark.history import Moment, moments_of
 from netdsl.distributed.spark.planning import Data, Wish, planned
 from netdsl.distributed.spark.preflight import check
 from netdsl.distributed.spark.transport import Transport

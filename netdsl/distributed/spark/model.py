@@ -18,9 +18,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructField, StructType
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.history import Moment
 from netdsl.distributed.spark.converting import Described, net_of
 from netdsl.distributed.spark.frames import BINDINGS
-from netdsl.distributed.spark.history import Moment
 from netdsl.distributed.spark.params import PredictionParams
 from netdsl.distributed.spark.persistence import ModelReader, ModelWriter
 from netdsl.distributed.spark.prediction import Prediction

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 from pyspark.sql import SparkSession
 
-from netdsl.distributed.spark.history import Moment
+from netdsl.distributed.history import Moment
 from netdsl.distributed.spark.params import PredictionParams
 
 if TYPE_CHECKING:

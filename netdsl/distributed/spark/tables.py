@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -66,9 +67,11 @@ def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
 def write(session: SparkSession, frame: DataFrame, path: str) -> None:
     """Write rows into a new folder, of which nothing is left if that fails."""
     context: Any = session.sparkContext
-    target = context._jvm.org.apache.hadoop.fs.Path(path)
-    system = target.getFileSystem(context._jsc.hadoopConfiguration())
-    if system.exists(target):
+    with problems(path, "can't be written"):
+        target = context._jvm.org.apache.hadoop.fs.Path(path)
+        system = target.getFileSystem(context._jsc.hadoopConfiguration())
+        there = system.exists(target)
+    if there:
         raise DataError(f"{path}: is there already; Spark writes a new folder: name another one, or remove it")
     try:
         with problems(path, "can't be written"):
@@ -86,3 +89,5 @@ def problems(where: str, what: str) -> Iterator[None]:
     except PySparkException as problem:
         own = _OWN.findall(str(problem))
         raise DataError(own[-1] if own else f"{where}: {what}: {first_line(problem)}") from None
+    except Py4JJavaError as problem:  # of what is called without pyspark in between
+        raise DataError(f"{where}: {what}: {first_line(problem.java_exception.getMessage())}") from None

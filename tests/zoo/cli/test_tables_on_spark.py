@@ -82,3 +82,12 @@ def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> Non
     assert done.stderr.splitlines()[-1].startswith("zoo: column 'data': row 355 of partition 0 is null")
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.parquet"]
+
+
+def test_a_place_that_spark_doesnt_know_is_told(digits, tmp_path) -> None:
+    done = on_spark(tmp_path, "predict", digits, "--data", digits.table, "-o", "nowhere://rows")
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        'zoo: nowhere://rows: can\'t be written: No FileSystem for scheme "nowhere"'
+    )
+    assert "Traceback" not in done.stderr

@@ -57,6 +57,8 @@ def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
         (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),
         (["lenet", "--snapshot", "a", "--weights", "b"], "give --snapshot or --weights, not both"),
         (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
+        (["lenet", "--backend", "local"], "--backend are for several workers; give --workers too."),
+        (["--resume", "run", "--strategy", "allreduce"], "--resume goes on as the run was begun"),
     ],
 )
 def test_what_is_wrong_is_one_line(zoo, words: list[str], says: str) -> None:
