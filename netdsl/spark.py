@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from netdsl.distributed.spark.model import NetModel
     from netdsl.distributed.spark.transport import Transport
 
-_HOMES = {"NetEstimator": "estimator", "NetModel": "model", "Moment": "history", "Transport": "transport"}
+_HOMES = {
+    "Moment": "history",
+    "NetEstimator": "spark.estimator",
+    "NetModel": "spark.model",
+    "Transport": "spark.transport",
+}
 
 __all__ = ["Moment", "NetEstimator", "NetModel", "Transport"]
 
@@ -27,7 +32,7 @@ if not TYPE_CHECKING:
             import_module("pyspark.ml")
         except ImportError:
             raise MissingExtraError("nets on Spark need pyspark: pip install 'netdsl[spark]'") from None
-        return getattr(import_module(f"netdsl.distributed.spark.{_HOMES[name]}"), name)
+        return getattr(import_module(f"netdsl.distributed.{_HOMES[name]}"), name)
 
     def __dir__() -> list[str]:
         return __all__
