@@ -22,8 +22,8 @@ import numpy as np
 import torch
 import torch.distributed
 
-from netdsl.distributed.local.memory import create
-from netdsl.distributed.local.shared import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.memory import create
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 WAYS = ("ours", "plain", "gloo")

@@ -17,11 +17,11 @@ import lmdb
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches import Batches
-from netdsl.data.decode import Color
-from netdsl.data.lmdb import LmdbSource
-from netdsl.data.reading import Loading, Reading
-from netdsl.data.transform import Transform
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Loading, Reading
+from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.transform import Transform
 
 SIDE, CROP, BATCH, SEED = 256, 227, 64, 1
 MEAN = (104.0, 117.0, 123.0)

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.spark_workers import task
-from netdsl.distributed.local.memory import create
-from netdsl.distributed.spark.cluster import Cluster
-from netdsl.distributed.spark.serving import serving
-from netdsl.distributed.spark.session import SETTINGS, opened
-from netdsl.distributed.spark.transport import Transport
+from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.spark.cluster import Cluster
+from netdsl.spark.session import SETTINGS, open_session
+from netdsl.spark.workers.serving import serving
+from netdsl.spark.workers.transport import Transport
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 WAYS = ("peer", "driver", "gloo", "mpi", "local", "spark")
@@ -170,7 +170,7 @@ def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[fl
     settings = {**SETTINGS, **QUIET, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        session = stack.enter_context(opened(f"local-cluster[{size},2,1024]", settings))
+        session = stack.enter_context(open_session(f"local-cluster[{size},2,1024]", settings))
         conductor = Conductor()
         stack.enter_context(tasks(session, size, conductor.port))
         stack.enter_context(processes(size, conductor.port, folder))

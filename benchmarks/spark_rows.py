@@ -26,10 +26,10 @@ from pyspark.sql.functions import count, element_at, lit, rand, sequence, sum, t
 from pyspark.sql.types import ArrayType, FloatType
 
 from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
-from netdsl.distributed.spark.frames import stored
-from netdsl.distributed.spark.session import SETTINGS, opened
-from netdsl.prediction.blobs import Blob
+from netdsl.prediction.blobs import BlobColumn
 from netdsl.spark import NetModel
+from netdsl.spark.session import SETTINGS, open_session
+from netdsl.spark.tables.store import store_rows
 
 SHAPE, BATCH = (1, 28, 28), 64
 NET = NetParams(
@@ -69,7 +69,7 @@ def ours(frame: DataFrame) -> object:
     """What an estimator does before training."""
     folder = Path(tempfile.mkdtemp())
     try:
-        return stored(frame, folder, [Blob("data", "pixels", SHAPE)])
+        return store_rows(frame, folder, [BlobColumn("data", "pixels", SHAPE)])
     finally:
         shutil.rmtree(folder)
 
@@ -130,7 +130,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     quiet = {"spark.ui.enabled": "false", "spark.driver.memory": "4g"}
-    with opened("local[2]", {**SETTINGS, **quiet}) as session, tempfile.TemporaryDirectory() as folder:
+    with open_session("local[2]", {**SETTINGS, **quiet}) as session, tempfile.TemporaryDirectory() as folder:
         pixels = transform(sequence(lit(1), lit(SHAPE[1] * SHAPE[2])), lambda each: rand().cast("float"))
         frame = session.range(arguments.rows, numPartitions=4).select(pixels.alias("pixels")).cache()
         frame.select(count("pixels")).collect()

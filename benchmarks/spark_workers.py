@@ -16,10 +16,10 @@ import torch.distributed
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.local.shared import SharedMemory
-from netdsl.distributed.spark.channel import Channel
-from netdsl.distributed.spark.meeting import met
-from netdsl.distributed.spark.place import Place
+from netdsl.distributed.supervision.control_client import ControlClient
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.spark.workers.rendezvous import met
+from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 
 _PIECE = 4 << 20  # bytes that MPI gets at once
 
@@ -112,8 +112,8 @@ def task(places: Sequence[str], port: int, ranks: Iterable[int]) -> Iterator[Non
     (rank,) = ranks
     with ExitStack() as stack:
         ways: dict[str, Way] = {}
-        for place in map(Place.of, places):
-            channel = stack.enter_context(Channel(place, rank))
+        for place in map(SparkWorkerSpec.of, places):
+            channel = stack.enter_context(ControlClient(place, rank))
             ways[place.transport.value] = Ours(stack.enter_context(closing(met(place, rank, channel.address))))
         obey(port, rank, ways)
         for way in ways.values():

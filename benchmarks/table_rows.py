@@ -23,11 +23,11 @@ import torch
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, RandomSampler, SequentialSampler, TensorDataset
 
-from netdsl.data.arrow_file import ArrowSource
-from netdsl.data.batches import Batches
-from netdsl.data.bound import reading_of
-from netdsl.data.reading import Intake, Loading
-from netdsl.data.table import Table
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Intake, Loading
+from netdsl.data.batches.table_binding import reading_of
+from netdsl.data.sources.arrow_file import ArrowSource
+from netdsl.tables.table import Table
 
 BATCH, FILES, PART, SHAPE = 64, 8, 10000, (1, 28, 28)
 

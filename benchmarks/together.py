@@ -27,9 +27,9 @@ from torch.nn.parallel import DistributedDataParallel
 from benchmarks.nets import PAIRS, Pair
 from benchmarks.training import DECAY, MOMENTUM, RATE, train_val
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.local.memory import create
-from netdsl.distributed.local.shared import SharedMemory
 from netdsl.distributed.strategies.all_reduce import AllReduce
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver

@@ -25,8 +25,8 @@ from benchmarks.timing import gap, in_turn, seconds
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import text_of
 from netdsl import Net, NetParams, RDDLayer, SoftmaxWithLoss
-from netdsl.graph import Phase
-from netdsl.module import NetModule
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.update import Updater
 

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError, Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, Blobs, Part
+from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
 from caffe_proto.descriptors import descriptor_of, in_layer
 from caffe_proto.errors import BinaryError
 from caffe_proto.wire import (
@@ -162,7 +162,7 @@ def _run_length(rows: Array, first: int) -> int:
     return len(rows)
 
 
-def _part(data: Buffer, field: Field) -> Part | None:
+def _part(data: Buffer, field: Field) -> BlobPart | None:
     kind = _HOLDS.get(field.number)
     if kind is None:
         return None
@@ -172,7 +172,7 @@ def _part(data: Buffer, field: Field) -> Part | None:
         if size % kind.itemsize:
             what = f"{size:,} bytes are no whole number of values of {kind.itemsize} bytes"
             raise BinaryError(f"byte {field.start}: {what}; the file is damaged")
-        return Part(field.number, (encoded,), np.frombuffer(data, kind, size // kind.itemsize, field.value))
+        return BlobPart(field.number, (encoded,), np.frombuffer(data, kind, size // kind.itemsize, field.value))
     if kind.itemsize == 1:  # not NVIDIA's raw values, but something of another fork's
         return None
     if field.kind != _FIXED[kind.itemsize]:
@@ -180,7 +180,7 @@ def _part(data: Buffer, field: Field) -> Part | None:
     step = kind.itemsize + field.value - field.start
     count = (field.end - field.start) // step
     values = np.ndarray((count,), kind, data, field.value, (step,))
-    return Part(field.number, (encoded,), values)
+    return BlobPart(field.number, (encoded,), values)
 
 
 def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, list[Buffer]]:

@@ -24,7 +24,7 @@ MOST_AXES = 32  # Caffe's own limit, kMaxBlobAxes
 RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
 
 
-class Part(NamedTuple):
+class BlobPart(NamedTuple):
     """One field of values as a file has it: its bytes, and what they mean."""
 
     number: int
@@ -36,7 +36,7 @@ class Part(NamedTuple):
 class Blob:
     """What the message of a blob leaves out: its values and, rarely, their gradients."""
 
-    parts: tuple[Part, ...] = field(repr=False)
+    parts: tuple[BlobPart, ...] = field(repr=False)
 
     @classmethod
     def of(cls, array: Array, number: int | None = None) -> Blob:
@@ -44,7 +44,7 @@ class Blob:
         number = number or (8 if array.dtype == np.float64 else 5)
         values = np.ascontiguousarray(array, {**VALUES, **GRADIENTS}[number]).reshape(-1)
         encoded = (tag(number, LENGTH) + varint(values.nbytes), values.view(np.uint8).data)
-        return cls((Part(number, encoded, values),))
+        return cls((BlobPart(number, encoded, values),))
 
     def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
         """All values in a row, or None where there are none; a view unless they were scattered.

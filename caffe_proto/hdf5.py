@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, Blobs, Part
+from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
 from caffe_proto.errors import BinaryError, FileError, MissingExtraError
 from caffe_proto.wire import MAX_DEPTH
 
@@ -121,7 +121,7 @@ def _gradient(found: Any, layer: str, index: int) -> Any:
     return found
 
 
-def _part(dataset: Any, kind: str, data: memoryview, where: str) -> Part:
+def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     """The values of a dataset: a view on the file if they lie there in one piece, as Caffe leaves them."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(f"{where}: has no values; the file is damaged, or Caffe didn't write it")
@@ -132,13 +132,13 @@ def _part(dataset: Any, kind: str, data: memoryview, where: str) -> Part:
         raise BinaryError(f"{where}: its values lie in another file; Caffe didn't write this one")
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
     if offset is not None and dataset.dtype == value_type:
-        return Part(number, (), np.frombuffer(data, value_type, dataset.size, offset))
+        return BlobPart(number, (), np.frombuffer(data, value_type, dataset.size, offset))
     if dataset.size * value_type.itemsize > _MOST_COMPRESSED * dataset.id.get_storage_size():
         raise BinaryError(f"{where}: claims {dataset.size:,} values, more than the file can hold; the file is damaged")
-    return Part(number, (), np.asarray(dataset[()], value_type).reshape(-1))
+    return BlobPart(number, (), np.asarray(dataset[()], value_type).reshape(-1))
 
 
-def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[Part], blobs: Blobs) -> None:
+def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
     proto.shape.dim.extend(shape)
     proto.stored = blobs.add(Blob(tuple(part for found in parts for part in Blob.of(found.values, found.number).parts)))
 

@@ -17,15 +17,15 @@ from converters.model import Model, Weights, built_of, open_model
 from converters.onnx.verification import TOLERANCE
 from converters.weights import bundled
 from netdsl.errors import ConversionError
-from netdsl.snapshot import array_of, learned_layers
+from netdsl.weights.files import array_of, learned_layers
 
-__all__ = ["Exported", "export_caffe", "write_net"]
+__all__ = ["CaffeFiles", "export_caffe", "write_net"]
 
 DEPLOY, WEIGHTS, TRAIN_VAL, SOLVER = "deploy.prototxt", "deploy.caffemodel", "train_val.prototxt", "solver.prototxt"
 
 
 @dataclass(frozen=True)
-class Exported:
+class CaffeFiles:
     """The files, and how far outputs of the net that they have are from the model's; None if it wasn't looked at."""
 
     files: tuple[Path, ...]
@@ -40,7 +40,7 @@ def export_caffe(
     solver: pb.SolverParameter | None = None,
     verified: bool = False,
     tolerance: float = TOLERANCE,
-) -> Exported:
+) -> CaffeFiles:
     """Write a deployed model, all of its files or none.
 
     Weights that nobody changed are written as the bytes that they were read from. What is to be verified is read again
@@ -59,7 +59,7 @@ def export_caffe(
             write(CaffeFile(_with_net(solver)), stage / SOLVER)
         names = sorted(path.name for path in stage.iterdir())
         difference = _difference(model, stage, tolerance) if verified and model.weights else None
-    return Exported(tuple(folder / name for name in names), difference)
+    return CaffeFiles(tuple(folder / name for name in names), difference)
 
 
 def _whole(model: Model) -> Weights:

@@ -15,11 +15,11 @@ from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.library import onnx, session
 from converters.onnx.verification import difference
 from converters.weights import holds_weights
-from netdsl.build import Built, reshape, running
+from netdsl.checking.dry_run import sample_inputs
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
-from netdsl.matching import AnyArray
-from netdsl.trial import sample_inputs
+from netdsl.net.build import Built, reshape, running
+from netdsl.weights.match import AnyArray
 
 Arrays = dict[str, AnyArray]
 

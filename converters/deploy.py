@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 from caffe_proto import caffe_pb2 as pb
 from converters.deploy_layers import cleaned, instead, predicting
-from netdsl.build import Types, type_of
+from netdsl.checking.lint import CheckSettings, in_todays_form, resolve_shapes
+from netdsl.checking.shape_guesses import assume
 from netdsl.errors import NetError
-from netdsl.graph import Graph, Node, resolve_all
-from netdsl.guess import assume
 from netdsl.layer import Layer, Shape
 from netdsl.layers import LAYERS
 from netdsl.layers.input import Input
-from netdsl.lint import Wanted, in_todays_form, resolve_shapes
+from netdsl.net.build import Types, type_of
+from netdsl.net.graph import Graph, Node, resolve_all
 
 __all__ = ["deploy"]
 
@@ -69,7 +69,7 @@ def deploy(
 def _told(net: pb.NetParameter, shapes: Mapping[str, Shape], stages: Sequence[str], types: Types) -> pb.NetParameter:
     """The net, whose data layers know the shapes that are given, or with which the net works."""
     with suppress(NetError):  # whether the net works is for whoever builds it to say
-        shapes = {**resolve_shapes(net, Wanted(shapes, stages, True, types)).assumed, **shapes}
+        shapes = {**resolve_shapes(net, CheckSettings(shapes, stages, True, types)).assumed, **shapes}
     assume(net, shapes, types)
     return net
 

@@ -13,13 +13,13 @@ from torch.export import Dim, ExportedProgram
 from caffe_proto.storage import write_pieces
 from converters.onnx.lengths import changing, sources
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.build import Built, running
+from netdsl.checking.dry_run import first_line, sample_inputs
 from netdsl.errors import ConversionError
-from netdsl.graph import Phase
-from netdsl.module import NetModule
-from netdsl.net import Net
-from netdsl.snapshot import array_of
-from netdsl.trial import first_line, sample_inputs
+from netdsl.net.build import Built, running
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
+from netdsl.net.net import Net
+from netdsl.weights.files import array_of
 
 
 def save(net: Net | Built, path: str | Path, *, verified: bool = True, tolerance: float = TOLERANCE) -> float | None:

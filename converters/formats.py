@@ -16,7 +16,7 @@ from torch import Tensor
 
 from caffe_proto.errors import FileError, MissingExtraError
 from caffe_proto.storage import replacing
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
 
@@ -33,7 +33,7 @@ class Precision(Enum):
 
 
 @dataclass(frozen=True)
-class Format:
+class TensorFormat:
     """How a kind of file is read and written."""
 
     read: Callable[[Path], Tensors]
@@ -121,8 +121,8 @@ def _write_torch(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None
 
 
 FORMATS = {
-    ".safetensors": Format(_read_safetensors, _write_safetensors),
-    ".npz": Format(_read_npz, _write_npz),
-    ".pt": Format(_read_torch, _write_torch),
-    ".pth": Format(_read_torch, _write_torch),
+    ".safetensors": TensorFormat(_read_safetensors, _write_safetensors),
+    ".npz": TensorFormat(_read_npz, _write_npz),
+    ".pt": TensorFormat(_read_torch, _write_torch),
+    ".pth": TensorFormat(_read_torch, _write_torch),
 }

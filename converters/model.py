@@ -15,17 +15,17 @@ from caffe_proto.files import CaffeFile, read_net
 from converters.deploy import deploy
 from converters.name_map import Mapped
 from converters.weights import read_weights
-from netdsl.build import Built, Types, build
+from netdsl.checking.lint import in_todays_form
+from netdsl.checking.placeholder_layer import with_placeholders
+from netdsl.checking.shape_guesses import shape_guesses
 from netdsl.errors import NetError, WeightsError
-from netdsl.graph import Phase, resolve, resolve_all
-from netdsl.guess import guesses
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.lint import in_todays_form
-from netdsl.matching import AnyArray, arrays_of, paired
-from netdsl.module import NetModule
-from netdsl.snapshot import copy_weights, learned_layers, shared_blobs
-from netdsl.stub import with_stubs
+from netdsl.net.build import Built, Types, build
+from netdsl.net.graph import Phase, resolve, resolve_all
+from netdsl.net.module import NetModule
+from netdsl.weights.files import copy_weights, learned_layers, shared_blobs
+from netdsl.weights.match import AnyArray, arrays_of, pair_blobs
 
 Weights = Mapping[str, Sequence[AnyArray]]
 
@@ -86,7 +86,7 @@ def deployed(
     Where its data layers say no shapes, typical ones are tried until the weights fit.
     """
     given, problem = shapes or {}, None
-    tries = guesses(resolve_all(model.net, stages=stages)[0], types) if model.weights else ()
+    tries = shape_guesses(resolve_all(model.net, stages=stages)[0], types) if model.weights else ()
     for guess in chain([{}], tries):
         net = deploy(model.net, shapes={**guess, **given}, batch=batch, stages=stages, types=types)
         try:
@@ -102,9 +102,9 @@ def deployed(
 def _check_weights(net: pb.NetParameter, weights: Weights, types: Types) -> None:
     """An error unless every layer has its weights, in its shapes. Layers of unknown types can't be checked."""
     graph = resolve(net)
-    built = build(graph, with_stubs(graph, types))
+    built = build(graph, with_placeholders(graph, types))
     own = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
-    report = paired(own, weights, shared=shared_blobs(built), partial=True)[1]
+    report = pair_blobs(own, weights, shared=shared_blobs(built), partial=True)[1]
     if weights and report.missing:
         raise WeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
     if report.mismatched:

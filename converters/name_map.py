@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 
 from netdsl.errors import WeightsError
-from netdsl.matching import AnyArray, Shape, fits
+from netdsl.weights.match import AnyArray, Shape, fits
 
 Layout = Mapping[str, Mapping[str, Shape]]  # a net's layers, their blobs by name, and the shapes of these
 

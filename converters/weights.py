@@ -11,12 +11,12 @@ from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from converters.formats import FORMATS, Precision, read_tensors, write_tensors
 from converters.name_map import Layout, Mapped, map_names
-from netdsl.build import Types
+from netdsl.checking.lint import CheckSettings, in_todays_form, resolve_shapes
 from netdsl.errors import NetError, WeightsError
 from netdsl.layers import LAYERS
-from netdsl.lint import Wanted, in_todays_form, resolve_shapes
-from netdsl.matching import AnyArray, arrays_of, distinct
-from netdsl.snapshot import learned_layers
+from netdsl.net.build import Types
+from netdsl.weights.files import learned_layers
+from netdsl.weights.match import AnyArray, arrays_of, distinct
 
 __all__ = ["FORMATS", "Loaded", "Precision", "layout_of", "read_weights", "write_weights"]
 
@@ -97,7 +97,7 @@ def bundled(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[p
 
 def layout_of(net: pb.NetParameter, *, types: Types = LAYERS) -> Layout:
     """The blobs of all layers that learn, in all phases of a net."""
-    builts = resolve_shapes(in_todays_form(net), Wanted(types=types)).builts
+    builts = resolve_shapes(in_todays_form(net), CheckSettings(types=types)).builts
     found: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
         for name, layer in learned_layers(built).items():

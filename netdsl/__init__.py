@@ -19,12 +19,12 @@ if TYPE_CHECKING:
         Stochastic,
     )
     from netdsl.dsl.layer_types import *  # noqa: F403
-    from netdsl.graph import Phase
-    from netdsl.net import Net
-    from netdsl.weights import LoadReport, WeightCollection
+    from netdsl.net.graph import Phase
+    from netdsl.net.net import Net
+    from netdsl.weights.collection import LoadReport, WeightCollection
 
 # Imported when they are used: whoever only wants the command line's help needn't wait for torch.
-_HOMES = {"Net": "net", "Phase": "graph", "LoadReport": "weights", "WeightCollection": "weights"}
+_HOMES = {"Net": "net.net", "Phase": "net.graph", "LoadReport": "weights", "WeightCollection": "weights"}
 
 __all__ = [
     "ActivationLayer",

@@ -14,14 +14,14 @@ from torch.nn import Parameter
 
 from caffe_proto import CaffeError, from_text, prototxt, read, upgrade_file
 from converters.model import deployed, open_model
-from netdsl.build import Built, build, running
+from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.lint import check_net
 from netdsl.errors import NetError
-from netdsl.graph import Phase, resolve
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-from netdsl.lint import check_net
-from netdsl.module import NetModule
-from netdsl.trial import sample_inputs
+from netdsl.net.build import Built, build, running
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
 
 FOLDER = os.environ.get("NETDSL_CORPUS")
 

@@ -13,15 +13,15 @@ from converters.from_onnx import from_onnx
 from converters.name_map import Mapped
 from converters.rewriting import Proof
 from converters.weights import holds_weights, read_weights, write_weights
-from netdsl.lint import in_todays_form
-from zoo.exporting import Export, Target, export
+from netdsl.checking.lint import in_todays_form
+from zoo.exporting import Export, ExportTarget, export
 
-_TARGETS = {".onnx": Target.ONNX, ".pt2": Target.TORCH}
+_TARGETS = {".onnx": ExportTarget.ONNX, ".pt2": ExportTarget.TORCH}
 _CAFFE = (".prototxt", ".caffemodel")
 
 
 @dataclass(frozen=True)
-class Converted:
+class ConvertedFiles:
     """The files that were written, what was proved, and which layers torch's tensors were taken for."""
 
     files: tuple[Path, ...]
@@ -36,7 +36,7 @@ def convert(
     net: str | None = None,
     weights: tuple[str, ...] = (),
     precision: Precision | None = None,
-) -> Converted:
+) -> ConvertedFiles:
     """Convert weights, or a net with its weights. A net alone needs files of weights; weights alone may need a net."""
     kind, wanted = Path(source).suffix, Path(output).suffix
     if wanted in _TARGETS and kind not in _TARGETS:
@@ -44,9 +44,9 @@ def convert(
             raise FileError(f"{source}: are weights without a net; name it with --net")
         message, own = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
         done = export(Export(message, own, _TARGETS[wanted], Path(output)))
-        return Converted(done.files, done.proofs, done.names)
+        return ConvertedFiles(done.files, done.proofs, done.names)
     if kind == ".onnx" and wanted in _CAFFE:
-        return Converted(write_net(from_onnx(source), output))
+        return ConvertedFiles(write_net(from_onnx(source), output))
     if holds_weights(source) and holds_weights(output):
         return _weights(source, output, net, precision)
     raise FileError(
@@ -55,7 +55,7 @@ def convert(
     )
 
 
-def _weights(source: str, output: str, net: str | None, precision: Precision | None) -> Converted:
+def _weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
     """A file of Caffe's stays what it is where it can, with all its layers."""
     message = None
     if net is not None:
@@ -69,4 +69,4 @@ def _weights(source: str, output: str, net: str | None, precision: Precision | N
     else:
         own = message if message is not None or loaded.file is None else loaded.file.message
         write_weights(loaded.weights, output, net=own, precision=precision)
-    return Converted((Path(output),), names=loaded.names)
+    return ConvertedFiles((Path(output),), names=loaded.names)

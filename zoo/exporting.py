@@ -21,7 +21,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 
 
-class Target(Enum):
+class ExportTarget(Enum):
     """What a net is exported to."""
 
     CAFFE = "caffe"
@@ -35,7 +35,7 @@ class Export:
 
     net: str
     weights: tuple[str, ...]
-    target: Target
+    target: ExportTarget
     output: Path | None = None
     shapes: Mapping[str, Shape] = field(default_factory=dict)  # without the batch
     batch: int | None = None
@@ -49,7 +49,7 @@ class Export:
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedFiles:
     """The files that were written, what the net takes, and what was proved."""
 
     files: tuple[Path, ...]
@@ -58,14 +58,14 @@ class Exported:
     names: tuple[Mapped, ...]
 
 
-def export(wanted: Export) -> Exported:
+def export(wanted: Export) -> ExportedFiles:
     """Export a net. Nothing is written unless all goes well."""
     trained = open_model(wanted.net, wanted.weights)
     try:
         model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
         model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified, tolerance=wanted.tolerance)
-        write = {Target.CAFFE: _to_caffe, Target.ONNX: _to_onnx, Target.TORCH: _to_torch}[wanted.target]
-        files, difference = write(model, trained, wanted)
+        writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
+        files, difference = writers[wanted.target](model, trained, wanted)
     except NetError as problem:
         raise type(problem)(f"{wanted.net}: {problem}") from None
     proofs += [Proof(f"as {wanted.target.value}", difference, _tolerance(wanted))]
@@ -74,7 +74,7 @@ def export(wanted: Export) -> Exported:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return Exported(files, inputs, tuple(proofs), trained.names)
+    return ExportedFiles(files, inputs, tuple(proofs), trained.names)
 
 
 def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:

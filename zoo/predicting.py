@@ -11,15 +11,15 @@ from pathlib import Path
 
 from converters.model import Model, open_model
 from converters.weights import bundled
-from netdsl.distributed.spark.session import opened
+from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
-from netdsl.prediction.blobs import Input, check_columns
-from netdsl.prediction.head import head_of
+from netdsl.prediction.add_columns import ColumnAdder, NewColumns, check_new
+from netdsl.prediction.blobs import NetInput, check_columns
+from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.predictor import Predictor
-from netdsl.prediction.shaping import shaped
-from netdsl.prediction.table_files import Format, TableFiles, table_of, write_parquet
-from netdsl.prediction.widening import Wanted, Widening, check_new
-from zoo.together import HERE, Backend, Where
+from netdsl.spark.session import open_session
+from netdsl.tables.files import TableFiles, TableFormat, table_of, write_parquet
+from zoo.distributed_run import HERE, Backend, Placement
 
 COLUMN = "--column {}=COLUMN"  # how another column is named
 
@@ -27,19 +27,19 @@ Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 
 @dataclass(frozen=True)
-class Wish:
+class PredictRequest:
     """Which net makes which new columns, from which rows, and the file or folder that they go to."""
 
     net: str
     data: str
     output: str
-    wanted: Wanted
+    wanted: NewColumns
     weights: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # as many rows as the net was made for
 
 
-def predict(wish: Wish, progress: Progress, where: Where = HERE, workers: int | None = None) -> None:
+def predict(wish: PredictRequest, progress: Progress, where: Placement = HERE, workers: int | None = None) -> None:
     """Write the table with its new columns, all of it or nothing."""
     table = table_of(wish.data)
     if table is None:
@@ -59,29 +59,29 @@ def predict(wish: Wish, progress: Progress, where: Where = HERE, workers: int | 
 def parquet_of(data: str) -> str:
     """The path of a table that Spark reads."""
     kind, path = table_of(data) or (None, data)
-    if kind is not Format.PARQUET:
+    if kind is not TableFormat.PARQUET:
         raise DataError(f"{data}: on Spark a table is Parquet, parquet:PATH; `zoo data convert` makes it of other data")
     return path
 
 
-def master_of(where: Where, workers: int | None) -> str:
+def master_of(where: Placement, workers: int | None) -> str:
     """Where Spark is. One of our own runs so many tasks at once, or one for each core."""
     return where.master_for(workers or os.cpu_count() or 1)
 
 
-def _here(wish: Wish, model: Model, table: TableFiles, progress: Progress) -> None:
+def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
     inputs = _inputs(wish, model, table.schema.names)
-    net = shaped(model.net, table.first(), inputs)
+    net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, bundled(model.weights), wish.wanted.blobs, wish.columns)
-    widening = Widening(wish.wanted, wish.batch or predictor.head.batch)
+    widening = ColumnAdder(wish.wanted, wish.batch or predictor.head.batch)
     rows = chain([table.none()], table.batches(widening.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
         write_parquet(Path(wish.output), widening.of(predictor, rows, wish.data), done)
 
 
-def _inputs(wish: Wish, model: Model, names: Sequence[str]) -> list[Input]:
+def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it, and not yet the new columns."""
-    head = head_of(model.net, wish.wanted.blobs)
+    head = prediction_subgraph(model.net, wish.wanted.blobs)
     inputs, made = head.needed(wish.columns), wish.wanted.made(head)
     if not made:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
@@ -90,16 +90,16 @@ def _inputs(wish: Wish, model: Model, names: Sequence[str]) -> list[Input]:
     return inputs
 
 
-def _on_spark(wish: Wish, model: Model, path: str, where: Where, workers: int | None) -> None:
-    with opened(master_of(where, workers)) as session:
-        from netdsl.distributed.spark import tables  # only now it is known that Spark is there
+def _on_spark(wish: PredictRequest, model: Model, path: str, where: Placement, workers: int | None) -> None:
+    with open_session(master_of(where, workers)) as session:
         from netdsl.spark import NetModel
+        from netdsl.spark.tables import parquet  # only now it is known that Spark is there
 
-        frame = tables.read(session, path)
+        frame = parquet.read(session, path)
         inputs = _inputs(wish, model, frame.columns)
-        net = shaped(model.net, tables.sample(frame, [each.blob.column for each in inputs]), inputs)
+        net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
         predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.wanted.blobs)
         predicting.setPredictionCol(wish.wanted.prediction).setProbabilityCol(wish.wanted.probability)
         if wish.batch:
             predicting.setBatchSize(wish.batch)
-        tables.write(session, predicting.transform(frame), wish.output)
+        parquet.write(session, predicting.transform(frame), wish.output)

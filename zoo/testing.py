@@ -13,24 +13,24 @@ from caffe_proto.files import CaffeFile, read_net
 from caffe_proto.upgrade import upgrade_net
 from converters.model import open_model
 from converters.weights import bundled
-from netdsl.data.opening import part_of
-from netdsl.data.split import Split
-from netdsl.data.table import Table
-from netdsl.distributed.spark.session import opened
+from netdsl.data.sources.open_source import part_of
+from netdsl.data.sources.split import DataSplit
 from netdsl.errors import DataError, NetError
-from netdsl.graph import filtered
-from netdsl.module import NetModule
-from netdsl.prediction.blobs import Input, check_columns
-from netdsl.prediction.scoring import Score, Scorer, built_for, needed
-from netdsl.prediction.shaping import shaped
-from netdsl.prediction.table_files import TableFiles, table_of
-from netdsl.snapshot import load_file
+from netdsl.net.graph import filtered
+from netdsl.net.module import NetModule
+from netdsl.prediction.blobs import NetInput, check_columns
+from netdsl.prediction.infer_shapes import infer_shapes
+from netdsl.prediction.scoring import RowScore, Scorer, built_for, needed
 from netdsl.solver.events import Output
-from netdsl.solver.module_net import ModuleNet, Way
+from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
 from netdsl.solver.testing import averaged
+from netdsl.spark.session import open_session
+from netdsl.tables.files import TableFiles, table_of
+from netdsl.tables.table import Table
+from netdsl.weights.files import load_file
+from zoo.distributed_run import HERE, Backend, Placement
 from zoo.predicting import COLUMN, master_of, parquet_of
-from zoo.together import HERE, Backend, Where
 
 BATCHES = 50  # that are tested where nothing says how many
 
@@ -38,7 +38,7 @@ Found = tuple[float, tuple[Output, ...]]
 
 
 @dataclass(frozen=True)
-class Testing:
+class TestRequest:
     """A net with weights, tested on the data that it names or on others.
 
     Of a table all rows are taken once, unless a number of batches is given.
@@ -53,7 +53,7 @@ class Testing:
     stages: Sequence[str] = ()
 
 
-def test(wish: Testing, *, device: torch.device, where: Where = HERE, workers: int | None = None) -> Found:
+def test(wish: TestRequest, *, device: torch.device, where: Placement = HERE, workers: int | None = None) -> Found:
     """The mean loss and the mean outputs over batches, or over rows."""
     net = upgrade_net(read_net(wish.net, lenient=True).message).message
     net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
@@ -69,10 +69,10 @@ def test(wish: Testing, *, device: torch.device, where: Where = HERE, workers: i
     return _batches(wish, net, device)
 
 
-def _batches(wish: Testing, net: pb.NetParameter, device: torch.device) -> Found:
+def _batches(wish: TestRequest, net: pb.NetParameter, device: torch.device) -> Found:
     """Batches as the net takes them from its data, which begin again at their end."""
     table = None if wish.data is None else _fed(net, wish.data, wish.columns)
-    with closing(ModuleNet(net, Way(device), values=table)) as running:
+    with closing(ModuleNet(net, Compute(device), values=table)) as running:
         for name in split_names(wish.weights):
             load_file(running.built, name)
         found = averaged(running, wish.batches or BATCHES)
@@ -82,7 +82,7 @@ def _batches(wish: Testing, net: pb.NetParameter, device: torch.device) -> Found
 
 def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; where there are none, its rows are for the net's inputs."""
-    source = part_of(data, Split.TEST)
+    source = part_of(data, DataSplit.TEST)
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     for layer in reading:
         layer.data_param.source = source
@@ -91,37 +91,38 @@ def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table |
     return None if reading else Table(source, columns)
 
 
-def _here(wish: Testing, net: pb.NetParameter, table: TableFiles, device: torch.device) -> Score:
+def _here(wish: TestRequest, net: pb.NetParameter, table: TableFiles, device: torch.device) -> RowScore:
     inputs = _inputs(wish, net, table.schema.names)
-    scorer = Scorer(shaped(net, table.first(), inputs), _weights(wish), wish.columns, device)
+    scorer = Scorer(infer_shapes(net, table.first(), inputs), _weights(wish), wish.columns, device)
     return scorer.of(table.batches(scorer.batch), str(wish.data))
 
 
-def _on_spark(wish: Testing, net: pb.NetParameter, where: Where, workers: int | None) -> Score:
+def _on_spark(wish: TestRequest, net: pb.NetParameter, where: Placement, workers: int | None) -> RowScore:
     if wish.data is None or wish.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path, weights = parquet_of(wish.data), _weights(wish)
-    with opened(master_of(where, workers)) as session:
-        from netdsl.distributed.spark import scoring, tables  # only now it is known that Spark is there
+    with open_session(master_of(where, workers)) as session:
+        from netdsl.spark.pipeline import scoring  # only now it is known that Spark is there
+        from netdsl.spark.tables import parquet
 
-        frame = tables.read(session, path)
+        frame = parquet.read(session, path)
         inputs = _inputs(wish, net, frame.columns)
-        net = shaped(net, tables.sample(frame, [each.blob.column for each in inputs]), inputs)
+        net = infer_shapes(net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
         return scoring.scored(frame, net, weights, wish.columns)
 
 
-def _inputs(wish: Testing, net: pb.NetParameter, names: Sequence[str]) -> list[Input]:
+def _inputs(wish: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it."""
     inputs = needed(built_for(net), wish.columns)
     check_columns(names, [each.blob for each in inputs], COLUMN)
     return inputs
 
 
-def _weights(wish: Testing) -> CaffeFile[pb.NetParameter]:
+def _weights(wish: TestRequest) -> CaffeFile[pb.NetParameter]:
     return bundled(open_model(wish.net, [*split_names(wish.weights)]).weights)
 
 
-def _means(net: pb.NetParameter, score: Score) -> Found:
+def _means(net: pb.NetParameter, score: RowScore) -> Found:
     loss, outputs = score.means()
     module = NetModule(built_for(net))
     weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}

@@ -11,17 +11,17 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.data.opening import part_of
-from netdsl.data.split import Split
-from netdsl.data.table import Table
+from netdsl.data.sources.open_source import part_of
+from netdsl.data.sources.split import DataSplit
 from netdsl.errors import SolverError
-from netdsl.graph import Phase, included
+from netdsl.net.graph import Phase, included
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
-from netdsl.solver.module_net import Way
-from netdsl.solver.nets import found, train_net
-from netdsl.solver.opening import opened
+from netdsl.solver.module_net import Compute
+from netdsl.solver.nets import find_file, train_net
+from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Action, Solver, nothing_wanted
+from netdsl.tables.table import Table
 
 NEWEST = "auto"
 
@@ -32,7 +32,7 @@ class Run:
 
     param: pb.SolverParameter
     folder: Path | None = None  # where the files that the settings name may be
-    way: Way = field(default_factory=Way)
+    way: Compute = field(default_factory=Compute)
     devices: Sequence[torch.device] = ()
     weights: Sequence[str | Path] = ()
     snapshot: str | None = None
@@ -52,7 +52,7 @@ def train(
             listener(event)
 
     start = _start(run)
-    with opened(
+    with open_solver(
         run.param,
         folder=run.folder,
         way=run.way,
@@ -87,7 +87,7 @@ def fed(run: Run, data: str | None, test_data: str | None) -> Run:
     folder = run.folder or Path()
     if any(layer.HasField("data_param") for layer in train_net(run.param, folder).layer):
         return replace(run, param=with_data(run.param, folder, data, test_data))
-    sources = {Phase.TRAIN: (data, Split.TRAIN), Phase.TEST: (test_data or data, Split.TEST)}
+    sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
     tables = {phase: Table(part_of(source, split)) for phase, (source, split) in sources.items() if source is not None}
     return replace(run, tables=tables)
 
@@ -98,7 +98,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
     changed.CopyFrom(param)
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    net = upgrade_net(read_net(found(param.net, folder), lenient=True).message).message
+    net = upgrade_net(read_net(find_file(param.net, folder), lenient=True).message).message
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     if not reading:
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
@@ -106,7 +106,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
         tests = not included(layer, pb.NetState(phase=pb.TRAIN))
         source = test_data or data if tests else data
         if source is not None:
-            layer.data_param.source = part_of(source, Split.TEST if tests else Split.TRAIN)
+            layer.data_param.source = part_of(source, DataSplit.TEST if tests else DataSplit.TRAIN)
     changed.ClearField("net")
     changed.net_param.CopyFrom(net)
     return changed

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from caffe_proto.errors import TextError
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     BARE = auto()  # a name, a number, an enum value: whatever isn't quoted
@@ -23,7 +23,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A piece of the text; `blank` says that an empty line stands before it."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     line: int
     column: int
@@ -57,11 +57,11 @@ def tokens(text: str, where: str) -> Iterator[Token]:
         if kind == "newline":
             line, line_start, newlines = line + 1, at, newlines + 1
         elif kind != "space":
-            yield Token(Kind[kind], found.rstrip() if kind == "COMMENT" else found, line, column, newlines > 1)
+            yield Token(TokenKind[kind], found.rstrip() if kind == "COMMENT" else found, line, column, newlines > 1)
             newlines = 0
             if kind == "STRING" and "\n" in found:  # Python's parameters are sometimes written over several lines
                 line, line_start = line + found.count("\n"), match.start() + found.rindex("\n") + 1
-    yield Token(Kind.END, "", line, at - line_start + 1, newlines > 1)
+    yield Token(TokenKind.END, "", line, at - line_start + 1, newlines > 1)
 
 
 def shown(text: str) -> str:

@@ -6,7 +6,7 @@ import re
 
 from caffe_proto.errors import TextError
 from caffe_proto.text.document import Body, Entry, Scalar
-from caffe_proto.text.lexer import Kind, Token, shown, tokens
+from caffe_proto.text.lexer import Token, TokenKind, shown, tokens
 from caffe_proto.wire import MAX_DEPTH
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -33,14 +33,14 @@ class _Parser:
 
     def file(self) -> Body:
         body = self._body("", depth=0)
-        if self.token.kind is not Kind.END:
+        if self.token.kind is not TokenKind.END:
             raise self._error(f"'{self.token.text}' closes a block that was never opened")
         return body
 
     def _next(self) -> Token:
         """The next token that isn't a comment; comments are kept for whoever they belong to."""
         for token in self.stream:
-            if token.kind is not Kind.COMMENT:
+            if token.kind is not TokenKind.COMMENT:
                 self._blank(token)
                 return token
             if self.last is not None and token.line == self.last_line and not self.last.trailing:
@@ -51,7 +51,7 @@ class _Parser:
         raise AssertionError("read past the end")
 
     def _blank(self, token: Token) -> None:
-        if token.blank and token.kind is not Kind.END:
+        if token.blank and token.kind is not TokenKind.END:
             self.comments.append("")
 
     def _advance(self) -> Token:
@@ -63,13 +63,13 @@ class _Parser:
         return taken
 
     def _at(self, *marks: str) -> bool:
-        return self.token.kind is Kind.MARK and self.token.text in marks
+        return self.token.kind is TokenKind.MARK and self.token.text in marks
 
     def _body(self, closing: str, depth: int) -> Body:
         if depth > MAX_DEPTH:
             raise self._error(f"blocks are nested more than {MAX_DEPTH} deep")
         body = Body()
-        while self.token.kind is not Kind.END and not self._at("}", ">", "]"):
+        while self.token.kind is not TokenKind.END and not self._at("}", ">", "]"):
             body.entries.append(self._entry(depth))
         body.closing = self._take_comments()
         while body.closing and not body.closing[-1]:
@@ -80,7 +80,7 @@ class _Parser:
 
     def _entry(self, depth: int) -> Entry:
         token = self.token
-        if token.kind is not Kind.BARE or not _NAME.fullmatch(token.text):
+        if token.kind is not TokenKind.BARE or not _NAME.fullmatch(token.text):
             template = f"; {_TEMPLATE}" if token.text[:1] in ("{", "$", "%") else ""
             raise self._error(f"expected the name of a field, found {self._found()}{template}")
         entry = Entry(token.text, leading=self._take_comments(), line=token.line, column=token.column)
@@ -117,15 +117,15 @@ class _Parser:
             body.one_line = self.token.line == token.line
             self._close(None if inside else entry)
             return body
-        if token.kind not in (Kind.BARE, Kind.STRING):
+        if token.kind not in (TokenKind.BARE, TokenKind.STRING):
             raise self._error(f"expected a value for '{shown(entry.name)}', found {self._found()}")
-        if token.kind is Kind.BARE and token.text[0] in "$%@":
+        if token.kind is TokenKind.BARE and token.text[0] in "$%@":
             raise self._error(f"'{shown(entry.name)}' has {shown(token.text)} for a value; {_TEMPLATE}")
         self.last = None if inside else entry
         pieces = [self._piece()]
-        while token.kind is Kind.STRING and self.token.kind is Kind.STRING:  # "a" "b" is one string
+        while token.kind is TokenKind.STRING and self.token.kind is TokenKind.STRING:  # "a" "b" is one string
             pieces.append(self._piece())
-        return Scalar(" ".join(pieces), token.kind is Kind.STRING, token.line, token.column)
+        return Scalar(" ".join(pieces), token.kind is TokenKind.STRING, token.line, token.column)
 
     def _piece(self) -> str:
         self.last_line = self.token.line + self.token.text.count("\n")
@@ -137,7 +137,7 @@ class _Parser:
         self._advance()
 
     def _found(self) -> str:
-        quote = "" if self.token.kind is Kind.STRING else "'"
+        quote = "" if self.token.kind is TokenKind.STRING else "'"
         return f"{quote}{shown(self.token.text)}{quote}" if self.token.text else "the end of the file"
 
     def _error(self, what: str) -> TextError:

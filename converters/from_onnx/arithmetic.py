@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from converters.from_onnx.node import Made, OnnxNode, Operator, Operators
 from converters.incoming import arithmetic
-from converters.incoming.net import Blob, NetWriter, Value
-from converters.incoming.reducing import Reduction, reduced
+from converters.incoming.net import NetBlob, NetWriter, Value
+from converters.incoming.reducing import AxisReduction, reduced
 from netdsl import dsl
 from netdsl.errors import ConversionError
 
 
-def _pair(function: Callable[[NetWriter, Value, Value], Blob]) -> Operator:
+def _pair(function: Callable[[NetWriter, Value, Value], NetBlob]) -> Operator:
     return lambda net, node: function(net, node.value(0), node.value(1))
 
 
 def _pow(net: NetWriter, node: OnnxNode) -> Made:
-    if not isinstance(node.value(0), Blob):
+    if not isinstance(node.value(0), NetBlob):
         base, exponent = node.array(0), node.blob(1)
         return net.layer(dsl.Exp, [exponent], base=_single(base.size, base.reshape(-1)[:1].tolist()))
     exponents = node.array(1)
@@ -58,11 +58,11 @@ def _min(net: NetWriter, node: OnnxNode) -> Made:
     return arithmetic.minimum(net, node.values())
 
 
-def _reduction(by: Reduction) -> Operator:
+def _reduction(by: AxisReduction) -> Operator:
     return lambda net, node: _reduced(net, node, by)
 
 
-def _reduced(net: NetWriter, node: OnnxNode, by: Reduction, part: str = "") -> Blob:
+def _reduced(net: NetWriter, node: OnnxNode, by: AxisReduction, part: str = "") -> NetBlob:
     x, axes = node.blob(), node.ints("axes", 1)
     if not axes and node.get("noop_with_empty_axes", 0):
         return x
@@ -70,7 +70,7 @@ def _reduced(net: NetWriter, node: OnnxNode, by: Reduction, part: str = "") -> B
 
 
 def _reduce_l2(net: NetWriter, node: OnnxNode) -> Made:
-    return arithmetic.power(net, _reduced(net, node, Reduction.SQUARES, "squares"), 0.5)
+    return arithmetic.power(net, _reduced(net, node, AxisReduction.SQUARES, "squares"), 0.5)
 
 
 OPERATORS: Operators = {
@@ -83,12 +83,12 @@ OPERATORS: Operators = {
     "Neg": _neg,
     "Pow": _pow,
     "Reciprocal": _reciprocal,
-    "ReduceL1": _reduction(Reduction.ABSOLUTE),
+    "ReduceL1": _reduction(AxisReduction.ABSOLUTE),
     "ReduceL2": _reduce_l2,
-    "ReduceMax": _reduction(Reduction.MAX),
-    "ReduceMean": _reduction(Reduction.MEAN),
-    "ReduceSum": _reduction(Reduction.SUM),
-    "ReduceSumSquare": _reduction(Reduction.SQUARES),
+    "ReduceMax": _reduction(AxisReduction.MAX),
+    "ReduceMean": _reduction(AxisReduction.MEAN),
+    "ReduceSum": _reduction(AxisReduction.SUM),
+    "ReduceSumSquare": _reduction(AxisReduction.SQUARES),
     "Sqrt": _sqrt,
     "Sub": _pair(arithmetic.subtract),
     "Sum": _sum,

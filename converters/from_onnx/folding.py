@@ -10,7 +10,7 @@ import numpy as np
 from converters.from_onnx.library import part
 from converters.onnx.library import onnx
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 def constants_of(graph: Any) -> Iterator[tuple[str, AnyArray]]:

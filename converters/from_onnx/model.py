@@ -13,7 +13,7 @@ from converters.from_onnx import activation, arithmetic, shaping, sliding
 from converters.from_onnx.folding import constants_of, folded
 from converters.from_onnx.library import part
 from converters.from_onnx.node import OnnxNode
-from converters.incoming.net import Blob, NetWriter, Value
+from converters.incoming.net import NetBlob, NetWriter, Value
 from converters.incoming.problems import Problems
 from converters.model import Model, built_of
 from converters.onnx.library import onnx
@@ -138,7 +138,7 @@ class Importer:
             self.lost.pop(wanted, None)
 
     def _varies(self, name: str) -> bool:
-        return self.lost.get(name, False) or isinstance(self.values.get(name), Blob)
+        return self.lost.get(name, False) or isinstance(self.values.get(name), NetBlob)
 
     def _made(self, node: Any, name: str) -> Sequence[Value]:
         try:
@@ -150,7 +150,7 @@ class Importer:
             found = OPERATORS[node.op_type](self.net, self._node(node, name))
         except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # lengths that don't fit, and the like
             raise ConversionError(f"isn't as ONNX wants it: {problem}") from problem
-        return [found] if isinstance(found, Blob) else found
+        return [found] if isinstance(found, NetBlob) else found
 
     def _value(self, name: str, what: str) -> Value:
         if name not in self.values:
@@ -160,8 +160,8 @@ class Importer:
     def _folded(self, node: Any) -> Sequence[Value]:
         """The outputs of a node that doesn't depend on the inputs, but perhaps on their shapes."""
         inputs = [self._value(each, "an input") for each in node.input if each]
-        return folded(node, [np.empty(each.shape, np.float32) if isinstance(each, Blob) else each for each in inputs],
-                      self.opset)  # fmt: skip
+        arrays = [np.empty(each.shape, np.float32) if isinstance(each, NetBlob) else each for each in inputs]
+        return folded(node, arrays, self.opset)
 
     def _node(self, node: Any, name: str) -> OnnxNode:
         inputs = [self._value(each, "an input") if each else None for each in node.input]
@@ -170,7 +170,7 @@ class Importer:
 
     def _named(self, value: Value, wanted: str) -> Value:
         """What a layer has just made is called as the model calls it."""
-        if not isinstance(value, Blob) or not wanted or any(each is value for each in self.values.values()):
+        if not isinstance(value, NetBlob) or not wanted or any(each is value for each in self.values.values()):
             return value
         return self.net.rename(value, wanted)
 
@@ -201,5 +201,5 @@ def _name_outputs(net: NetWriter, names: Sequence[str], wanted: Sequence[str]) -
     """The outputs are called as the model's, and what has such a name inside gets another."""
     for name, own in zip(names, wanted, strict=True):
         if name != own:
-            net.rename(Blob(own, ()), f"{own}/inside")
-            net.rename(Blob(name, ()), own)
+            net.rename(NetBlob(own, ()), f"{own}/inside")
+            net.rename(NetBlob(name, ()), own)

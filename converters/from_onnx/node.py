@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from converters.incoming.net import Blob, NetWriter, Value
+from converters.incoming.net import NetBlob, NetWriter, Value
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class OnnxNode:
         """All inputs."""
         return [self.value(place) for place in range(len(self.inputs))]
 
-    def blob(self, place: int = 0) -> Blob:
+    def blob(self, place: int = 0) -> NetBlob:
         """An input that has to be computed."""
         value = self.value(place)
-        if not isinstance(value, Blob):
+        if not isinstance(value, NetBlob):
             raise ConversionError(f"its input {place} is a constant, where Caffe takes a blob")
         return value
 
-    def blobs(self) -> list[Blob]:
+    def blobs(self) -> list[NetBlob]:
         """All inputs, none of them a constant."""
         return [self.blob(place) for place in range(len(self.inputs))]
 
     def array(self, place: int) -> AnyArray:
         """An input that has to be a constant."""
         value = self.value(place)
-        if isinstance(value, Blob):
+        if isinstance(value, NetBlob):
             raise ConversionError(f"its input {place} depends on the net's inputs; Caffe takes a constant there")
         return value
 
@@ -76,6 +76,6 @@ class OnnxNode:
         return float(self.get(name, default)) if array is None or not array.size else float(array.item())
 
 
-Made = Blob | Sequence[Blob]
+Made = NetBlob | Sequence[NetBlob]
 Operator = Callable[[NetWriter, OnnxNode], Made]
 Operators = dict[str, Operator]

@@ -9,10 +9,10 @@ import numpy as np
 
 from converters.from_onnx.node import Made, OnnxNode, Operators
 from converters.incoming import shaping
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.reducing import Places, arg_max, bilinear, nearest, places_of
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 def _reshape(net: NetWriter, node: OnnxNode) -> Made:
@@ -135,7 +135,7 @@ def _transformation(node: OnnxNode) -> str:
     return str(node.get("coordinate_transformation_mode", "half_pixel" if node.opset > 10 else "asymmetric"))
 
 
-def _size(node: OnnxNode, x: Blob) -> tuple[int, ...]:
+def _size(node: OnnxNode, x: NetBlob) -> tuple[int, ...]:
     """Height and width of the result; the other axes must stay."""
     first = 2 if node.op == "Resize" and node.opset > 10 else 1
     sizes, given = node.ints("sizes", first + 1), node.get("scales")

@@ -9,7 +9,7 @@ import numpy as np
 
 from converters.from_onnx.node import Made, OnnxNode, Operators
 from converters.incoming.arithmetic import affine
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.pooling import Windows, average_pool, global_pool, max_pool
 from converters.incoming.sliding import Numbers, Sliding, convolve, deconvolve, linear, padded
 from netdsl.errors import ConversionError
@@ -50,7 +50,7 @@ def _automatic(node: OnnxNode) -> str:
     return how if how.startswith("SAME") else ""
 
 
-def _pads(node: OnnxNode, x: Blob, extent: Sequence[int], stride: Sequence[int]) -> tuple[Numbers, Numbers]:
+def _pads(node: OnnxNode, x: NetBlob, extent: Sequence[int], stride: Sequence[int]) -> tuple[Numbers, Numbers]:
     """The padding at both ends of every axis."""
     axes = len(extent)
     if _automatic(node):
@@ -82,7 +82,7 @@ def _matmul(net: NetWriter, node: OnnxNode) -> Made:
     return linear(net, node.blob(), node.array(1).T)
 
 
-def _windows(node: OnnxNode, x: Blob) -> Windows:
+def _windows(node: OnnxNode, x: NetBlob) -> Windows:
     kernel = tuple(node.get("kernel_shape"))
     if {*node.get("dilations", [1])} != {1}:
         raise ConversionError("dilations: Caffe's pooling has no holes")

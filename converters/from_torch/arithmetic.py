@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from converters.from_torch.call import Call, Counterpart, Counterparts, Made
 from converters.incoming import arithmetic
-from converters.incoming.net import Blob, NetWriter, Value
-from converters.incoming.reducing import Reduction, arg_max, reduced
+from converters.incoming.net import NetBlob, NetWriter, Value
+from converters.incoming.reducing import AxisReduction, arg_max, reduced
 from netdsl.errors import ConversionError
 
 
-def _pair(function: Callable[[NetWriter, Value, Value], Blob]) -> Counterpart:
+def _pair(function: Callable[[NetWriter, Value, Value], NetBlob]) -> Counterpart:
     return lambda net, call: function(net, call.value("self"), call.value("other"))
 
 
@@ -28,7 +28,7 @@ def _rsub(net: NetWriter, call: Call) -> Made:
 
 
 def _scaled(net: NetWriter, value: Value, alpha: float) -> Value:
-    return arithmetic.affine(net, value, alpha, part="alpha") if isinstance(value, Blob) else value * alpha
+    return arithmetic.affine(net, value, alpha, part="alpha") if isinstance(value, NetBlob) else value * alpha
 
 
 def _div(net: NetWriter, call: Call) -> Made:
@@ -60,11 +60,11 @@ def _minimum(net: NetWriter, call: Call) -> Made:
     return arithmetic.minimum(net, [call.value("self"), call.value("other")])
 
 
-def _reduction(by: Reduction) -> Counterpart:
+def _reduction(by: AxisReduction) -> Counterpart:
     return lambda net, call: _reduced(net, call, by)
 
 
-def _reduced(net: NetWriter, call: Call, by: Reduction) -> Blob:
+def _reduced(net: NetWriter, call: Call, by: AxisReduction) -> NetBlob:
     x, dims = call.blob(), call.get("dim")
     axes = [dims] if isinstance(dims, int) else list(dims or range(len(x.shape)))
     return reduced(net, x, axes, bool(call.get("keepdim", False)), by)
@@ -79,11 +79,11 @@ def _arg_max(net: NetWriter, call: Call) -> Made:
 
 COUNTERPARTS: Counterparts = {
     "add": _add,
-    "amax": _reduction(Reduction.MAX),
+    "amax": _reduction(AxisReduction.MAX),
     "argmax": _arg_max,
     "div": _div,
     "maximum": _maximum,
-    "mean": _reduction(Reduction.MEAN),
+    "mean": _reduction(AxisReduction.MEAN),
     "minimum": _minimum,
     "mul": _pair(arithmetic.multiply),
     "neg": _neg,
@@ -94,5 +94,5 @@ COUNTERPARTS: Counterparts = {
     "sqrt": _power(0.5),
     "square": _power(2),
     "sub": _sub,
-    "sum": _reduction(Reduction.SUM),
+    "sum": _reduction(AxisReduction.SUM),
 }

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from converters.incoming.net import Blob, NetWriter, Value
+from converters.incoming.net import NetBlob, NetWriter, Value
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
-from netdsl.snapshot import array_of
+from netdsl.weights.files import array_of
+from netdsl.weights.match import AnyArray
 
 
 @dataclass(frozen=True)
@@ -29,24 +29,24 @@ class Call:
         """A tensor or a number, which may be a constant."""
         return _value(self.arguments[name])
 
-    def blob(self, name: str = "self") -> Blob:
+    def blob(self, name: str = "self") -> NetBlob:
         """A tensor that has to be computed."""
         value = self.value(name)
-        if not isinstance(value, Blob):
+        if not isinstance(value, NetBlob):
             raise ConversionError(f"its {name} is a constant, where Caffe takes a blob")
         return value
 
-    def blobs(self, name: str) -> list[Blob]:
+    def blobs(self, name: str) -> list[NetBlob]:
         """Several of them."""
         values = [_value(each) for each in self.arguments[name]]
-        if not all(isinstance(value, Blob) for value in values):
+        if not all(isinstance(value, NetBlob) for value in values):
             raise ConversionError(f"one of its {name} is a constant, where Caffe takes a blob")
-        return [value for value in values if isinstance(value, Blob)]
+        return [value for value in values if isinstance(value, NetBlob)]
 
     def array(self, name: str) -> AnyArray:
         """A tensor that has to be a constant."""
         value = self.value(name)
-        if isinstance(value, Blob):
+        if isinstance(value, NetBlob):
             raise ConversionError(f"its {name} depends on the net's inputs; Caffe takes a constant there")
         return value
 
@@ -62,11 +62,11 @@ class Call:
 
 
 def _value(given: Any) -> Value:
-    if isinstance(given, Blob):
+    if isinstance(given, NetBlob):
         return given
     return array_of(given) if isinstance(given, torch.Tensor) else np.asarray(given)
 
 
-Made = Blob | Sequence[Blob]
+Made = NetBlob | Sequence[NetBlob]
 Counterpart = Callable[[NetWriter, Call], Made]
 Counterparts = dict[str, Counterpart]

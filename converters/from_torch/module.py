@@ -14,13 +14,13 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from converters.from_torch import activation, arithmetic, shaping, sliding
 from converters.from_torch.call import Call
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.problems import Problems
 from converters.model import Model, built_of
 from converters.onnx.verification import TOLERANCE, difference
 from netdsl.errors import ConversionError
-from netdsl.module import NetModule
-from netdsl.snapshot import array_of
+from netdsl.net.module import NetModule
+from netdsl.weights.files import array_of
 
 COUNTERPARTS = {
     **sliding.COUNTERPARTS,
@@ -127,7 +127,7 @@ class Tracer:
         for node, spec in zip(nodes, specs, strict=True):
             if spec.kind is OutputKind.USER_OUTPUT and isinstance(node, fx.Node):
                 value = self.cells[node].value
-                yield node.name, value if isinstance(value, Blob) else array_of(value)
+                yield node.name, value if isinstance(value, NetBlob) else array_of(value)
 
     def _call(self, node: fx.Node) -> None:
         """Make the layers of a call. Behind one that can't be, nothing more is said but of unknown operators."""
@@ -163,7 +163,7 @@ class Tracer:
 
 
 def _holds_blob(value: Any) -> bool:
-    return isinstance(value, Blob) or (isinstance(value, (list, tuple)) and any(map(_holds_blob, value)))
+    return isinstance(value, NetBlob) or (isinstance(value, (list, tuple)) and any(map(_holds_blob, value)))
 
 
 def _item(values: Sequence[Any], place: int) -> Any:

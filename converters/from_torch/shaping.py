@@ -8,7 +8,7 @@ import numpy as np
 
 from converters.from_torch.call import Call, Counterpart, Counterparts, Made
 from converters.incoming import shaping
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.reducing import Places, bilinear, nearest, places_of
 from netdsl.errors import ConversionError
 
@@ -119,7 +119,7 @@ def _size(call: Call) -> tuple[int, ...]:
     return tuple(map(int, sizes))
 
 
-def _input(call: Call) -> Blob:
+def _input(call: Call) -> NetBlob:
     return call.blob("input" if "input" in call.arguments else "self")
 
 

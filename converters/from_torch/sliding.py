@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from converters.from_torch.call import Call, Counterpart, Counterparts, Made
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.pooling import Windows, average_pool, global_pool, max_pool
 from converters.incoming.sliding import Numbers, Sliding, convolve, deconvolve, linear, padded, repeated
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 def _conv(net: NetWriter, call: Call) -> Made:
@@ -70,7 +70,7 @@ def _max_pool(net: NetWriter, call: Call) -> Made:
 def _max_pool_with_places(net: NetWriter, call: Call) -> Made:
     """Where the largest values are is the second result, which isn't made."""
     found = _max_pool(net, call)
-    assert isinstance(found, Blob)
+    assert isinstance(found, NetBlob)
     return [found]
 
 
@@ -83,7 +83,7 @@ def _average_pool(net: NetWriter, call: Call) -> Made:
 
 def _adaptive_average(net: NetWriter, call: Call) -> Made:
     x, windows = call.blob(), _adaptive(call)
-    if isinstance(windows, Blob):
+    if isinstance(windows, NetBlob):
         return windows
     if windows.kernel == x.shape[2:]:
         return global_pool(net, x, "AVE")
@@ -95,12 +95,12 @@ def _adaptive_average(net: NetWriter, call: Call) -> Made:
 
 def _adaptive_max(net: NetWriter, call: Call) -> Made:
     x, windows = call.blob(), _adaptive(call)
-    if isinstance(windows, Blob):
+    if isinstance(windows, NetBlob):
         return [windows]
     return [global_pool(net, x, "MAX") if windows.kernel == x.shape[2:] else max_pool(net, x, windows)]
 
 
-def _adaptive(call: Call) -> Blob | Windows:
+def _adaptive(call: Call) -> NetBlob | Windows:
     """The windows with which the result has the size that is asked for; the blob itself if it has it."""
     x = call.blob()
     old, size = x.shape[2:], call.numbers("output_size", 2)

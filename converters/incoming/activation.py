@@ -7,50 +7,50 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from converters.incoming.net import Blob, NetWriter, along
+from converters.incoming.net import NetBlob, NetWriter, along
 from converters.incoming.shaping import reshape
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
-def clip(net: NetWriter, x: Blob, lower: float = -math.inf, upper: float = math.inf, part: str = "") -> Blob:
+def clip(net: NetWriter, x: NetBlob, lower: float = -math.inf, upper: float = math.inf, part: str = "") -> NetBlob:
     """Values between two limits."""
     if lower == 0 and upper >= _LARGEST:
         return net.layer(dsl.ReLU, [x], part=part)
     return net.layer(dsl.Clip, [x], part=part, min=max(lower, -_LARGEST), max=min(upper, _LARGEST))
 
 
-def hard_sigmoid(net: NetWriter, x: Blob, alpha: float, beta: float, part: str = "") -> Blob:
+def hard_sigmoid(net: NetWriter, x: NetBlob, alpha: float, beta: float, part: str = "") -> NetBlob:
     """`alpha * x + beta`, between 0 and 1."""
     line = net.layer(dsl.Power, [x], part=f"{part}/line" if part else "line", scale=alpha, shift=beta)
     return clip(net, line, 0, 1, part)
 
 
-def hard_swish(net: NetWriter, x: Blob) -> Blob:
+def hard_swish(net: NetWriter, x: NetBlob) -> NetBlob:
     """`x * hard_sigmoid(x)`, by types that every Caffe has."""
     return net.layer(dsl.Eltwise, [x, hard_sigmoid(net, x, 1 / 6, 0.5, "gate")], operation="PROD")
 
 
-def selu(net: NetWriter, x: Blob, alpha: float, gamma: float) -> Blob:
+def selu(net: NetWriter, x: NetBlob, alpha: float, gamma: float) -> NetBlob:
     """`gamma * elu(x)`."""
     return net.layer(dsl.Power, [net.layer(dsl.ELU, [x], alpha=alpha)], part="scale", scale=gamma)
 
 
-def mish(net: NetWriter, x: Blob) -> Blob:
+def mish(net: NetWriter, x: NetBlob) -> NetBlob:
     """`x * tanh(log(1 + exp(x)))`."""
     gate = net.layer(dsl.TanH, [net.layer(dsl.BNLL, [x], part="log")], part="gate")
     return net.layer(dsl.Eltwise, [x, gate], operation="PROD")
 
 
-def leaky_relu(net: NetWriter, x: Blob, slope: float) -> Blob:
+def leaky_relu(net: NetWriter, x: NetBlob, slope: float) -> NetBlob:
     """What is negative is scaled by a slope."""
     return net.layer(dsl.ReLU, [x], negative_slope=slope)
 
 
-def prelu(net: NetWriter, x: Blob, slope: AnyArray) -> Blob:
+def prelu(net: NetWriter, x: NetBlob, slope: AnyArray) -> NetBlob:
     """The same with a slope for each channel, or one for all."""
     if slope.size == 1:
         return net.layer(dsl.PReLU, [x], slope.reshape(()), channel_shared=True)
@@ -59,19 +59,19 @@ def prelu(net: NetWriter, x: Blob, slope: AnyArray) -> Blob:
     return net.layer(dsl.PReLU, [x], slope.reshape(-1))
 
 
-def dropout(net: NetWriter, x: Blob, ratio: float) -> Blob:
+def dropout(net: NetWriter, x: NetBlob, ratio: float) -> NetBlob:
     """What training leaves out; it changes nothing in a test."""
     return net.layer(dsl.Dropout, [x], dropout_ratio=ratio) if 0 < ratio < 1 else x
 
 
-def softmax(net: NetWriter, x: Blob, axis: int, *, logarithm: bool = False) -> Blob:
+def softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
     """exp(x) divided by its sum along an axis, or the logarithm of that."""
     where = along(axis % len(x.shape))
     top = net.layer(dsl.Softmax, [x], part="softmax" if logarithm else "", **where)
     return net.layer(dsl.Log, [top]) if logarithm else top
 
 
-def flat_softmax(net: NetWriter, x: Blob, axis: int, *, logarithm: bool = False) -> Blob:
+def flat_softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
     """The same over everything from an axis on."""
     axis %= len(x.shape)
     if math.prod(x.shape[axis + 1 :]) == 1:
@@ -91,7 +91,7 @@ class Statistics:
     bias: AnyArray | None = None
 
 
-def batch_norm(net: NetWriter, x: Blob, s: Statistics) -> Blob:
+def batch_norm(net: NetWriter, x: NetBlob, s: Statistics) -> NetBlob:
     """Caffe's rule: BatchNorm keeps sums and their weight, here 1; scale and bias are a layer of their own."""
     top = net.layer(dsl.BatchNorm, [x], s.mean, s.variance, np.ones(1), eps=s.eps)
     if s.scale is None and s.bias is None:
@@ -102,6 +102,6 @@ def batch_norm(net: NetWriter, x: Blob, s: Statistics) -> Blob:
     return net.layer(dsl.Scale, [top], scale, s.bias, part="scale", bias_term=True)
 
 
-def local_response(net: NetWriter, x: Blob, size: int, alpha: float, beta: float, k: float) -> Blob:
+def local_response(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
     """Local response normalisation: over each channel and those near it, whose squares' mean alpha weighs."""
     return net.layer(dsl.LRN, [x], local_size=size, alpha=alpha, beta=beta, k=k)

@@ -9,77 +9,77 @@ from typing import Any
 import numpy as np
 
 from converters.incoming.activation import clip
-from converters.incoming.net import Blob, Make, NetWriter, Value, along
+from converters.incoming.net import Make, NetBlob, NetWriter, Value, along
 from converters.incoming.shaping import expand, reshape
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
-def affine(net: NetWriter, x: Blob, scale: float = 1, shift: float = 0, part: str = "") -> Blob:
+def affine(net: NetWriter, x: NetBlob, scale: float = 1, shift: float = 0, part: str = "") -> NetBlob:
     """`scale * x + shift`."""
     settings = ({"scale": scale} if scale != 1 else {}) | ({"shift": shift} if shift else {})
     return net.layer(dsl.Power, [x], part=part, **settings) if settings else x
 
 
-def add(net: NetWriter, a: Value, b: Value) -> Blob:
+def add(net: NetWriter, a: Value, b: Value) -> NetBlob:
     """The sum."""
     a, b = _blob_first(a, b)
-    if not isinstance(b, Blob):
+    if not isinstance(b, NetBlob):
         return affine(net, a, shift=float(b.item())) if _is_scalar(a, b) else _along(net, dsl.Bias, a, b)
     return net.layer(dsl.Eltwise, [a, b]) if a.shape == b.shape else _spread(net, dsl.Bias, "SUM", a, b)
 
 
-def multiply(net: NetWriter, a: Value, b: Value) -> Blob:
+def multiply(net: NetWriter, a: Value, b: Value) -> NetBlob:
     """The product."""
     a, b = _blob_first(a, b)
-    if not isinstance(b, Blob):
+    if not isinstance(b, NetBlob):
         return affine(net, a, float(b.item())) if _is_scalar(a, b) else _along(net, dsl.Scale, a, b)
     if a.shape == b.shape:
         return net.layer(dsl.Eltwise, [a, b], operation="PROD")
     return _spread(net, dsl.Scale, "PROD", a, b)
 
 
-def subtract(net: NetWriter, a: Value, b: Value) -> Blob:
+def subtract(net: NetWriter, a: Value, b: Value) -> NetBlob:
     """The difference."""
-    if not isinstance(b, Blob):
+    if not isinstance(b, NetBlob):
         return add(net, a, -b)
-    if isinstance(a, Blob) and a.shape == b.shape:
+    if isinstance(a, NetBlob) and a.shape == b.shape:
         return net.layer(dsl.Eltwise, [a, b], coeff=[1, -1])
     return add(net, a, affine(net, b, -1, part="negative"))
 
 
-def divide(net: NetWriter, a: Value, b: Value) -> Blob:
+def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
     """The quotient."""
-    if not isinstance(b, Blob):
+    if not isinstance(b, NetBlob):
         with np.errstate(divide="ignore"):
             return multiply(net, a, 1 / b.astype(np.float64))
-    if not isinstance(a, Blob) and np.all(a == 1) and _is_scalar(b, a):
+    if not isinstance(a, NetBlob) and np.all(a == 1) and _is_scalar(b, a):
         return power(net, b, -1)
     return multiply(net, a, power(net, b, -1, "inverse"))
 
 
-def power(net: NetWriter, x: Blob, exponent: float, part: str = "") -> Blob:
+def power(net: NetWriter, x: NetBlob, exponent: float, part: str = "") -> NetBlob:
     """A power with a constant exponent."""
     return net.layer(dsl.Power, [x], part=part, power=exponent) if exponent != 1 else x
 
 
-def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> Blob:
+def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> NetBlob:
     """The sum of all, times a number."""
-    blobs = [value for value in values if isinstance(value, Blob)]
+    blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == len(values) > 1 and len({blob.shape for blob in blobs}) == 1:
         settings: dict[str, Any] = {} if coeff == 1 else {"coeff": [coeff] * len(blobs)}
         return net.layer(dsl.Eltwise, blobs, **settings)
     found = reduce(lambda a, b: add(net, a, b), values)
-    assert isinstance(found, Blob)
+    assert isinstance(found, NetBlob)
     return affine(net, found, coeff, part="scale")
 
 
-def maximum(net: NetWriter, values: Sequence[Value]) -> Blob:
+def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
     """The largest of all at every place."""
-    limits = [value for value in values if not isinstance(value, Blob)]
-    blobs = [value for value in values if isinstance(value, Blob)]
+    limits = [value for value in values if not isinstance(value, NetBlob)]
+    blobs = [value for value in values if isinstance(value, NetBlob)]
     if any(limit.size != 1 for limit in limits):
         raise ConversionError("has a constant that isn't a single number; Caffe's Clip takes no other")
     if len(blobs) > 1:
@@ -89,28 +89,28 @@ def maximum(net: NetWriter, values: Sequence[Value]) -> Blob:
     return clip(net, blobs[0], lower=max(float(limit.item()) for limit in limits)) if limits else blobs[0]
 
 
-def minimum(net: NetWriter, values: Sequence[Value]) -> Blob:
+def minimum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
     """The smallest of all at every place; of several blobs as the largest of their opposites."""
-    limits = [value for value in values if not isinstance(value, Blob)]
-    blobs = [value for value in values if isinstance(value, Blob)]
+    limits = [value for value in values if not isinstance(value, NetBlob)]
+    blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == 1 and all(limit.size == 1 for limit in limits):
         return clip(net, blobs[0], upper=min(float(limit.item()) for limit in limits)) if limits else blobs[0]
-    negative = [affine(net, v, -1, part="negative") if isinstance(v, Blob) else -v for v in values]
+    negative = [affine(net, v, -1, part="negative") if isinstance(v, NetBlob) else -v for v in values]
     return affine(net, maximum(net, negative), -1, part="positive")
 
 
-def _blob_first(a: Value, b: Value) -> tuple[Blob, Value]:
-    if isinstance(a, Blob):
+def _blob_first(a: Value, b: Value) -> tuple[NetBlob, Value]:
+    if isinstance(a, NetBlob):
         return a, b
-    assert isinstance(b, Blob), "constants are computed before"
+    assert isinstance(b, NetBlob), "constants are computed before"
     return b, a
 
 
-def _is_scalar(x: Blob, constant: AnyArray) -> bool:
+def _is_scalar(x: NetBlob, constant: AnyArray) -> bool:
     return constant.size == 1 and constant.ndim <= len(x.shape)
 
 
-def _along(net: NetWriter, make: Make, x: Blob, constant: AnyArray) -> Blob:
+def _along(net: NetWriter, make: Make, x: NetBlob, constant: AnyArray) -> NetBlob:
     """Bias or Scale with a learned blob: the constant along those axes where it isn't always the same."""
     target = np.broadcast_shapes(x.shape, constant.shape)
     x = expand(net, x, target, "wide")
@@ -122,7 +122,7 @@ def _along(net: NetWriter, make: Make, x: Blob, constant: AnyArray) -> Blob:
     return net.layer(make, [x], values, **settings)
 
 
-def _spread(net: NetWriter, make: Make, operation: str, a: Blob, b: Blob) -> Blob:
+def _spread(net: NetWriter, make: Make, operation: str, a: NetBlob, b: NetBlob) -> NetBlob:
     """Bias or Scale with two bottoms if the smaller one lies along the other's axes, else with both of full size."""
     target = np.broadcast_shapes(a.shape, b.shape)
     large, small = (a, b) if a.shape == target else (b, a)

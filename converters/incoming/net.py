@@ -15,20 +15,20 @@ from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 Make = Callable[..., pb.LayerParameter]
 
 
 @dataclass(frozen=True)
-class Blob:
+class NetBlob:
     """A blob of the net that is made."""
 
     name: str
     shape: Shape
 
 
-Value = Blob | AnyArray  # something that depends on the inputs, or a constant
+Value = NetBlob | AnyArray  # something that depends on the inputs, or a constant
 
 
 class NetWriter:
@@ -43,20 +43,22 @@ class NetWriter:
         self._layers: set[str] = set()
         self._blobs: set[str] = set(reserved)
 
-    def input(self, name: str, shape: Shape) -> Blob:
+    def input(self, name: str, shape: Shape) -> NetBlob:
         """A blob that comes from outside, under just this name."""
         self.net.layer.append(dsl.Input(_free(name, self._layers), [], tops=[name], shape=[{"dim": list(shape)}]))
         self._blobs.add(name)
         self._inputs.add(name)
-        return Blob(name, shape)
+        return NetBlob(name, shape)
 
-    def layer(self, make: Make, bottoms: Sequence[Blob], *arrays: AnyArray, part: str = "", **settings: Any) -> Blob:
+    def layer(
+        self, make: Make, bottoms: Sequence[NetBlob], *arrays: AnyArray, part: str = "", **settings: Any
+    ) -> NetBlob:
         """A layer with one top. A node of several layers names all but its main one by a `part`."""
         return self.layers(make, bottoms, *arrays, part=part, tops=1, **settings)[0]
 
     def layers(
-        self, make: Make, bottoms: Sequence[Blob], *arrays: AnyArray, tops: int, part: str = "", **settings: Any
-    ) -> tuple[Blob, ...]:
+        self, make: Make, bottoms: Sequence[NetBlob], *arrays: AnyArray, tops: int, part: str = "", **settings: Any
+    ) -> tuple[NetBlob, ...]:
         """A layer with several tops."""
         name = _free(f"{self.node}/{part}" if part else self.node, self._layers)
         names = [_free(name if tops == 1 else f"{name}/{rank}", self._blobs) for rank in range(tops)]
@@ -66,20 +68,20 @@ class NetWriter:
         if arrays:
             self.weights[name] = [np.asarray(array, np.float32, order="C") for array in arrays]
         self._read.update(bottom.name for bottom in bottoms)
-        return tuple(Blob(*pair) for pair in zip(names, shapes, strict=True))
+        return tuple(NetBlob(*pair) for pair in zip(names, shapes, strict=True))
 
-    def shape_of(self, make: Make, bottom: Blob, **settings: Any) -> Shape:
+    def shape_of(self, make: Make, bottom: NetBlob, **settings: Any) -> Shape:
         """The shape of the top that a layer would have."""
         return _shapes(make("", [bottom.name], tops=[""], **settings), [bottom.shape], ())[0]
 
-    def rename(self, blob: Blob, name: str) -> Blob:
+    def rename(self, blob: NetBlob, name: str) -> NetBlob:
         """Give a blob that a layer made another name."""
         for layer in self.net.layer:
             for names in (layer.bottom, layer.top):
                 names[:] = [name if each == blob.name else each for each in names]
         self._blobs.add(name)
         self._read[name] = self._read.pop(blob.name, 0)
-        return Blob(name, blob.shape)
+        return NetBlob(name, blob.shape)
 
     def finished(self, outputs: Sequence[tuple[str, Value]]) -> tuple[Model, list[str]]:
         """The net, with the values as its only outputs, and what the outputs are called in it.
@@ -88,7 +90,7 @@ class NetWriter:
         """
         names: list[str] = []
         for wanted, value in outputs:
-            if not isinstance(value, Blob):
+            if not isinstance(value, NetBlob):
                 raise ConversionError(f"output '{wanted}' is the same for all inputs, which a Caffe net can't give")
             if self._read[value.name] or value.name in self._inputs or value.name in names:
                 self.node = f"{wanted}/output"

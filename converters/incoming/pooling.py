@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import CaffeError
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.sliding import Numbers, padded
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Windows:
     end: Numbers
     ceil: bool = False
 
-    def counts(self, x: Blob) -> Numbers:
+    def counts(self, x: NetBlob) -> Numbers:
         """How many there are. A last one that would start behind the image is none."""
         return tuple(self._count(x.shape[2 + axis], axis) for axis in (0, 1))
 
@@ -36,7 +36,7 @@ class Windows:
         count = (math.ceil if self.ceil else math.floor)(room / self.stride[axis]) + 1
         return count - (self.ceil and (count - 1) * self.stride[axis] >= size + self.begin[axis])
 
-    def areas(self, x: Blob, begin: Numbers, end: Numbers) -> AnyArray:
+    def areas(self, x: NetBlob, begin: Numbers, end: Numbers) -> AnyArray:
         """How much of every window is in the image with some padding of its own."""
         rows, columns = (self._lengths(x.shape[2 + axis], axis, begin[axis], end[axis], count)
                          for axis, count in enumerate(self.counts(x)))  # fmt: skip
@@ -47,7 +47,7 @@ class Windows:
         return np.minimum(starts + self.kernel[axis], size + end) - np.maximum(starts, -begin)
 
 
-def max_pool(net: NetWriter, x: Blob, windows: Windows) -> Blob:
+def max_pool(net: NetWriter, x: NetBlob, windows: Windows) -> NetBlob:
     """The largest value of every window."""
     settings = _settings(net, x, windows)
     if settings is None:
@@ -56,7 +56,7 @@ def max_pool(net: NetWriter, x: Blob, windows: Windows) -> Blob:
     return net.layer(dsl.Pooling, [x], pool="MAX", **settings)
 
 
-def average_pool(net: NetWriter, x: Blob, windows: Windows, divisors: AnyArray) -> Blob:
+def average_pool(net: NetWriter, x: NetBlob, windows: Windows, divisors: AnyArray) -> NetBlob:
     """The sum of every window divided by a number of its own; where Caffe's is another, a Scale corrects it."""
     settings = _settings(net, x, windows)
     if settings is None:
@@ -70,12 +70,12 @@ def average_pool(net: NetWriter, x: Blob, windows: Windows, divisors: AnyArray) 
     return top if np.all(factors == 1) else net.layer(dsl.Scale, [top], factors, part="scale", axis=2, num_axes=2)
 
 
-def global_pool(net: NetWriter, x: Blob, pool: str) -> Blob:
+def global_pool(net: NetWriter, x: NetBlob, pool: str) -> NetBlob:
     """Every channel's whole image as one window."""
     return net.layer(dsl.Pooling, [x], pool=pool, global_pooling=True)
 
 
-def _settings(net: NetWriter, x: Blob, windows: Windows) -> dict[str, Any] | None:
+def _settings(net: NetWriter, x: NetBlob, windows: Windows) -> dict[str, Any] | None:
     """Settings with which Caffe has the same windows. It clips them where the image and its padding end."""
     if len(x.shape) != 4:
         raise ConversionError(f"Caffe pools images of 4 axes, and this has {len(x.shape)}")

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from converters.incoming.net import Blob, NetWriter
+from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.pooling import global_pool
 from converters.incoming.shaping import permute, reshape
 from converters.incoming.sliding import repeated
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
-class Reduction(Enum):
+class AxisReduction(Enum):
     """What of all values is kept; Caffe's names."""
 
     SUM = "SUM"
@@ -27,27 +27,27 @@ class Reduction(Enum):
     MAX = "MAX"
 
 
-def reduced(net: NetWriter, x: Blob, axes: Sequence[int], keep: bool, by: Reduction, part: str = "") -> Blob:
+def reduced(net: NetWriter, x: NetBlob, axes: Sequence[int], keep: bool, by: AxisReduction, part: str = "") -> NetBlob:
     """Some axes reduced; they go away unless they are kept, with length 1."""
     gone = {axis % len(x.shape) for axis in axes}
     kept = [axis for axis in range(len(x.shape)) if axis not in gone]
     target = [x.shape[axis] for axis in kept]
     if keep:
         target = [1 if axis in gone else size for axis, size in enumerate(x.shape)]
-    if by is Reduction.MAX or (by is Reduction.MEAN and gone == {2, 3} and len(x.shape) == 4):
+    if by is AxisReduction.MAX or (by is AxisReduction.MEAN and gone == {2, 3} and len(x.shape) == 4):
         return reshape(net, _pooled(net, x, gone, by), target, "shape")
     moved = permute(net, x, [*kept, *sorted(gone)], "last")
     top = net.layer(dsl.Reduction, [moved], part=part, operation=by.value, axis=len(kept))
     return reshape(net, top, target, "shape")
 
 
-def _pooled(net: NetWriter, x: Blob, gone: set[int], by: Reduction) -> Blob:
+def _pooled(net: NetWriter, x: NetBlob, gone: set[int], by: AxisReduction) -> NetBlob:
     if gone != {2, 3} or len(x.shape) != 4:
         raise ConversionError(f"of axes {sorted(gone)} of {len(x.shape)}; Caffe's pooling takes height and width")
-    return global_pool(net, x, "MAX" if by is Reduction.MAX else "AVE")
+    return global_pool(net, x, "MAX" if by is AxisReduction.MAX else "AVE")
 
 
-def arg_max(net: NetWriter, x: Blob, axis: int, *, keep: bool) -> Blob:
+def arg_max(net: NetWriter, x: NetBlob, axis: int, *, keep: bool) -> NetBlob:
     """Where along an axis the largest value is, as a real number. Caffe's rule: of equal ones it is the last."""
     axis %= len(x.shape)
     top = net.layer(dsl.ArgMax, [x], axis=axis)
@@ -82,7 +82,7 @@ _WAYS: dict[str | None, Callable[[int, int], AnyArray]] = {
 }
 
 
-def nearest(net: NetWriter, x: Blob, chosen: Sequence[AnyArray]) -> Blob:
+def nearest(net: NetWriter, x: NetBlob, chosen: Sequence[AnyArray]) -> NetBlob:
     """An image made of pixels that are there: which rows and which columns."""
     old, size = _image(x), [len(each) for each in chosen]
     indices = [np.clip(each, 0, length - 1) for each, length in zip(chosen, old, strict=True)]
@@ -100,7 +100,7 @@ def _agree(a: AnyArray, b: AnyArray) -> bool:
     return len(a) == len(b) and bool(np.all(a == b))
 
 
-def bilinear(net: NetWriter, x: Blob, size: Sequence[int], places: Places) -> Blob:
+def bilinear(net: NetWriter, x: NetBlob, size: Sequence[int], places: Places) -> NetBlob:
     """The neighbours weighed by how near they are. Caffe itself can't: PSPNet's Interp, or Synopsys' ResizeBilinear."""
     if tuple(size) == _image(x):
         return x
@@ -115,7 +115,7 @@ def _sized(size: Sequence[int], way: str | None) -> dict[str, Any]:
     return {**settings, way: True} if way else settings
 
 
-def _image(x: Blob) -> tuple[int, ...]:
+def _image(x: NetBlob) -> tuple[int, ...]:
     if len(x.shape) != 4:
         raise ConversionError(f"only images of 4 axes can be resized, and this has {len(x.shape)}")
     return x.shape[2:]

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from converters.incoming.net import Blob, NetWriter, along
+from converters.incoming.net import NetBlob, NetWriter, along
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
 
 
-def reshape(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> Blob:
+def reshape(net: NetWriter, x: NetBlob, target: Sequence[int], part: str = "") -> NetBlob:
     """The values in another shape, of which one number may be -1. Axes in front that stay are left open."""
     known = math.prod(size for size in target if size != -1)
     if -1 in target:
@@ -29,7 +29,7 @@ def reshape(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> B
     return net.layer(dsl.Reshape, [x], part=part, shape={"dim": [*[0] * same, *rest]})
 
 
-def permute(net: NetWriter, x: Blob, order: Sequence[int], part: str = "") -> Blob:
+def permute(net: NetWriter, x: NetBlob, order: Sequence[int], part: str = "") -> NetBlob:
     """Axis `order[i]` becomes axis i. Caffe itself can't, SSD's fork can; where nothing moves, a shape is enough."""
     moving = [axis for axis in order if x.shape[axis] != 1]
     if moving == sorted(moving) and order[0] == 0:
@@ -44,14 +44,14 @@ def swapped(axes: int, first: int, second: int) -> list[int]:
     return order
 
 
-def concat(net: NetWriter, parts: Sequence[Blob], axis: int) -> Blob:
+def concat(net: NetWriter, parts: Sequence[NetBlob], axis: int) -> NetBlob:
     """All parts, one behind the other."""
     if len(parts) == 1:
         return parts[0]
     return net.layer(dsl.Concat, parts, **along(axis % len(parts[0].shape)))
 
 
-def split(net: NetWriter, x: Blob, axis: int, sizes: Sequence[int], part: str = "") -> tuple[Blob, ...]:
+def split(net: NetWriter, x: NetBlob, axis: int, sizes: Sequence[int], part: str = "") -> tuple[NetBlob, ...]:
     """Parts of these lengths."""
     axis %= len(x.shape)
     if sum(sizes) != x.shape[axis]:
@@ -62,7 +62,7 @@ def split(net: NetWriter, x: Blob, axis: int, sizes: Sequence[int], part: str = 
     return net.layers(dsl.Slice, [x], tops=len(sizes), part=part, slice_point=points, **along(axis))
 
 
-def narrow(net: NetWriter, x: Blob, axis: int, start: int, stop: int, part: str = "") -> Blob:
+def narrow(net: NetWriter, x: NetBlob, axis: int, start: int, stop: int, part: str = "") -> NetBlob:
     """What lies between two places along an axis; places count from the end if negative, and stop at the ends."""
     axis %= len(x.shape)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
@@ -72,7 +72,7 @@ def narrow(net: NetWriter, x: Blob, axis: int, start: int, stop: int, part: str 
     return split(net, x, axis, sizes, part)[1 if start else 0]
 
 
-def selected(net: NetWriter, x: Blob, axis: int, index: int) -> Blob:
+def selected(net: NetWriter, x: NetBlob, axis: int, index: int) -> NetBlob:
     """One place along an axis, which goes away."""
     axis %= len(x.shape)
     index %= x.shape[axis]
@@ -80,7 +80,7 @@ def selected(net: NetWriter, x: Blob, axis: int, index: int) -> Blob:
     return reshape(net, one, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-def expand(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> Blob:
+def expand(net: NetWriter, x: NetBlob, target: Sequence[int], part: str = "") -> NetBlob:
     """The values repeated along axes of length 1; new axes come in front."""
     x = reshape(net, x, (*(1,) * (len(target) - len(x.shape)), *x.shape), f"{part}shape")
     for axis, (size, wanted) in enumerate(zip(x.shape, target, strict=True)):
@@ -89,7 +89,7 @@ def expand(net: NetWriter, x: Blob, target: Sequence[int], part: str = "") -> Bl
     return x
 
 
-def tiled(net: NetWriter, x: Blob, times: Sequence[int]) -> Blob:
+def tiled(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
     """The whole several times along every axis."""
     x = reshape(net, x, (*(1,) * (len(times) - len(x.shape)), *x.shape), "shape")
     for axis, count in enumerate(times):
@@ -110,7 +110,7 @@ def unsqueezed(shape: Shape, axes: Sequence[int]) -> Shape:
     return tuple(1 if axis in new else next(rest) for axis in range(count))
 
 
-def depth_to_space(net: NetWriter, x: Blob, block: int, *, depth_first: bool) -> Blob:
+def depth_to_space(net: NetWriter, x: NetBlob, block: int, *, depth_first: bool) -> NetBlob:
     """Channels become squares of pixels; the place in a square is the slower part of a channel's number, or not."""
     n, c, h, w = _image(x)
     shape, order = ((n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)) if depth_first else (
@@ -119,7 +119,7 @@ def depth_to_space(net: NetWriter, x: Blob, block: int, *, depth_first: bool) ->
     return reshape(net, moved, (n, c // block**2, h * block, w * block), "pixels")
 
 
-def space_to_depth(net: NetWriter, x: Blob, block: int, *, depth_first: bool) -> Blob:
+def space_to_depth(net: NetWriter, x: NetBlob, block: int, *, depth_first: bool) -> NetBlob:
     """The inverse."""
     n, c, h, w = _image(x)
     blocks = reshape(net, x, (n, c, h // block, block, w // block, block), "blocks")
@@ -127,7 +127,7 @@ def space_to_depth(net: NetWriter, x: Blob, block: int, *, depth_first: bool) ->
     return reshape(net, moved, (n, c * block**2, h // block, w // block), "channels")
 
 
-def _image(x: Blob) -> Shape:
+def _image(x: NetBlob) -> Shape:
     if len(x.shape) != 4:
         raise ConversionError(f"an image has 4 axes, and this has {len(x.shape)}")
     return x.shape

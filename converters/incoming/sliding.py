@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from converters.incoming.net import Blob, Make, NetWriter, along
+from converters.incoming.net import Make, NetBlob, NetWriter, along
 from netdsl import dsl
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 Numbers = tuple[int, ...]
 
@@ -28,14 +28,14 @@ class Sliding:
 
 
 def convolve(
-    net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding, part: str = ""
-) -> Blob:
+    net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding, part: str = ""
+) -> NetBlob:
     """A convolution."""
     settings = {"num_output": weight.shape[0], "part": part}
     return _slide(net, dsl.Convolution, x, weight, bias, sliding, settings)
 
 
-def deconvolve(net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding) -> Blob:
+def deconvolve(net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None, sliding: Sliding) -> NetBlob:
     """A transposed convolution, from whose result the padding is cut off."""
     settings = {"num_output": weight.shape[1] * sliding.group}
     return _slide(net, dsl.Deconvolution, x, weight, bias, sliding, settings)
@@ -44,12 +44,12 @@ def deconvolve(net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None,
 def _slide(
     net: NetWriter,
     make: Make,
-    x: Blob,
+    x: NetBlob,
     weight: AnyArray,
     bias: AnyArray | None,
     sliding: Sliding,
     settings: dict[str, Any],
-) -> Blob:
+) -> NetBlob:
     weight, dilation, pad = _evenly_padded(weight, sliding)
     settings |= {"kernel_size": _short(weight.shape[2:])}
     settings |= {"pad": _short(pad)} if any(pad) else {}
@@ -80,7 +80,7 @@ def _dense(weight: AnyArray, dilation: Numbers) -> AnyArray:
     return dense
 
 
-def padded(net: NetWriter, x: Blob, begin: Sequence[int], end: Sequence[int], part: str = "") -> Blob:
+def padded(net: NetWriter, x: NetBlob, begin: Sequence[int], end: Sequence[int], part: str = "") -> NetBlob:
     """Zeros around an image: a convolution of every channel with a one. Negative numbers crop."""
     if len(x.shape) - 2 != len(begin):
         raise ConversionError(f"only spatial axes can be padded, and {list(x.shape)} doesn't have {len(begin)}")
@@ -89,14 +89,14 @@ def padded(net: NetWriter, x: Blob, begin: Sequence[int], end: Sequence[int], pa
     return convolve(net, x, np.ones((channels, *(1,) * (axes + 1)), np.float32), None, sliding, part)
 
 
-def repeated(net: NetWriter, x: Blob, times: Sequence[int]) -> Blob:
+def repeated(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
     """Every pixel several times along each spatial axis."""
     axes, channels = len(times), x.shape[1]
     sliding = Sliding(tuple(times), (0,) * axes, (0,) * axes, (1,) * axes, channels)
     return deconvolve(net, x, np.ones((channels, 1, *times), np.float32), None, sliding)
 
 
-def linear(net: NetWriter, x: Blob, weight: AnyArray, bias: AnyArray | None = None) -> Blob:
+def linear(net: NetWriter, x: NetBlob, weight: AnyArray, bias: AnyArray | None = None) -> NetBlob:
     """The last axis times a matrix, which has a row for every output."""
     if weight.ndim != 2:
         raise ConversionError(f"multiplies by an array of {weight.ndim} axes; Caffe's InnerProduct takes a matrix")

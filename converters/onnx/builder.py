@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from converters.onnx.lengths import Source
+from converters.onnx.lengths import LengthSource
 from converters.onnx.library import onnx
 from converters.onnx.naming import Names
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import UNKNOWN
-from netdsl.snapshot import array_of
+from netdsl.layer.onnx_graph import UNKNOWN
+from netdsl.weights.files import array_of
 
-Bottoms = Mapping[str, tuple[Shape, Mapping[int, Source]]]  # by value: lengths, and of those that change the reason
+Bottoms = Mapping[
+    str, tuple[Shape, Mapping[int, LengthSource]]
+]  # by value: lengths, and of those that change the reason
 
 
 class MustStayError(Exception):
     """A layer has to know a length, which therefore can't change with its source."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: LengthSource) -> None:
         super().__init__(source.name)
         self.source = source
 

@@ -9,17 +9,17 @@ import numpy as np
 import torch
 
 from converters.onnx.builder import Builder, MustStayError, TooNewError
-from converters.onnx.lengths import Lengths, Source, changing, sources
+from converters.onnx.lengths import Lengths, LengthSource, changing, sources
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
 from converters.onnx.metadata import PRODUCER, Metadata
 from converters.onnx.naming import edge_names, external_edges
 from converters.onnx.saving import save_onnx
 from converters.onnx.verification import TOLERANCE, Report, verify
-from netdsl.build import Built
 from netdsl.errors import ConversionError
-from netdsl.graph import Phase
-from netdsl.net import Net
-from netdsl.snapshot import array_of
+from netdsl.net.build import Built
+from netdsl.net.graph import Phase
+from netdsl.net.net import Net
+from netdsl.weights.files import array_of
 
 _PLAIN = Metadata()
 
@@ -125,7 +125,7 @@ def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
     return onnx().helper.make_graph(builder.all_nodes, title, *values, initializer=builder.initializers)
 
 
-def _changes(lengths: Lengths, edge: int) -> dict[int, Source]:
+def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
     return {axis: source for (each, axis), source in lengths.items() if each == edge}
 
 

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from converters.onnx.naming import external_edges
-from netdsl.build import Built
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.net.build import Built
 
 _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
 
 
 @dataclass(frozen=True)
-class Source:
+class LengthSource:
     """Axes, by edge, that change together, and what their length is called; `free` if the net's user says it."""
 
     name: str
@@ -23,10 +23,10 @@ class Source:
 
 
 Place = tuple[int, int]  # an edge and an axis of it
-Lengths = dict[Place, Source]  # for every length that changes the reason
+Lengths = dict[Place, LengthSource]  # for every length that changes the reason
 
 
-def sources(built: Built) -> list[Source]:
+def sources(built: Built) -> list[LengthSource]:
     """All that could change: the first axis of inputs, together where it is as long, and what layers count."""
     groups: dict[int, list[int]] = {}
     for edge in external_edges(built):
@@ -35,17 +35,17 @@ def sources(built: Built) -> list[Source]:
     found = []
     for number, edges in enumerate(groups.values()):
         name = f"{built.graph.blobs[edges[0]]}_count" if number else "batch"
-        found.append(Source(name, dict.fromkeys(edges, 0), free=True))
+        found.append(LengthSource(name, dict.fromkeys(edges, 0), free=True))
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         if layer.varies is not None:
             name = f"{built.graph.blobs[node.tops[0]]}_count"
             axis = layer.varies
             axes = {edge: axis for edge in node.tops if axis < len(built.shapes[edge])}
-            found.append(Source(name, axes, free=False))
+            found.append(LengthSource(name, axes, free=False))
     return found
 
 
-def changing(built: Built, source: Source) -> Lengths | None:
+def changing(built: Built, source: LengthSource) -> Lengths | None:
     """Every length that changes with a source; None if the net doesn't fit together any more."""
     longer = {edge: _longer(built.shapes[edge], axis) for edge, axis in source.axes.items()}
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from netdsl.build import Built
+from netdsl.net.build import Built
 
 
 class Names:

@@ -21,7 +21,7 @@ AnyArray = npt.NDArray[Any]
 _TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
 
-class Running:
+class OnnxSession:
     """A model, ready to run."""
 
     def __init__(self, name: str, source: Any) -> None:
@@ -46,21 +46,21 @@ class Running:
 
 
 @contextmanager
-def opened(model: Any, shown: Collection[str] = ()) -> Iterator[Running]:
+def open_onnx_session(model: Any, shown: Collection[str] = ()) -> Iterator[OnnxSession]:
     """A model, or the file with it, ready to run, with more of its values as outputs."""
     name = str(model) if isinstance(model, (str, Path)) else f"model '{model.graph.name}'"
     if shown:
         with _told(name):
             model = _showing(model, shown)
     if isinstance(model, (str, Path)):
-        yield Running(name, str(model))
+        yield OnnxSession(name, str(model))
     elif too_large(model):  # for onnxruntime to take but from a file
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             save_onnx(model, path)
-            yield Running(name, str(path))
+            yield OnnxSession(name, str(path))
     else:
-        yield Running(name, model)
+        yield OnnxSession(name, model)
 
 
 @contextmanager

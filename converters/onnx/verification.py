@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from converters.onnx.naming import edge_names
-from converters.onnx.running import AnyArray, Running, opened
-from netdsl.build import Built, running
+from converters.onnx.running import AnyArray, OnnxSession, open_onnx_session
+from netdsl.checking.dry_run import sample_inputs
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Shape
-from netdsl.module import NetModule
-from netdsl.net import Net
-from netdsl.trial import sample_inputs
+from netdsl.net.build import Built, running
+from netdsl.net.module import NetModule
+from netdsl.net.net import Net
 
 TOLERANCE = 1e-5  # of the spread of a blob's values: what sums in another order differ by in single precision
 
@@ -61,7 +61,7 @@ def verify(
     """
     module = net.module if isinstance(net, Net) else NetModule(net)
     counted = _counted(module.built)
-    with opened(model, counted) as run:
+    with open_onnx_session(model, counted) as run:
         trials = [_given(inputs)] if inputs is not None else list(_trials(run, module.built))
         outputs: dict[str, float] = {}
         first = None
@@ -97,7 +97,7 @@ def _given(inputs: Mapping[str, npt.ArrayLike]) -> dict[str, AnyArray]:
     return {name: np.asarray(value, np.float32) for name, value in inputs.items()}
 
 
-def _trials(run: Running, built: Built) -> Iterator[dict[str, AnyArray]]:
+def _trials(run: OnnxSession, built: Built) -> Iterator[dict[str, AnyArray]]:
     """Random inputs; several, of other lengths, if the model leaves lengths open."""
     names = edge_names(built)
     own = {names[edge]: built.shapes[edge] for edge in NetModule(built).inputs.values()}
@@ -180,7 +180,7 @@ def _first(model: Any, module: NetModule, trial: Mapping[str, AnyArray], most: f
     """
     built = module.built
     names, counted = edge_names(built), _counted(built)
-    with opened(model, names) as run:
+    with open_onnx_session(model, names) as run:
         found = run(trial)
     wanted = _wanted(module, trial, {name: found[name] for name in counted if name in found})
     for node in built.graph.nodes:

@@ -8,12 +8,12 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from converters.model import Model, built_of
-from netdsl.build import Built
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Rewritten
-from netdsl.matching import AnyArray
-from netdsl.module import NetModule
-from netdsl.snapshot import array_of, learned_layers
+from netdsl.net.build import Built
+from netdsl.net.module import NetModule
+from netdsl.weights.files import array_of, learned_layers
+from netdsl.weights.match import AnyArray
 
 
 @dataclass

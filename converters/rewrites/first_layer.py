@@ -15,7 +15,7 @@ from converters.rewrites.editing import Editing
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Rewritten
 from netdsl.layers.bias import Bias
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from converters.formats import Precision
 from converters.model import Model
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
+from netdsl.weights.match import AnyArray
 
 
 def rounded(model: Model, precision: Precision) -> Model:

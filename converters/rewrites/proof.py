@@ -7,9 +7,9 @@ from collections.abc import Callable
 from converters.compare import CaffeModel
 from converters.model import Model
 from converters.onnx.verification import difference
+from netdsl.checking.dry_run import sample_inputs
 from netdsl.errors import ConversionError
-from netdsl.matching import AnyArray
-from netdsl.trial import sample_inputs
+from netdsl.weights.match import AnyArray
 
 Prepare = Callable[[AnyArray], AnyArray]
 

@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from netdsl.distributed.messages import Told
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.records import RecordFile
-from netdsl.solver.lines import Lines
+from netdsl.solver.event_log import EventLog
 
 EVENTS = "log.jsonl"
 
@@ -17,10 +17,10 @@ EVENTS = "log.jsonl"
 @contextmanager
 def chronicle(run: Path) -> Iterator[Callable[[Told], None]]:
     """Write what workers tell; a run that was resumed goes on in its files."""
-    with closing(RecordFile(run)) as records, closing(Lines(run / EVENTS)) as events:
+    with closing(RecordFile(run)) as records, closing(EventLog(run / EVENTS)) as events:
 
         def write(told: Told) -> None:
-            if isinstance(told, Record):
+            if isinstance(told, RoundRecord):
                 records(told)
             else:
                 events(told)

@@ -61,7 +61,7 @@ class Communicator(Protocol):
         """Wait for all others."""
         ...
 
-    def centre(self, buffer: Tensor) -> Centre:
+    def centre(self, buffer: Tensor) -> SharedVariable:
         """A variable that all workers share; it begins as the first worker's buffer."""
         ...
 
@@ -70,7 +70,7 @@ class Communicator(Protocol):
         ...
 
 
-class Centre(Protocol):
+class SharedVariable(Protocol):
     """A variable in the midst of all workers, to which each goes when it likes."""
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from netdsl.solver.lines import read_lines
+from netdsl.solver.event_log import read_event_log
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Moment:
 def moments_of(log: Path) -> tuple[Moment, ...]:
     """Those in a log of lines. Iterations that were done again take the place of those before."""
     moments: dict[int, Moment] = {}
-    for line in read_lines(log):
+    for line in read_event_log(log):
         match line:
             case {"event": "train", "iteration": int(iteration), "loss": loss}:
                 moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number(loss))

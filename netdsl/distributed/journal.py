@@ -24,7 +24,7 @@ _NAME = re.compile(r"round-(\d{8})")
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """The state after a round. It is there if `whole.json` is, which has the hashes of all other files."""
 
     path: Path
@@ -65,11 +65,11 @@ class Journal:
             temporary.write_text(json.dumps({"round": number, "score": score, "files": files}, indent=1) + "\n")
         self._forget(number)
 
-    def newest(self) -> Entry | None:
+    def newest(self) -> JournalEntry | None:
         """The newest entry that is whole."""
         return next((entry for entry in self._entries() if entry.is_whole()), None)
 
-    def read(self, entry: Entry, rank: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def read(self, entry: JournalEntry, rank: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """A worker's part: tensors and notes."""
         with np.load(entry.path / f"worker-{rank}.npz", allow_pickle=False) as arrays:
             tensors = {name: torch.from_numpy(arrays[name]) for name in arrays}
@@ -78,14 +78,14 @@ class Journal:
     def _place(self, number: int) -> Path:
         return self.folder / f"round-{number:08d}"
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[JournalEntry]:
         """The newest first."""
         if not self.folder.is_dir():
             return
         for path in sorted(self.folder.iterdir(), reverse=True):
             if _NAME.fullmatch(path.name) and (path / _WHOLE).exists():
                 found = json.loads((path / _WHOLE).read_text())
-                yield Entry(path, found["round"], found["score"], found["files"])
+                yield JournalEntry(path, found["round"], found["score"], found["files"])
 
     def _forget(self, number: int) -> None:
         """Keep the newest and the best; parts of later rounds are from before somebody was lost."""

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from netdsl.distributed.journal import Entry, Journal
-from netdsl.distributed.record import Activity, Record
-from netdsl.distributed.strategies.strategy import Course, Strategy
+from netdsl.distributed.journal import Journal, JournalEntry
+from netdsl.distributed.record import Activity, RoundRecord
+from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Tested, as_numbers
@@ -31,7 +31,7 @@ class Loop:
         strategy: Strategy,
         *,
         journal: Journal | None = None,
-        told: Callable[[Record], None] = lambda record: None,
+        told: Callable[[RoundRecord], None] = lambda record: None,
         wanted: Callable[[], Action] = nothing_wanted,
     ) -> None:
         self.worker, self.strategy = worker, strategy
@@ -142,7 +142,7 @@ class Loop:
         found |= {f"strategy.{name}": tensor for name, tensor in state.items()}
         return found | {"weights": self.worker.weights if self.strategy.synchronous else self.course.model()}
 
-    def _resumed(self, journal: Journal, entry: Entry) -> Course:
+    def _resumed(self, journal: Journal, entry: JournalEntry) -> StrategyRun:
         worker = self.worker
         rank = worker.rank if self.strategy.synchronous else 0
         saved, notes = journal.read(entry, rank)
@@ -160,7 +160,7 @@ class Loop:
         return self.course
 
     @torch.no_grad()
-    def _take_over(self, saved: Mapping[str, Tensor], own: Mapping[str, Tensor], entry: Entry) -> None:
+    def _take_over(self, saved: Mapping[str, Tensor], own: Mapping[str, Tensor], entry: JournalEntry) -> None:
         for name, tensor in own.items():
             if name not in saved or saved[name].shape != tensor.shape:
                 raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")

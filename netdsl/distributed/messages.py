@@ -10,14 +10,14 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Began, Displayed, Event, Inspected, Saved, Stepped, Tested, Testing
 
-Told = Event | Record
+Told = Event | RoundRecord
 
 _KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Began, Stepped, Displayed, Inspected, Testing, Tested, Saved, Record)
+    kind.__name__: kind for kind in (Began, Stepped, Displayed, Inspected, Testing, Tested, Saved, RoundRecord)
 }
 
 

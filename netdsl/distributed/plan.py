@@ -12,12 +12,12 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import replacing
-from netdsl.data.table import Table
 from netdsl.distributed.strategies.settings import parse, text_of
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
-from netdsl.graph import Phase
-from netdsl.solver.nets import inlined
+from netdsl.net.graph import Phase
+from netdsl.solver.nets import inline_nets
+from netdsl.tables.table import Table
 
 _PLAN, _SOLVER = "run.json", "solver.prototxt"
 
@@ -86,7 +86,7 @@ class Plan:
 
 def settled(plan: Plan) -> Plan:
     """The same plan with all that a run must fix to be repeated: nets in the settings, and a random seed."""
-    param = inlined(plan.param, Path(plan.folder))
+    param = inline_nets(plan.param, Path(plan.folder))
     if param.random_seed < 0:
         param.random_seed = random.randrange(2**31)
     weights = [*param.weights, *plan.weights]

@@ -30,7 +30,7 @@ class Span:
 
 
 @dataclass
-class Record:
+class RoundRecord:
     """A round of a worker."""
 
     number: int

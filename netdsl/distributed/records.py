@@ -8,7 +8,7 @@ from pathlib import Path
 
 from caffe_proto.errors import CaffeError, FileError
 from netdsl.distributed.messages import message_of, told_by
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
 
 RECORDS = "records.jsonl"
@@ -28,7 +28,7 @@ class RecordFile:
         except OSError as problem:
             raise self._failed(problem) from None
 
-    def __call__(self, record: Record) -> None:
+    def __call__(self, record: RoundRecord) -> None:
         """Write a record, which others can read from then on."""
         rest = (json.dumps(message_of(record)) + "\n").encode()
         try:
@@ -45,7 +45,7 @@ class RecordFile:
         return FileError(f"{self._path}: can't be written: {problem.strerror}")
 
 
-def read_records(run: Path) -> list[Record]:
+def read_records(run: Path) -> list[RoundRecord]:
     """All workers' records, by round and rank; of a round that was done again, what was written last counts."""
     path, found = run / RECORDS, {}
     try:
@@ -66,15 +66,15 @@ def _is_whole(line: bytes) -> bool:
     return line.endswith(b"\n")
 
 
-def _record(line: bytes, where: str) -> Record:
+def _record(line: bytes, where: str) -> RoundRecord:
     with suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError, CaffeError):
         record = told_by(json.loads(line))
-        if isinstance(record, Record) and _is_sound(record):
+        if isinstance(record, RoundRecord) and _is_sound(record):
             return record
     raise DistributedError(f"{where}: isn't the record of a round; remove this line")
 
 
-def _is_sound(record: Record) -> bool:
+def _is_sound(record: RoundRecord) -> bool:
     """Whether there are numbers where numbers must be."""
     plain = {name: value for name, value in vars(record).items() if name not in ("accuracy", "spans", "host")}
     unsure = [plain.pop("divergence"), *(span.shard for span in record.spans)]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from netdsl.distributed.clock import Clock, RealClock
 from netdsl.distributed.communicator import Communicator, Handle
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.solver.solver import Solver
 
 _CACHED = 1 << 17  # values: a stretch of two models stays in a core's cache
@@ -30,7 +30,7 @@ class Worker:
         self.rank, self.size = communicator.rank, communicator.size
         self._mean: Tensor | None = None
         self._exchanging = 0.0  # seconds until now
-        self.last: Record | None = None  # of the round before
+        self.last: RoundRecord | None = None  # of the round before
         self.record = self._begun(0)
 
     @property
@@ -115,7 +115,7 @@ class Worker:
         """Begin a new record."""
         self.record = self._begun(self.record.number + 1)
 
-    def end_round(self) -> Record:
+    def end_round(self) -> RoundRecord:
         """The record, which is complete."""
         record, traffic = self.record, self.communicator.traffic
         record.stop, record.iteration = self.clock.now(), self.solver.iteration
@@ -124,10 +124,10 @@ class Worker:
         self.last = record
         return record
 
-    def _begun(self, number: int) -> Record:
+    def _begun(self, number: int) -> RoundRecord:
         traffic = self.communicator.traffic
         self._waited, self._moved, self._bytes = traffic.waited, traffic.moved, traffic.bytes
-        return Record(number, self.rank, self.clock.now())
+        return RoundRecord(number, self.rank, self.clock.now())
 
     def _note(self, activity: Activity, start: float, shard: int | None = None) -> None:
         stop = self.clock.now()

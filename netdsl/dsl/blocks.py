@@ -7,22 +7,33 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from netdsl.dsl.expression import INDENT, WIDTH, Expression, Group, Kind, Leaf, leaves, lines_of, quoted, with_leaves
+from netdsl.dsl.expression import (
+    INDENT,
+    WIDTH,
+    BracketKind,
+    CompoundExpression,
+    Expression,
+    Leaf,
+    leaves,
+    lines_of,
+    quoted,
+    with_leaves,
+)
 from netdsl.dsl.names import Holed, Values, cuts
 from netdsl.dsl.writing import unique
 
 _MOST_PARAMETERS = 8  # with more, a call says less than its layers
 
 Column = tuple[Leaf, ...]  # what stands at one place, each time
-Key = tuple[Kind, Values]  # columns of one key are the same difference
+Key = tuple[BracketKind, Values]  # columns of one key are the same difference
 
 
 @dataclass(frozen=True)
-class Parameter:
+class BlockParameter:
     """A parameter of the function, and the code of its argument in every call."""
 
     name: str
-    kind: Kind
+    kind: BracketKind
     arguments: Values
 
 
@@ -31,32 +42,32 @@ class Block:
     """A function that makes several layers."""
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[BlockParameter, ...]
     layers: tuple[Expression, ...]
 
     def source(self) -> list[str]:
         """The lines of the function."""
         parameters = tuple(("", Leaf(f"{each.name}: {each.kind.value}")) for each in self.parameters)
-        head = lines_of(Group(f"def {self.name}(", parameters, ")"), after=" -> list[LayerParameter]:")
-        layers = Group("[", tuple(("", layer) for layer in self.layers), "]")
+        head = lines_of(CompoundExpression(f"def {self.name}(", parameters, ")"), after=" -> list[LayerParameter]:")
+        layers = CompoundExpression("[", tuple(("", layer) for layer in self.layers), "]")
         return [*head, *(INDENT + line for line in lines_of(layers, WIDTH - len(INDENT), before="return "))]
 
-    def calls(self) -> list[Group]:
+    def calls(self) -> list[CompoundExpression]:
         """The call for every time. Numbers are named where there is room for it."""
         times = range(len(self.parameters[0].arguments))
         named = [self._call(time, keywords=True) for time in times]
         fits = all(len(f"{INDENT}{call},") <= WIDTH for call in named)
         return named if fits else [self._call(time, keywords=False) for time in times]
 
-    def _call(self, time: int, *, keywords: bool) -> Group:
+    def _call(self, time: int, *, keywords: bool) -> CompoundExpression:
         items = []
         for each in self.parameters:
-            before = f"{each.name}=" if keywords and each.kind is not Kind.NAME else ""
+            before = f"{each.name}=" if keywords and each.kind is not BracketKind.NAME else ""
             items.append((before, Leaf(each.arguments[time])))
-        return Group(f"*{self.name}(", tuple(items), ")")
+        return CompoundExpression(f"*{self.name}(", tuple(items), ")")
 
 
-def block_of(times: Sequence[Sequence[Group]], taken: Iterable[str]) -> Block | None:
+def block_of(times: Sequence[Sequence[CompoundExpression]], taken: Iterable[str]) -> Block | None:
     """The block that these sequences of equal form are; None if they differ in too much, or in nothing."""
     by_time = [[list(leaves(layer)) for layer in layers] for layers in times]
     layers: list[list[Column]] = [list(zip(*each, strict=True)) for each in zip(*by_time, strict=True)]
@@ -80,26 +91,32 @@ def _cut(layers: list[list[Column]]) -> dict[Values, Holed] | None:
     read: dict[Values, None] = {}
     for column in (column for layer in layers for column in layer):
         key = _key(column)
-        if key is not None and key[0] is Kind.NAME:
+        if key is not None and key[0] is BracketKind.NAME:
             (read if column[0].role == "bottom" else made)[key[1]] = None
     return cuts(made, read)
 
 
 def _differences(layers: list[list[Column]], names: dict[Values, Holed]) -> int:
     """How many parameters there would be."""
-    keys = {_key(column) for layer in layers for column in layer} - {(Kind.NAME, values) for values in names} - {None}
+    keys = (
+        {_key(column) for layer in layers for column in layer}
+        - {(BracketKind.NAME, values) for values in names}
+        - {None}
+    )
     return len(keys) + bool(names)
 
 
-def _parameters(layers: list[list[Column]], names: dict[Values, Holed]) -> tuple[dict[Key, str], list[Parameter]]:
+def _parameters(layers: list[list[Column]], names: dict[Values, Holed]) -> tuple[dict[Key, str], list[BlockParameter]]:
     """The parameters, and by difference the code that uses them."""
-    codes = {(Kind.NAME, key): cut.code("name") for key, cut in names.items()}
-    parameters = [Parameter("name", Kind.NAME, tuple(map(quoted, cut.middles))) for cut in [*names.values()][:1]]
+    codes = {(BracketKind.NAME, key): cut.code("name") for key, cut in names.items()}
+    parameters = [
+        BlockParameter("name", BracketKind.NAME, tuple(map(quoted, cut.middles))) for cut in [*names.values()][:1]
+    ]
     for key, variable in _named(layers, names, codes).items():
-        values = tuple(map(quoted, key[1])) if key[0] is Kind.NAME else key[1]
-        parameters.append(Parameter(variable, key[0], values))
+        values = tuple(map(quoted, key[1])) if key[0] is BracketKind.NAME else key[1]
+        parameters.append(BlockParameter(variable, key[0], values))
         codes[key] = variable
-    return codes, sorted(parameters, key=lambda each: each.kind is not Kind.NAME)
+    return codes, sorted(parameters, key=lambda each: each.kind is not BracketKind.NAME)
 
 
 def _named(layers: list[list[Column]], names: dict[Values, Holed], known: Iterable[Key]) -> dict[Key, str]:
@@ -120,7 +137,7 @@ def _named(layers: list[list[Column]], names: dict[Values, Holed], known: Iterab
     return named
 
 
-def _filled(layer: Group, columns: list[Column], codes: dict[Key, str]) -> Expression:
+def _filled(layer: CompoundExpression, columns: list[Column], codes: dict[Key, str]) -> Expression:
     following = iter(columns)
 
     def fill(leaf: Leaf) -> Leaf:

@@ -10,7 +10,7 @@ WIDTH = 120
 INDENT = "    "
 
 
-class Kind(Enum):
+class BracketKind(Enum):
     """What a leaf is, for whoever asks whether two expressions differ only in names and numbers."""
 
     CODE = "code"
@@ -24,15 +24,15 @@ class Leaf:
     """A value. `value` is code, but for names the name itself; `role` says what it is for: bottom, num_output, ..."""
 
     value: str
-    kind: Kind = Kind.CODE
+    kind: BracketKind = BracketKind.CODE
     role: str = ""
 
     def __str__(self) -> str:
-        return quoted(self.value) if self.kind is Kind.NAME else self.value
+        return quoted(self.value) if self.kind is BracketKind.NAME else self.value
 
 
 @dataclass(frozen=True)
-class Group:
+class CompoundExpression:
     """A call, a list or a dict. An item is what stands before a value (`pad=`) and the value."""
 
     opening: str
@@ -43,7 +43,7 @@ class Group:
         return self.opening + ", ".join(f"{before}{value}" for before, value in self.items) + self.closing
 
 
-Expression = Leaf | Group
+Expression = Leaf | CompoundExpression
 
 
 def quoted(text: str | bytes) -> str:

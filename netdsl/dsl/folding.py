@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from netdsl.dsl.blocks import Block, block_of
-from netdsl.dsl.expression import Expression, Group, Kind, Leaf, with_leaves
+from netdsl.dsl.expression import BracketKind, CompoundExpression, Expression, Leaf, with_leaves
 
 _LONGEST = 40  # layers in a block; a longer function is no easier to read than its layers
 _WORTH = 200  # characters that a function must save: what is shorter but hardly so isn't more readable
@@ -15,12 +15,12 @@ _PER_PARAMETER = 40  # those that a parameter must save, since whoever reads a c
 Places = list[int]
 
 
-def fold(layers: Sequence[Group], taken: set[str]) -> tuple[list[Expression], list[Block]]:
+def fold(layers: Sequence[CompoundExpression], taken: set[str]) -> tuple[list[Expression], list[Block]]:
     """The layers with calls in the place of those that repeat, and the functions that these call."""
     taken, forms = set(taken), _forms(layers)
     sizes = [_size(layer) for layer in layers]
     blocks: list[Block] = []
-    calls: dict[int, tuple[Group, int]] = {}  # where a call stands, and how many layers it is for
+    calls: dict[int, tuple[CompoundExpression, int]] = {}  # where a call stands, and how many layers it is for
     while found := _best(layers, forms, sizes, taken):
         block, places = found
         blocks.append(block)
@@ -31,7 +31,9 @@ def fold(layers: Sequence[Group], taken: set[str]) -> tuple[list[Expression], li
     return list(_with_calls(layers, calls)), blocks
 
 
-def _with_calls(layers: Sequence[Group], calls: dict[int, tuple[Group, int]]) -> Iterator[Expression]:
+def _with_calls(
+    layers: Sequence[CompoundExpression], calls: dict[int, tuple[CompoundExpression, int]]
+) -> Iterator[Expression]:
     place = 0
     while place < len(layers):
         call, length = calls.get(place, (layers[place], 1))
@@ -43,18 +45,18 @@ def _size(expression: Expression) -> int:
     return len(str(expression))
 
 
-def _forms(layers: Sequence[Group]) -> list[int | None]:
+def _forms(layers: Sequence[CompoundExpression]) -> list[int | None]:
     """A number for every layer: the same for layers that only names and numbers tell apart."""
     numbers: dict[Expression, int] = {}
     return [numbers.setdefault(with_leaves(layer, _form), len(numbers)) for layer in layers]
 
 
 def _form(leaf: Leaf) -> Leaf:
-    return leaf if leaf.kind is Kind.CODE else Leaf("", leaf.kind)
+    return leaf if leaf.kind is BracketKind.CODE else Leaf("", leaf.kind)
 
 
 def _best(
-    layers: Sequence[Group], forms: list[int | None], sizes: list[int], taken: set[str]
+    layers: Sequence[CompoundExpression], forms: list[int | None], sizes: list[int], taken: set[str]
 ) -> tuple[Block, Places] | None:
     """The block that saves the most characters, and where it stands."""
     best, most = None, _WORTH - 1

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import text_of
-from netdsl.build import Types, build
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
-from netdsl.graph import resolve_all
 from netdsl.layers import LAYERS
+from netdsl.net.build import Types, build
+from netdsl.net.graph import resolve_all
 
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetSettings

@@ -11,9 +11,9 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of, fields_of
-from netdsl.build import Types
 from netdsl.dsl.constructors import OF_EVERY_LAYER, STRUCTURE, Constructor
 from netdsl.layers import LAYERS
+from netdsl.net.build import Types
 
 STUB = Path(__file__).with_name("layer_types.pyi")
 _HEAD = '''# ruff: noqa

@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of
 from caffe_proto.text.scalars import text_of
 from netdsl.dsl.constructors import STRUCTURE, Constructor
-from netdsl.dsl.expression import Expression, Group, Kind, Leaf, quoted
+from netdsl.dsl.expression import BracketKind, CompoundExpression, Expression, Leaf, quoted
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 
@@ -31,19 +31,19 @@ class Writer:
         self.used: set[str] = set()
         self.unknown: dict[str, str] = {}  # types, and what their functions are called
 
-    def layer(self, layer: pb.LayerParameter) -> Group:
+    def layer(self, layer: pb.LayerParameter) -> CompoundExpression:
         """The call that makes this layer."""
         if not layer.HasField("type"):
             raise NetError(f"layer '{layer.name}': has no type")
         if _is_rdd_layer(layer):
             self.used.add("RDDLayer")
-            shape = [Leaf(str(dim), Kind.WHOLE, "dim") for dim in layer.input_param.shape[0].dim]
-            return Group("RDDLayer(", (("", _name(layer.name, "name")), ("shape=", _list(shape))), ")")
+            shape = [Leaf(str(dim), BracketKind.WHOLE, "dim") for dim in layer.input_param.shape[0].dim]
+            return CompoundExpression("RDDLayer(", (("", _name(layer.name, "name")), ("shape=", _list(shape))), ")")
         constructor = Constructor(layer.type, LAYERS.get(layer.type))
         items: Items = [("", _name(layer.name, "name") if layer.HasField("name") else Leaf("None"))]
         items += [("", _names(layer.bottom, "bottom"))] if layer.bottom else []
         items += [*_tops(layer, constructor), *_settings(layer, constructor)]
-        return Group(f"{self._function(layer.type)}(", tuple(items), ")")
+        return CompoundExpression(f"{self._function(layer.type)}(", tuple(items), ")")
 
     def _function(self, type_name: str) -> str:
         if type_name in LAYERS:
@@ -98,7 +98,7 @@ def _settings(layer: pb.LayerParameter, constructor: Constructor) -> Items:
             hidden.append((f"{quoted(field.name)}: ", _value(field, value)))
         else:
             every.append((f"{field.name}=", _value(field, value)))
-    return [*own, *every, *([("layer=", Group("{", tuple(hidden), "}"))] if hidden else [])]
+    return [*own, *every, *([("layer=", CompoundExpression("{", tuple(hidden), "}"))] if hidden else [])]
 
 
 def _can_be_flat(settings: Message, constructor: Constructor) -> bool:
@@ -117,7 +117,7 @@ def _value(field: FieldDescriptor, value: Any) -> Expression:
 def _one(field: FieldDescriptor, value: Any) -> Expression:
     if isinstance(value, Message):
         items = [(f"{quoted(inner.name)}: ", _value(inner, each)) for inner, each in value.ListFields()]
-        return Group("{", tuple(items), "}")
+        return CompoundExpression("{", tuple(items), "}")
     if field.full_name == _SHARED_NAME:
         return _name(value, "param")
     if isinstance(value, (str, bytes)):
@@ -133,17 +133,17 @@ def _number(field: FieldDescriptor, value: float) -> Leaf:
     text = text_of(value, field).replace("e+", "e")
     if text.lstrip("-") in ("inf", "nan"):
         return Leaf(f'float("{text}")')
-    kind = Kind.REAL if field.cpp_type in _REAL else Kind.WHOLE
-    return Leaf("-0.0" if text == "-0" and kind is Kind.REAL else text, kind, field.name)
+    kind = BracketKind.REAL if field.cpp_type in _REAL else BracketKind.WHOLE
+    return Leaf("-0.0" if text == "-0" and kind is BracketKind.REAL else text, kind, field.name)
 
 
 def _name(value: str, role: str) -> Leaf:
-    return Leaf(value, Kind.NAME, role)
+    return Leaf(value, BracketKind.NAME, role)
 
 
-def _names(values: Iterable[str], role: str) -> Group:
+def _names(values: Iterable[str], role: str) -> CompoundExpression:
     return _list([_name(value, role) for value in values])
 
 
-def _list(values: Iterable[Expression]) -> Group:
-    return Group("[", tuple(("", value) for value in values), "]")
+def _list(values: Iterable[Expression]) -> CompoundExpression:
+    return CompoundExpression("[", tuple(("", value) for value in values), "]")

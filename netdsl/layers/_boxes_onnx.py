@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 from netdsl.layers._boxes import Code
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 
 
 def decode_onnx(g: OnnxGraph, code: Code, codes: str, priors: str, variances: str | None = None) -> str:

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Rewritten, Shape, axis_of
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 from netdsl.layers._window import convolution_window
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class Convolving(Layer):

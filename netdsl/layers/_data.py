@@ -10,7 +10,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Intake, Reading
+from netdsl.data.batches.reading import Intake, Reading
 from netdsl.errors import NetError
 from netdsl.layer import Count, Layer, Shape
 from netdsl.layers._forks import refuse

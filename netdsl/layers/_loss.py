@@ -14,7 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
-from netdsl.onnx_graph import OnnxGraph, reshaped, scaled, whole
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled, whole
 
 Mode = pb.LossParameter.NormalizationMode
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.errors import ConversionError
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._pooling import pooled_size
 from netdsl.layers._window import Numbers, Window
-from netdsl.onnx_graph import OnnxGraph
 
 _LEAST = -3.4028234663852886e38  # a single's smallest number, Caffe's -FLT_MAX
 

@@ -13,10 +13,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class Recurrent(Layer):

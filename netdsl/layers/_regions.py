@@ -9,7 +9,7 @@ from torch import Tensor
 
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.onnx_graph import OnnxGraph, scaled
+from netdsl.layer.onnx_graph import OnnxGraph, scaled
 
 
 def rounded(x: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
-from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled
 
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
-from netdsl.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped
 
 
 def span(bottom: Shape, axis: int, num_axes: int) -> Shape:

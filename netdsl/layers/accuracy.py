@@ -12,9 +12,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, reduced, reshaped, whole
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import of_class
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, reduced, reshaped, whole
 
 
 class Accuracy(Layer):

@@ -11,8 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped, reversed_along, scaled
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, reshaped, reversed_along, scaled
 
 
 class ArgMax(Layer):

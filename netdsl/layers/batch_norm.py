@@ -12,12 +12,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
-from netdsl.fillers import filled, statistics
 from netdsl.layer import Layer, Shape
+from netdsl.layer.fillers import filled, statistics
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers.scale import Scale
-from netdsl.onnx_graph import OnnxGraph, reduced, reshaped
 
 _INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped, transposed
 from netdsl.layers.space_to_batch_nd import check_blocks
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped, transposed
 
 
 class BatchToSpaceND(Layer):

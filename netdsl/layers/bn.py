@@ -9,10 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.fillers import filled, statistics
 from netdsl.layer import Layer, Shape
+from netdsl.layer.fillers import filled, statistics
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, reduced, reshaped
 
 _OF_SEGNET = ("scale_filler", "shift_filler", "bn_mode")
 _EPS_OF_SEGNET = 1e-9

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
-from netdsl.onnx_graph import OnnxGraph
 
 
 class BNLL(Elementwise):

@@ -9,8 +9,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, reshaped
 
 
 class ChannelScale(Layer):

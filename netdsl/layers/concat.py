@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
-from netdsl.onnx_graph import OnnxGraph, flattened, reshaped, transposed
+from netdsl.layer.onnx_graph import OnnxGraph, flattened, reshaped, transposed
 
 
 class Concat(Layer):

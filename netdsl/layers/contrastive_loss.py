@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled, whole
 from netdsl.layers._loss import LossLayer
-from netdsl.onnx_graph import OnnxGraph, reduced, reshaped, scaled, whole
 
 
 class ContrastiveLoss(LossLayer):

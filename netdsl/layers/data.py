@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.decode import Color
-from netdsl.data.leveldb import LevelDbSource
-from netdsl.data.lmdb import LmdbSource
-from netdsl.data.opening import is_named, open_source
-from netdsl.data.reading import Reading
-from netdsl.data.source import Source
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.leveldb import LevelDbSource
+from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.sources.open_source import is_named, open_source
+from netdsl.data.sources.source import Source
+from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
 from netdsl.layers._data import DataLayer, check_forks, passed_over
 

@@ -12,9 +12,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
 from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
 from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
 
 _SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 

@@ -10,9 +10,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, scaled
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Dropout(Elementwise):

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
-from netdsl.fillers import fill, statistics
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph
+from netdsl.layer.fillers import fill, statistics
+from netdsl.layer.onnx_graph import OnnxGraph
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph, whole
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph, whole
 
 
 class Embed(Layer):

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class Flatten(Layer):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
-from netdsl.onnx_graph import OnnxGraph
 
 
 class HardSwish(Elementwise):

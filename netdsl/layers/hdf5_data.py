@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.hdf5 import Hdf5Source
-from netdsl.data.reading import Reading
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.hdf5_rows import Hdf5Rows
+from netdsl.data.writing.hdf5 import Hdf5Rows
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
 

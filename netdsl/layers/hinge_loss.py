@@ -12,8 +12,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled, whole
 from netdsl.layers._loss import LossLayer, check_one_label_each
-from netdsl.onnx_graph import OnnxGraph, reshaped, scaled, whole
 
 
 class HingeLoss(LossLayer):

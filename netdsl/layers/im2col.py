@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._window import convolution_window
-from netdsl.onnx_graph import OnnxGraph
 
 
 class Im2col(Layer):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Reading
-from netdsl.data.segmentation import image_seg_source
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_over
 

@@ -9,9 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Rewritten, Shape, axis_of
-from netdsl.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped
 
 
 class InnerProduct(Layer):

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph, part
+from netdsl.layer.onnx_graph import OnnxGraph, part
 
 
 class Interp(Layer):

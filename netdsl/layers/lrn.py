@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph, scaled
+from netdsl.layer.onnx_graph import OnnxGraph, scaled
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 

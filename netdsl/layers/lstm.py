@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from netdsl.layer.onnx_graph import OnnxGraph, transposed
 from netdsl.layers._recurrent import Recurrent, lstm_step, lstm_step_onnx
-from netdsl.onnx_graph import OnnxGraph, transposed
 
 
 class LSTM(Recurrent):

@@ -9,8 +9,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._recurrent import lstm_step, lstm_step_onnx
-from netdsl.onnx_graph import OnnxGraph
 
 
 class LSTMUnit(Layer):

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape, axis_of
+from netdsl.layer.fillers import filled
 
 
 class MarginInnerProduct(Layer):

@@ -10,8 +10,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._pairwise import check_pair
-from netdsl.onnx_graph import OnnxGraph
 
 
 class Maximum(Layer):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Intake
+from netdsl.data.batches.reading import Intake
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer

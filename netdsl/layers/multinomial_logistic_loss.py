@@ -9,9 +9,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, clamped, reshaped, scaled, whole
 from netdsl.layers._labels import of_class
 from netdsl.layers._loss import LossLayer, check_one_label_each, floored
-from netdsl.onnx_graph import OnnxGraph, clamped, reshaped, scaled, whole
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reduced, reshaped, whole
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reduced, reshaped, whole
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, scaled
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph, reduced, scaled
 
 
 class Normalize(Layer):

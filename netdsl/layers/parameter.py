@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.fillers import filled
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph
 
 
 class Parameter(Layer):

@@ -9,11 +9,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._forks import refuse
 from netdsl.layers._window import Window, per_axis, plain, sides
-from netdsl.onnx_graph import OnnxGraph
 
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
             "pad_type", "output_shift_instead_division", "saturate")  # fmt: skip

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, scaled
 from netdsl.layers._elementwise import Elementwise, affine
-from netdsl.onnx_graph import OnnxGraph, scaled
 
 
 class Power(Elementwise):

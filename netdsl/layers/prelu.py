@@ -9,10 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.fillers import filled
 from netdsl.layer import Shape
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
-from netdsl.onnx_graph import OnnxGraph
 
 
 class PReLU(Elementwise):

@@ -11,8 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph
 
 
 class PriorBox(Layer):

@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reshaped, scaled, transposed, whole
 from netdsl.layers._regions import check_regions, rounded, rounded_onnx
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reshaped, scaled, transposed, whole
 
 _DOUBLE = 11  # ONNX's number of the type
 

@@ -67,7 +67,7 @@ class Python(Layer):
 
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
-        tops = _Run.apply(self, len(bottoms), *bottoms, *self.blob_tensors())  # type: ignore[no-untyped-call]
+        tops = _PythonCall.apply(self, len(bottoms), *bottoms, *self.blob_tensors())  # type: ignore[no-untyped-call]
         return tuple(tops)
 
     def run(self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor]) -> list[Array]:
@@ -96,7 +96,7 @@ class Python(Layer):
         return [blob.diff for blob in (*self.bottom_blobs, *self.user.blobs)]
 
 
-class _Run(torch.autograd.Function):
+class _PythonCall(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, layer: Python, count: int, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.layer, ctx.count = layer, count

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape, axis_of
-from netdsl.onnx_graph import OnnxGraph, reduced, scaled
+from netdsl.layer.onnx_graph import OnnxGraph, reduced, scaled
 
 
 class Reduction(Layer):

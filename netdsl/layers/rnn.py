@@ -9,10 +9,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.fillers import filled
 from netdsl.layer import Shape
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph, transposed
 from netdsl.layers._recurrent import Recurrent
-from netdsl.onnx_graph import OnnxGraph, transposed
 
 
 class RNN(Recurrent):

@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 from netdsl.layers._regions import check_regions, rounded
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped
 
 
 class ROIPooling(Layer):

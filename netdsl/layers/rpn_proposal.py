@@ -10,6 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 from netdsl.layers._boxes import suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._rpn import (
@@ -25,7 +26,6 @@ from netdsl.layers._rpn import (
     placed,
     placed_onnx,
 )
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
 
 
 class RpnProposal(Layer):

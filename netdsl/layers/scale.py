@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.fillers import filled
 from netdsl.layer import Shape
+from netdsl.layer.fillers import filled
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers._span import check_second, span, spread, spread_onnx
-from netdsl.onnx_graph import OnnxGraph
 
 
 class Scale(Elementwise):

@@ -10,8 +10,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
-from netdsl.onnx_graph import OnnxGraph
 
 
 class SeLuDropout(Elementwise):

@@ -9,7 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
 
 
 class ShuffleChannel(Layer):

@@ -11,8 +11,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped, whole
 from netdsl.layers._loss import LossLayer, Normaliser, counted, counted_onnx, normalised_onnx
-from netdsl.onnx_graph import OnnxGraph, reshaped, whole
 
 
 class SigmoidCrossEntropyLoss(LossLayer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from netdsl.layer import Layer
-from netdsl.onnx_graph import OnnxGraph
+from netdsl.layer.onnx_graph import OnnxGraph
 
 
 class Silence(Layer):

@@ -9,6 +9,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled
 from netdsl.layers._loss import LossLayer
 from netdsl.layers._smooth_l1 import (
     check_alike,
@@ -18,7 +19,6 @@ from netdsl.layers._smooth_l1 import (
     smooth_l1_onnx,
     weighed,
 )
-from netdsl.onnx_graph import OnnxGraph, reshaped, scaled
 
 
 class SmoothL1Loss(LossLayer):

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape, axis_of
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
-from netdsl.onnx_graph import OnnxGraph
 
 
 class Softmax(Elementwise):

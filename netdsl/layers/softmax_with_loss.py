@@ -11,10 +11,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.onnx_graph import OnnxGraph, clamped, reshaped
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import of_class
 from netdsl.layers._loss import ClassLoss, floored
-from netdsl.onnx_graph import OnnxGraph, clamped, reshaped
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
 

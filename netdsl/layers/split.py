@@ -9,7 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer, Shape
-from netdsl.onnx_graph import OnnxGraph
+from netdsl.layer.onnx_graph import OnnxGraph
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 

@@ -10,10 +10,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._window import Window, plain
-from netdsl.onnx_graph import OnnxGraph
 
 
 class SPP(Layer):

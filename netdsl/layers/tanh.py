@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.onnx_graph import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
-from netdsl.onnx_graph import OnnxGraph
 
 
 class TanH(Elementwise):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Reading
-from netdsl.data.windows import WindowSource
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.windows import WindowSource
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layers._data import DataLayer

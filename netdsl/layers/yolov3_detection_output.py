@@ -11,9 +11,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer, Shape
+from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, scaled
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
-from netdsl.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, scaled
 
 
 class Yolov3DetectionOutput(Layer):

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netdsl.data.decode import Color
-from netdsl.data.reading import ImageTransform
-from netdsl.data.source import Array
+from netdsl.data.batches.reading import ImageTransform
+from netdsl.data.sources.source import Array
+from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
-from netdsl.prediction.columns import Rows, Shape, array_of, as_items
+from netdsl.tables.columns import Rows, Shape, array_of, as_items
 
 if TYPE_CHECKING:  # whoever only writes rows needn't wait for torch
-    from netdsl.build import Built
+    from netdsl.net.build import Built
 
 Arrays = dict[str, Array]  # rows of values by the names of blobs
 Preprocess = Callable[[Arrays], Mapping[str, Any]]  # what a user makes of them
 
 
 @dataclass(frozen=True)
-class Blob:
+class BlobColumn:
     """A blob that comes from outside, its column, and what shape an item has, if the net says it."""
 
     name: str
@@ -31,17 +31,17 @@ class Blob:
 
 
 @dataclass(frozen=True)
-class Input:
+class NetInput:
     """How a net takes a blob."""
 
-    blob: Blob
+    blob: BlobColumn
     edge: int
     batch: int
     transform: ImageTransform | None
     color: Color
 
 
-def inputs_of(built: Built, columns: Mapping[str, str]) -> list[Input]:
+def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
     """All blobs that come from outside; where no column is named it is called as the blob."""
     found = []
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
@@ -50,17 +50,17 @@ def inputs_of(built: Built, columns: Mapping[str, str]) -> list[Input]:
             color = Color.GRAY if intake.gray else Color.COLOR
             transforms = [intake.transform, *[None] * len(node.tops)]
             for name, edge, shape, transform in zip(intake.tops, node.tops, intake.shapes, transforms, strict=False):
-                blob = Blob(name, columns.get(name, name), shape)
-                found.append(Input(blob, edge, intake.batch_size, transform, color))
+                blob = BlobColumn(name, columns.get(name, name), shape)
+                found.append(NetInput(blob, edge, intake.batch_size, transform, color))
     return found
 
 
-def arrays_of(batch: Any, blobs: Sequence[Blob], rows: Rows) -> Arrays:
+def arrays_of(batch: Any, blobs: Sequence[BlobColumn], rows: Rows) -> Arrays:
     """What the blobs' columns have in an Arrow batch."""
     return {blob.name: array_of(batch.column(blob.column), blob.shape, rows.of(blob.column)) for blob in blobs}
 
 
-def check_columns(names: Sequence[str], blobs: Sequence[Blob], hint: str) -> None:
+def check_columns(names: Sequence[str], blobs: Sequence[BlobColumn], hint: str) -> None:
     """A DataError if a blob's column isn't there; the hint says how one names another."""
     for blob in blobs:
         if blob.column not in names:
@@ -70,7 +70,7 @@ def check_columns(names: Sequence[str], blobs: Sequence[Blob], hint: str) -> Non
             )
 
 
-def preprocessed(arrays: Arrays, blobs: Sequence[Blob], preprocess: Preprocess | None) -> Arrays:
+def preprocessed(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
     """What a user's function makes of a batch: as many rows for each blob."""
     if preprocess is None:
         return arrays

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
-from netdsl.build import Built, running
-from netdsl.data.decode import decode
-from netdsl.data.reading import ImageTransform, Random
-from netdsl.data.source import Array
+from netdsl.data.batches.reading import ImageTransform, Random
+from netdsl.data.sources.source import Array
+from netdsl.data.transforms.decode import decode
+from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, ShapeError, WeightsError
-from netdsl.module import NetModule
-from netdsl.prediction.blobs import Arrays, Input
-from netdsl.prediction.head import head_of
-from netdsl.snapshot import copy_weights
+from netdsl.net.build import Built, running
+from netdsl.net.module import NetModule
+from netdsl.prediction.blobs import Arrays, NetInput
+from netdsl.weights.files import copy_weights
 
 _NO_COLUMNS: Mapping[str, str] = {}
 
@@ -33,7 +33,7 @@ class Predictor:
         blobs: Collection[str],
         columns: Mapping[str, str] = _NO_COLUMNS,
     ) -> None:
-        self.head = head_of(net, blobs)
+        self.head = prediction_subgraph(net, blobs)
         self.inputs = self.head.needed(columns)
         self._module = NetModule(self.head.built).allocate()
         filled(self.head.built, weights)
@@ -62,7 +62,7 @@ def filled(built: Built, weights: CaffeFile[pb.NetParameter]) -> None:
         raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
 
 
-def tensor_of(given: Input, values: Array, random: Random) -> Tensor:
+def tensor_of(given: NetInput, values: Array, random: Random) -> Tensor:
     """Rows as the net takes them: decoded and transformed."""
     transform, where = given.transform, f"blob '{given.blob.name}'"
     if values.dtype != object and (transform is None or transform.constant):

@@ -11,34 +11,34 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
-from netdsl.build import Built, build, running
-from netdsl.data.arrow import arrow
 from netdsl.errors import DataError
-from netdsl.graph import connect, filtered
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
-from netdsl.prediction.blobs import Input, arrays_of, inputs_of
-from netdsl.prediction.columns import Rows
+from netdsl.net.build import Built, build, running
+from netdsl.net.graph import connect, filtered
+from netdsl.net.module import NetModule
+from netdsl.prediction.blobs import NetInput, arrays_of, inputs_of
 from netdsl.prediction.predictor import filled, tensor_of
+from netdsl.tables.arrow import arrow
+from netdsl.tables.columns import Rows
 
 Values = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Score:
+class RowScore:
     """Sums over rows. A batch's loss and outputs are means over its rows, so each counts as often as it has rows."""
 
     rows: int = 0
     loss: float = 0.0
     outputs: Mapping[str, Values] = field(default_factory=dict)
 
-    def __add__(self, other: Score) -> Score:
+    def __add__(self, other: RowScore) -> RowScore:
         if not self.rows or not other.rows:
             return self if self.rows else other
         outputs = {name: _sum(values, other.outputs[name]) for name, values in self._alike(other)}
-        return Score(self.rows + other.rows, self.loss + other.loss, outputs)
+        return RowScore(self.rows + other.rows, self.loss + other.loss, outputs)
 
-    def _alike(self, other: Score) -> list[tuple[str, Values]]:
+    def _alike(self, other: RowScore) -> list[tuple[str, Values]]:
         """Of what has a value for each row there is no mean over batches of different sizes."""
         return [(name, own) for name, own in self.outputs.items() if len(own) == len(other.outputs.get(name, ()))]
 
@@ -60,7 +60,7 @@ def built_for(net: pb.NetParameter) -> Built:
     return build(connect(filtered(net, net.state)), LAYERS)
 
 
-def needed(built: Built, columns: Mapping[str, str]) -> list[Input]:
+def needed(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
     """The inputs that some layer reads."""
     read = {edge for node in built.graph.nodes for edge in node.bottoms}
     found = [each for each in inputs_of(built, columns) if each.edge in read]
@@ -90,14 +90,14 @@ class Scorer:
         """How many rows the net was made for at once."""
         return self.inputs[0].batch
 
-    def of(self, batches: Iterable[Any], part: str) -> Score:
+    def of(self, batches: Iterable[Any], part: str) -> RowScore:
         """The sums of a part of a table."""
-        total, random = Score(), np.random.default_rng(0)
+        total, random = RowScore(), np.random.default_rng(0)
         for batch in _regrouped(batches, self.batch):
             total += self._batch(batch, Rows("", part, total.rows), random)
         return total
 
-    def _batch(self, batch: Any, rows: Rows, random: np.random.Generator) -> Score:
+    def _batch(self, batch: Any, rows: Rows, random: np.random.Generator) -> RowScore:
         arrays, count = arrays_of(batch, [each.blob for each in self.inputs], rows), batch.num_rows
         edges = {each.edge: tensor_of(each, arrays[each.blob.name], random).to(self._device) for each in self.inputs}
         module = self._module
@@ -105,7 +105,7 @@ class Scorer:
             made = module.run(edges)
             loss = float(module.loss(made)) if module.losses else 0.0
         tops = {name: made[edge].double().flatten() for name, edge in module.outputs.items() if edge in made}
-        return Score(count, count * loss, {name: tuple((count * top).tolist()) for name, top in tops.items()})
+        return RowScore(count, count * loss, {name: tuple((count * top).tolist()) for name, top in tops.items()})
 
 
 def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from netdsl.graph import Phase
 from netdsl.layers import LAYERS
+from netdsl.net.graph import Phase
 from netdsl.pycaffe import io, proto
 from netdsl.pycaffe.classifier import Classifier
 from netdsl.pycaffe.detector import Detector

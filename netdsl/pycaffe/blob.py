@@ -15,7 +15,7 @@ from netdsl.errors import ShapeError
 Array = NDArray[Any]
 
 
-class Memory(Protocol):
+class BlobMemory(Protocol):
     """Where a blob's values are; either tensor may be asked for before it was ever made."""
 
     @property
@@ -65,7 +65,7 @@ class Mirror:
 class Blob:
     """Values and gradients of one blob."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: BlobMemory) -> None:
         self._memory = memory
         self._data, self._diff = Mirror(), Mirror()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.graph import Phase
+from netdsl.net.graph import Phase
 from netdsl.pycaffe import images
 from netdsl.pycaffe.batches import Calls
 from netdsl.pycaffe.net import Net

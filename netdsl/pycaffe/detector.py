@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.errors import NetError
-from netdsl.graph import Phase
+from netdsl.net.graph import Phase
 from netdsl.pycaffe.batches import Calls
 from netdsl.pycaffe.classifier import transformer_for
 from netdsl.pycaffe.images import load_image, resize_image

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Loading
+from netdsl.data.batches.reading import Loading
 from netdsl.errors import NetError, ShapeError
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.blob import Array

@@ -14,15 +14,15 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import Form, read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.build import AUTOMATIC, Built, build, reshape
 from netdsl.errors import NetError
-from netdsl.feed import Feeds
-from netdsl.graph import Phase, connect, filtered, phase_of, state_of
 from netdsl.layers import LAYERS
 from netdsl.layers.dummy_data import DummyData
 from netdsl.layers.input import Input
 from netdsl.layers.memory_data import MemoryData
 from netdsl.layers.split import insert_splits
+from netdsl.net.build import AUTOMATIC, Built, build, reshape
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import Phase, connect, filtered, phase_of, state_of
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
@@ -34,8 +34,8 @@ from netdsl.pycaffe.net_layer import NetLayer
 from netdsl.pycaffe.turn import Turn
 from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as
 from netdsl.pycaffe.wiring import wire
-from netdsl.snapshot import Reader, load_file
 from netdsl.solver.sharing import share_blobs
+from netdsl.weights.files import Reader, load_file
 
 
 class Net(BatchCalls, Callbacks):

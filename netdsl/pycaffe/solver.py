@@ -11,11 +11,11 @@ from torch import Tensor
 
 from netdsl.pycaffe.net import Net
 from netdsl.solver import state
-from netdsl.solver.nets import found, split_names, test_nets, train_net
-from netdsl.solver.running import Positions
+from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver as Loop
+from netdsl.solver.trainable import Positions
 
 
 class _Blobs:
@@ -73,7 +73,7 @@ class Solver:
         self._loop = Loop(self.param, _Blobs(self.net), [_Blobs(each) for each in self.test_nets], finite=False)
         for name in split_names(self.param.weights):
             for net in (self.net, *self.test_nets):
-                net.copy_from(found(name, folder))
+                net.copy_from(find_file(name, folder))
 
     @property
     def iter(self) -> int:

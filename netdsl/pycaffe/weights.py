@@ -8,8 +8,8 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.storage import replacing
-from netdsl.build import Built
-from netdsl.snapshot import save_net
+from netdsl.net.build import Built
+from netdsl.weights.files import save_net
 
 _SUFFIXES = {Form.BINARY: ".caffemodel", Form.HDF5: ".h5"}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from netdsl.build import Built
-from netdsl.graph import Node
+from netdsl.net.build import Built
+from netdsl.net.graph import Node
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from netdsl.build import Built
 from netdsl.errors import SolverError
 from netdsl.layer import Layer, Shape
+from netdsl.net.build import Built
 
 _ALIGNMENT = 16  # values: kernels like blobs that begin at a multiple of 64 bytes
 
@@ -37,7 +37,7 @@ class FlatBlob:
 
 
 @dataclass(frozen=True)
-class Group:
+class BlobGroup:
     """A stretch of the buffer that learns at one pace."""
 
     start: int
@@ -62,7 +62,7 @@ class FlatWeights:
         for pace, members in zip(paces, grouped, strict=True):
             placed = list(_placed(members, start))
             stop = _aligned(placed[-1].stop)
-            self.groups.append(Group(start, stop, *pace, tuple(placed)))
+            self.groups.append(BlobGroup(start, stop, *pace, tuple(placed)))
             start = stop
         self.learned = start  # how many values of the buffer learn
         rest = list(_placed([blob for blob in owned if not blob.learns], start))

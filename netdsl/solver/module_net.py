@@ -9,19 +9,19 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.build import Types, build, running
-from netdsl.data.given import Values
-from netdsl.data.reading import Loading
-from netdsl.data.table import Table
-from netdsl.feed import Feeds
-from netdsl.graph import connect, filtered
+from netdsl.data.batches.reading import Loading
+from netdsl.data.batches.user_batches import Values
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
-from netdsl.solver.running import Positions
+from netdsl.net.build import Types, build, running
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import connect, filtered
+from netdsl.net.module import NetModule
+from netdsl.solver.trainable import Positions
+from netdsl.tables.table import Table
 
 
 @dataclass(frozen=True)
-class Way:
+class Compute:
     """How nets run: where, in what precision, compiled by torch or not, and how their data are loaded."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -34,9 +34,13 @@ class ModuleNet:
     """A `NetModule` that runs on what its data layers read, or on `values` or a table that are given instead."""
 
     def __init__(
-        self, net: pb.NetParameter, way: Way | None = None, types: Types = LAYERS, values: Values | Table | None = None
+        self,
+        net: pb.NetParameter,
+        way: Compute | None = None,
+        types: Types = LAYERS,
+        values: Values | Table | None = None,
     ) -> None:
-        self.way = way or Way()
+        self.way = way or Compute()
         graph = connect(filtered(net, net.state))
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         given = graph.blobs if values is not None else ()

@@ -39,7 +39,7 @@ def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.
     return [_with_state(_net(one, folder), pb.TEST, more) for one, more in zip(sources, states, strict=True)]
 
 
-def inlined(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
+def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
     """The same settings with the nets in them that they name files of."""
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
@@ -57,10 +57,10 @@ def inlined(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverP
 def _net(source: str | pb.NetParameter, folder: Path | None) -> pb.NetParameter:
     if isinstance(source, pb.NetParameter):
         return upgrade_net(source).message
-    return upgrade_net(read_net(found(source, folder), lenient=True).message).message
+    return upgrade_net(read_net(find_file(source, folder), lenient=True).message).message
 
 
-def found(name: str, folder: Path | None) -> Path:
+def find_file(name: str, folder: Path | None) -> Path:
     """A file that a solver names: from where we are, as Caffe does it, or from where the solver is."""
     path = Path(name)
     beside = folder / path if folder is not None else path

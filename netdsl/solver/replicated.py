@@ -10,17 +10,17 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.build import Built
-from netdsl.data.table import Table
-from netdsl.solver.module_net import ModuleNet, Way
-from netdsl.solver.running import Positions
+from netdsl.net.build import Built
+from netdsl.solver.module_net import Compute, ModuleNet
+from netdsl.solver.trainable import Positions
+from netdsl.tables.table import Table
 
 
 class ReplicatedNet:
     """Caffe's `-gpu 0,1`: the batch is as many times as big as there are devices; the first has what is saved."""
 
     def __init__(
-        self, net: pb.NetParameter, devices: Sequence[torch.device], way: Way, table: Table | None = None
+        self, net: pb.NetParameter, devices: Sequence[torch.device], way: Compute, table: Table | None = None
     ) -> None:
         loadings = [replace(way.loading, rank=rank, size=len(devices)) for rank in range(len(devices))]
         self.replicas = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from netdsl.build import Built
 from netdsl.errors import WeightsError
 from netdsl.layer import Layer
+from netdsl.net.build import Built
 
 
 def share_blobs(target: Built, source: Built) -> None:

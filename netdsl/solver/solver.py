@@ -14,14 +14,14 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.solver import state
+from netdsl.solver.debug_info import inspected
 from netdsl.solver.events import Began, Displayed, Event, Inspected, Listener, Saved, Stepped, Tested, Testing
 from netdsl.solver.flat import FlatWeights
-from netdsl.solver.inspecting import inspected
 from netdsl.solver.rate import next_step, rate_at
-from netdsl.solver.running import Running
 from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.testing import averaged, outputs_of
+from netdsl.solver.trainable import TrainableNet
 from netdsl.solver.update import Updater
 
 
@@ -52,8 +52,8 @@ class Solver:
     def __init__(
         self,
         param: pb.SolverParameter,
-        net: Running,
-        tests: Sequence[Running] = (),
+        net: TrainableNet,
+        tests: Sequence[TrainableNet] = (),
         *,
         listen: Listener = nobody_listens,
         requested: Callable[[], Action] = nothing_wanted,

@@ -16,8 +16,8 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, read, read_net, write
 from caffe_proto.storage import replacing
 from netdsl.errors import SolverError
-from netdsl.snapshot import load_file, save_net
 from netdsl.solver.events import Saved
+from netdsl.weights.files import load_file, save_net
 
 if TYPE_CHECKING:
     from netdsl.solver.solver import Solver

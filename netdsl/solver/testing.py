@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from netdsl.solver.events import Output
-from netdsl.solver.running import Running
+from netdsl.solver.trainable import TrainableNet
 
 
 def averaged(
-    net: Running, batches: int, interrupted: Callable[[], bool] = lambda: False
+    net: TrainableNet, batches: int, interrupted: Callable[[], bool] = lambda: False
 ) -> tuple[float, tuple[Output, ...]] | None:
     """The mean loss and the mean outputs, or None if somebody interrupted it."""
     sums: dict[str, Tensor] = {}
@@ -26,7 +26,7 @@ def averaged(
     return sum(float(loss) for loss in losses) / max(1, batches), outputs_of(net, means)
 
 
-def outputs_of(net: Running, tops: Mapping[str, Tensor]) -> tuple[Output, ...]:
+def outputs_of(net: TrainableNet, tops: Mapping[str, Tensor]) -> tuple[Output, ...]:
     """Values of a net's outputs. Caffe's rule: in the order of their names."""
     weights = net.loss_weights()
     return tuple(

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
-from netdsl.solver.flat import FlatBlob, FlatWeights, Group
+from netdsl.solver.flat import BlobGroup, FlatBlob, FlatWeights
 from netdsl.solver.rules import rule_of
 
 _CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupPart:
     """Some of a blob's values; without a blob, the gap before the next one."""
 
     blob: FlatBlob | None
@@ -29,10 +29,10 @@ class Part:
 class Stretch:
     """A piece of the buffer that is changed at once, and whose gradients it takes."""
 
-    group: Group
+    group: BlobGroup
     start: int
     stop: int
-    parts: tuple[Part, ...]
+    parts: tuple[GroupPart, ...]
 
 
 class Updater:
@@ -67,7 +67,7 @@ class Updater:
             gradient.add_(weights if self.param.regularization_type == "L2" else weights.sign(), alpha=decay)
         self.rule(weights, gradient, [each[place] for each in self.histories], rate * group.lr_mult, iteration)
 
-    def _values(self, part: Part) -> Tensor:
+    def _values(self, part: GroupPart) -> Tensor:
         if part.blob is None or part.blob.tensor.grad is None:
             return self._nothing[: part.stop - part.start]
         return part.blob.tensor.grad.reshape(-1)[part.start : part.stop]
@@ -92,22 +92,22 @@ class Updater:
                 yield self.weights.view(flat, blob) if blob.learns else torch.zeros_like(blob.tensor)
 
 
-def _stretches(group: Group, longest: int) -> Iterator[Stretch]:
+def _stretches(group: BlobGroup, longest: int) -> Iterator[Stretch]:
     """A group cut into pieces that aren't longer than that."""
     for start in range(group.start, group.stop, longest):
         stop = min(start + longest, group.stop)
         yield Stretch(group, start, stop, tuple(_parts(group.blobs, start, stop)))
 
 
-def _parts(blobs: Sequence[FlatBlob], start: int, stop: int) -> Iterator[Part]:
+def _parts(blobs: Sequence[FlatBlob], start: int, stop: int) -> Iterator[GroupPart]:
     at = start
     for blob in blobs:
         first, last = max(blob.start, start), min(blob.stop, stop)
         if first >= last:
             continue
         if at < first:
-            yield Part(None, at, first)
-        yield Part(blob, first - blob.start, last - blob.start)
+            yield GroupPart(None, at, first)
+        yield GroupPart(blob, first - blob.start, last - blob.start)
         at = last
     if at < stop:
-        yield Part(None, at, stop)
+        yield GroupPart(None, at, stop)

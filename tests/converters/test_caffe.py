@@ -15,9 +15,9 @@ from caffe_proto.files import CaffeFile, write
 from converters.caffe import export_caffe
 from converters.model import Model, built_of, deployed, open_model
 from netdsl.errors import NetError, WeightsError
-from netdsl.graph import Phase
-from netdsl.module import NetModule
-from netdsl.net import Net
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
+from netdsl.net.net import Net
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   data_param { source: "x" batch_size: 6 } }

@@ -7,10 +7,10 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
 from converters import deploy
-from netdsl.build import build
 from netdsl.errors import NetError
-from netdsl.graph import resolve
 from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import resolve
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }

@@ -19,17 +19,17 @@ from converters.compare import CaffeModel, OnnxModel, compare
 from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.build import Built
-from netdsl.fillers import fill
+from netdsl.checking.dry_run import made_up, sample_inputs
+from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.layer import Shape
+from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
-from netdsl.lint import Wanted, resolve_shapes
-from netdsl.matching import AnyArray
-from netdsl.module import NetModule
-from netdsl.net import Net
-from netdsl.snapshot import array_of, copy_weights, learned_layers, save_net
-from netdsl.trial import made_up, sample_inputs
+from netdsl.net.build import Built
+from netdsl.net.module import NetModule
+from netdsl.net.net import Net
+from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
+from netdsl.weights.match import AnyArray
 
 FOLDER = os.environ.get("NETDSL_CORPUS")
 BVLC = "nets/BVLC+caffe"
@@ -94,7 +94,7 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
     Many nets' own fillers make outputs that are nearly the same for all classes, so that nothing could be compared.
     """
     torch.manual_seed(0)
-    built = resolve_shapes(open_model(path).net, Wanted(assume=shapes)).builts[0]
+    built = resolve_shapes(open_model(path).net, CheckSettings(assume=shapes)).builts[0]
     NetModule(built).allocate()
     for blob in (blob for layer in built.layers for blob in layer.parameters() if blob.dim() > 1):
         fill(blob, pb.FillerParameter(type="msra" if blob.dim() > 2 else "xavier"))  # moderate scores for classes

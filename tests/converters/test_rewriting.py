@@ -11,7 +11,7 @@ from converters.formats import Precision
 from converters.model import Model, deployed
 from converters.rewriting import Rewrites, rewrite
 from netdsl.errors import ConversionError
-from netdsl.net import Net
+from netdsl.net.net import Net
 
 NET = """name: "n"
 layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }

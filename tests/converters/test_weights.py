@@ -16,7 +16,7 @@ from caffe_proto.errors import FileError
 from converters.name_map import How, Mapped
 from converters.weights import Precision, bundled, layout_of, read_weights, write_weights
 from netdsl.errors import WeightsError
-from netdsl.net import Net
+from netdsl.net.net import Net
 
 NET = from_text(
     """name: "n"

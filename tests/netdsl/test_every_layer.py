@@ -10,10 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import build, reshape
-from netdsl.graph import Phase, resolve
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
+from netdsl.net.build import build, reshape
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
 
 TEXT = (Path(__file__).parent.parent / "data/layers/cases.prototxts").read_text()
 CASES = dict(part.split("\n", 1) for part in TEXT.split("## ")[1:])

@@ -28,8 +28,8 @@ from netdsl import (
     Softmax,
 )
 from netdsl.dsl import Average
-from netdsl.graph import Phase
-from netdsl.module import NetModule
+from netdsl.net.graph import Phase
+from netdsl.net.module import NetModule
 
 MSRA = {"type": "msra"}
 IMAGE = (3, 17, 15)

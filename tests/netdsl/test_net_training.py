@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
-from netdsl.data.table import Table
 from netdsl.dsl import Accuracy, SoftmaxWithLoss
 from netdsl.errors import DataError, NetError
+from netdsl.tables.table import Table
 
 XAVIER = {"type": "xavier"}
 

@@ -14,13 +14,13 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
-from netdsl.data.reading import Bad, Loading
-from netdsl.data.table import Table
+from netdsl.data.batches.reading import Bad, Loading
 from netdsl.errors import DataError, SolverError
-from netdsl.graph import Phase
-from netdsl.solver.module_net import Way
+from netdsl.net.graph import Phase
+from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
+from netdsl.tables.table import Table
 from zoo.training import Run, fed, train
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
@@ -132,7 +132,7 @@ def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path)
     (folder / "net.prototxt").write_text(NET.replace("train_lmdb", "bad/train_lmdb"))
     with pytest.raises(DataError, match="00000005"):
         train(run_of("stopped"))
-    solver = train(run_of("skipped", way=Way(loading=Loading(bad=Bad.SKIP))))
+    solver = train(run_of("skipped", way=Compute(loading=Loading(bad=Bad.SKIP))))
     assert solver.iteration == 20
 
 

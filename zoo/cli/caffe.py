@@ -11,16 +11,16 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.graph import phase_of
-from netdsl.solver.module_net import Way
+from netdsl.net.graph import phase_of
+from netdsl.net.timing import TimedPass, time_net
+from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from netdsl.timing import Trial, time_net
 from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import wishes
-from zoo.testing import Testing, test
+from zoo.testing import TestRequest, test
 from zoo.training import Run, train
 
 
@@ -108,7 +108,7 @@ def _train(flags: Flags) -> None:
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
-    run = Run(param, Path(solver_file).parent, Way(devices[0]), devices, weights, flags.snapshot or None)
+    run = Run(param, Path(solver_file).parent, Compute(devices[0]), devices, weights, flags.snapshot or None)
     log = TrainingLog(param)
     with wishes(*effects) as requested:
         log.end(train(run, listeners=[log], requested=requested))
@@ -119,7 +119,7 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    wish = Testing(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
+    wish = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
     tell_test(*test(wish, device=device))
 
 
@@ -128,7 +128,7 @@ def _time(flags: Flags) -> None:
     phase = phase_of(flags.phase)
     net = upgrade_net(read_net(model, lenient=True).message).message
     device = _devices(flags.gpu)[0]
-    tell_times(time_net(net, Trial(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
 
 
 def _device_query(flags: Flags) -> None:

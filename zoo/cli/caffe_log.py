@@ -9,9 +9,9 @@ from threading import get_native_id
 import click
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.net.timing import NetTime
 from netdsl.solver.events import Began, Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
 from netdsl.solver.solver import Solver
-from netdsl.timing import NetTime
 
 
 def info(where: str, text: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import click
 
+from netdsl.checking.lint import CheckSettings, Finding, check_net
 from netdsl.layer import Shape
-from netdsl.lint import Finding, Wanted, check_net
 from zoo.cli import options, shapes
 from zoo.cli.output import print_json
 
@@ -34,7 +34,7 @@ def command(
     What a data layer brings is read nowhere. Where the net doesn't say its shape, typical ones are tried, and the one
     that fits is told.
     """
-    wanted = Wanted(assume, stages, stub_unknown)
+    wanted = CheckSettings(assume, stages, stub_unknown)
     findings = []
     for file in files:
         findings.append(check_net(file, wanted, run=run))

@@ -13,7 +13,7 @@ from zoo.cli.counting import counting
 from zoo.cli.output import complain, print_json
 
 if TYPE_CHECKING:
-    from netdsl.data.summary import Summary
+    from netdsl.data.writing.summary import SourceSummary
 
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
@@ -65,9 +65,9 @@ def convert_command(
     DST says which by its ending or its kind: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have Caffe's
     records, under the keys that convert_imageset gives them.
     """
-    from netdsl.data.converting import Conversion, convert
-    from netdsl.data.encode import ImageFormat
-    from netdsl.data.opening import open_source
+    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.writing.convert import Conversion, convert
+    from netdsl.data.writing.encode import ImageFormat
 
     how = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
     with closing(open_source(source, gray=gray)) as opened, counting(len(opened)) as done:
@@ -87,8 +87,8 @@ def convert_command(
 @options.as_json
 def mean_command(source: str, output: str, as_json: bool) -> None:
     """Write the mean of all images, for a net's mean_file, and print the mean of each channel, for its mean_value."""
-    from netdsl.data.mean_image import mean_image, write_mean
-    from netdsl.data.opening import open_source
+    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.writing.mean_image import mean_image, write_mean
 
     with closing(open_source(source)) as opened, counting(len(opened)) as done:
         items, mean = len(opened), mean_image(opened, done=done)
@@ -113,14 +113,14 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 def show_command(source: str, output: str | None, count: int, rgb: bool, as_json: bool) -> None:
     """What a data set holds: how many items, their shapes and types, and the labels of the first ones."""
     from caffe_proto.storage import write_pieces
-    from netdsl.data.opening import open_source
-    from netdsl.data.summary import first_items, summarise
+    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.writing.summary import first_items, summarise
 
     with closing(open_source(source)) as opened:
         items = first_items(opened, count)
         summary = summarise(opened, items)
     if output:
-        from netdsl.data.sheet import contact_sheet
+        from netdsl.data.writing.contact_sheet import contact_sheet
 
         write_pieces(output, [contact_sheet(items, rgb=rgb)])
     if as_json:
@@ -129,7 +129,7 @@ def show_command(source: str, output: str | None, count: int, rgb: bool, as_json
         _print(source, summary)
 
 
-def _print(source: str, summary: Summary) -> None:
+def _print(source: str, summary: SourceSummary) -> None:
     click.echo(f"{source}: {summary.items:,} item{'s' if summary.items > 1 else ''}")
     for number, tops in enumerate(summary.arrays):
         shapes = [" x ".join(map(str, shape)) or "one number" for shape in tops.shapes[:3]]

@@ -12,7 +12,7 @@ from converters.rewriting import Rewrites
 from netdsl.layer import Shape
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
-from zoo.exporting import Export, Exported, Target, export
+from zoo.exporting import Export, ExportedFiles, ExportTarget, export
 
 _HALVES = [each.name.lower() for each in Precision if each is not Precision.FLOAT32]
 
@@ -27,7 +27,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.command("export", short_help="A net ready to deploy, for Caffe, ONNX or torch.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
-@click.option("--to", "target", type=click.Choice([each.value for each in Target]), required=True)
+@click.option("--to", "target", type=click.Choice([each.value for each in ExportTarget]), required=True)
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
 @click.option("--tolerance", type=click.FloatRange(min=0), metavar="T", help="Of all proofs; each has its own without.")
@@ -73,7 +73,7 @@ def command(
     """
     kind = Precision[precision.upper()] if precision else None
     rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, kind)
-    path, where = Path(output) if output else None, Target(target)
+    path, where = Path(output) if output else None, ExportTarget(target)
     wanted = Export(
         net, weights, where, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
     )
@@ -83,15 +83,15 @@ def command(
 
 def _check(wanted: Export) -> None:
     """A usage error if options don't go together."""
-    if wanted.target is not Target.CAFFE and (wanted.train_val or wanted.solver):
+    if wanted.target is not ExportTarget.CAFFE and (wanted.train_val or wanted.solver):
         raise click.UsageError("--train-val and --solver are for --to caffe")
-    if wanted.target is not Target.ONNX and wanted.opset is not None:
+    if wanted.target is not ExportTarget.ONNX and wanted.opset is not None:
         raise click.UsageError("--opset is for --to onnx")
     if not wanted.verified and wanted.tolerance is not None:
         raise click.UsageError("--tolerance is for what is verified; leave --no-verify out")
 
 
-def _show(done: Exported, as_json: bool) -> None:
+def _show(done: ExportedFiles, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in done.files]
         print_json({"files": files, "inputs": done.inputs, **proofs.plain(done.proofs, done.names)})

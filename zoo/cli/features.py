@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from netdsl.prediction.widening import Wanted
+from netdsl.prediction.add_columns import NewColumns
 from zoo.cli import places
 from zoo.cli.counting import counting
-from zoo.predicting import Wish, predict
+from zoo.predicting import PredictRequest, predict
 
 
 @click.command("features", short_help="A table with any blobs of a net for each row.")
@@ -27,7 +27,7 @@ def command(
     array of a blob's values, or the value if there is but one. Only the layers that this needs are run.
     """
     where = places.where_of(backend, master, workers)
-    wanted = Wanted({blob: blob for blob in blobs}, prediction="", probability="")
-    wish = Wish(wanted=wanted, columns=places.columns_of(columns), **what)
+    wanted = NewColumns({blob: blob for blob in blobs}, prediction="", probability="")
+    wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
     predict(wish, counting, where, workers)
     click.echo(f"wrote {wish.output}")

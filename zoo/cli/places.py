@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from zoo.together import Backend, Where
+from zoo.distributed_run import Backend, Placement
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -48,9 +48,9 @@ def tabled(command: Command) -> Command:
     return command
 
 
-def where_of(backend: str | None, master: str | None, workers: int | None) -> Where:
+def where_of(backend: str | None, master: str | None, workers: int | None) -> Placement:
     """Where a command runs, by its options."""
-    where = Where(Backend(backend or Backend.LOCAL.value), master)
+    where = Placement(Backend(backend or Backend.LOCAL.value), master)
     if where.backend is Backend.LOCAL and (master is not None or workers is not None):
         raise click.UsageError("--master and --workers are about Spark; give --backend spark too.")
     if master is not None and workers is not None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from netdsl.prediction.widening import Wanted
+from netdsl.prediction.add_columns import NewColumns
 from zoo.cli import places
 from zoo.cli.counting import counting
-from zoo.predicting import Wish, predict
+from zoo.predicting import PredictRequest, predict
 
 
 @click.command("predict", short_help="A table with what a net predicts for each row.")
@@ -24,7 +24,7 @@ def command(
     of predictions itself. `zoo data convert` makes a table of other data.
     """
     where = places.where_of(backend, master, workers)
-    wanted = Wanted({}, prediction="prediction", probability="probability")
-    wish = Wish(wanted=wanted, columns=places.columns_of(columns), **what)
+    wanted = NewColumns({}, prediction="prediction", probability="probability")
+    wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
     predict(wish, counting, where, workers)
     click.echo(f"wrote {wish.output}")

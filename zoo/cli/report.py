@@ -21,7 +21,7 @@ from zoo.cli import options
 from zoo.cli.output import print_json
 from zoo.logs.gantt import draw_rounds
 from zoo.logs.rounds import displayed_losses, draw_curves
-from zoo.logs.summary import Summary, Times, WorkerSummary, added, summarise
+from zoo.logs.summary import RunSummary, Times, WorkerSummary, added, summarise
 
 _WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
 
@@ -57,7 +57,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _print(run: str, summary: Summary) -> None:
+def _print(run: str, summary: RunSummary) -> None:
     rate = summary.iterations_per_second
     each = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
     console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)

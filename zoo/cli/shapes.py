@@ -44,7 +44,7 @@ stub_unknown: Decorator = click.option(
 
 
 @dataclass(frozen=True)
-class Top:
+class TopShape:
     """One top of one layer."""
 
     layer: str
@@ -57,15 +57,15 @@ class Top:
 class Shapes:
     """The shapes of all tops in every phase that a net is for, with what was assumed and which types have stubs."""
 
-    phases: dict[str, list[Top]]
+    phases: dict[str, list[TopShape]]
     assumed: dict[str, Shape]
     stubbed: list[str]
 
 
 def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file; an error says which one."""
-    from netdsl.lint import (
-        Wanted,
+    from netdsl.checking.lint import (
+        CheckSettings,
         in_todays_form,
         resolve_shapes,
     )  # torch takes seconds, which `zoo show` without shapes doesn't
@@ -73,14 +73,14 @@ def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tup
     if not isinstance(message, pb.NetParameter):
         raise NetError(f"{file}: has no shapes to infer: it is no net, but a {message.DESCRIPTOR.name}")
     try:
-        found = resolve_shapes(in_todays_form(message), Wanted(assumed, stages, stub))
+        found = resolve_shapes(in_todays_form(message), CheckSettings(assumed, stages, stub))
     except NetError as problem:
         raise type(problem)(f"{file}: {problem}") from None
     phases = {}
     for built in found.builts:
         pairs = ((node.layer, edge) for node in built.graph.nodes for edge in node.tops)
         phases[built.graph.phase.name] = [
-            Top(layer.name, layer.type, built.graph.blobs[edge], built.shapes[edge]) for layer, edge in pairs
+            TopShape(layer.name, layer.type, built.graph.blobs[edge], built.shapes[edge]) for layer, edge in pairs
         ]
     return Shapes(phases, found.assumed, found.stubbed)
 

@@ -24,7 +24,7 @@ from zoo.simulating.answer import Answer, Scene, answer
 from zoo.simulating.cache import DEFAULT, Cache
 from zoo.simulating.cost import batch_costs, costs
 from zoo.simulating.digits import Task
-from zoo.simulating.methods import Comparison, compared
+from zoo.simulating.methods import MethodComparison, compared
 from zoo.simulating.needed import Question
 from zoo.simulating.pool import Told
 from zoo.simulating.speedup import TAUS, WORKERS, speedups
@@ -166,7 +166,7 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     """The error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
     networks on which all workers' models are averaged in the time of 10 and of 100 iterations.
     """
-    comparison = Comparison(workers, seeds, Task(iterations=iterations))
+    comparison = MethodComparison(workers, seeds, Task(iterations=iterations))
     with _progress("methods") as told:
         found = compared(comparison, told, Cache(cache))
     table = tables.methods_table(found)

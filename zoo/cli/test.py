@@ -8,7 +8,7 @@ from netdsl.solver.events import Output, as_numbers
 from zoo.cli import options, places
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
-from zoo.testing import BATCHES, Testing, test
+from zoo.testing import BATCHES, TestRequest, test
 
 
 @click.command("test", short_help="What a net with weights gives on its test data.")
@@ -51,7 +51,7 @@ def command(
     where = places.where_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    wish = Testing(net, weights, data, places.columns_of(columns), iterations, level, stages)
+    wish = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
     loss, outputs = test(wish, device=devices_of(device)[0], where=where, workers=workers)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})

@@ -11,21 +11,21 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.reading import Bad, Loading
-from netdsl.distributed.spark.transport import Transport
+from netdsl.data.batches.reading import Bad, Loading
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.solver.events import Listener
-from netdsl.solver.module_net import Way
+from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo import together
+from netdsl.spark.workers.transport import Transport
+from zoo import distributed_run as together
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
+from zoo.distributed_run import Backend, Placement
 from zoo.models import folder_of, solver_of
-from zoo.together import Backend, Where
 from zoo.training import NEWEST, Run, fed, train
 
 _EFFECTS = click.Choice([action.value for action in Action])
@@ -101,18 +101,18 @@ def command(
         together.train(kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where)
 
 
-def _begun(run: Run, workers: int, strategy: str | None, folder: str | None, where: Where) -> Path:
+def _begun(run: Run, workers: int, strategy: str | None, folder: str | None, where: Placement) -> Path:
     """The folder of a new run for several workers."""
     kept = Path(folder or f"{run.param.snapshot_prefix}_run")
     together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
     return kept
 
 
-def _where(backend: str | None, master: str | None, transport: str | None) -> Where:
+def _where(backend: str | None, master: str | None, transport: str | None) -> Placement:
     chosen = Backend(backend or Backend.LOCAL.value)
     if (master is not None or transport is not None) and chosen is not Backend.SPARK:
         raise click.UsageError("--master and --transport are about Spark; give --backend spark too.")
-    return Where(chosen, master, None if transport is None else Transport(transport))
+    return Placement(chosen, master, None if transport is None else Transport(transport))
 
 
 def _complain(generation: int, why: str) -> None:
@@ -141,7 +141,7 @@ def _run(
     loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
-    way = Way(devices[0], _PRECISIONS[precision], compiled, loading)
+    way = Compute(devices[0], _PRECISIONS[precision], compiled, loading)
     run = Run(param, folder, way, devices, weights, snapshot)
     return run if data is None and test_data is None else fed(run, data, test_data)
 
@@ -160,9 +160,9 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
     """The display and the logs that are asked for; each is finished when training ends, however it does."""
     found: list[Listener] = [stack.enter_context(closing(TrainingDisplay()))]
     if log is not None:
-        from netdsl.solver.lines import Lines
+        from netdsl.solver.event_log import EventLog
 
-        found.append(stack.enter_context(closing(Lines(log))))
+        found.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:
         from zoo.logs.board import Board
 

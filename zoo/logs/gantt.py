@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed
 
@@ -25,18 +25,18 @@ _READABLE = 0.012  # of the width, from which on a bar has room for a number
 
 
 @dataclass(frozen=True)
-class Window:
+class TimeWindow:
     """From when to when, by the clock."""
 
     start: float
     stop: float
 
-    def shows(self, of: Span | Record) -> bool:
+    def shows(self, of: Span | RoundRecord) -> bool:
         """Whether something of it is inside."""
         return of.start < self.stop and of.stop > self.start
 
 
-def draw_rounds(records: Sequence[Record], path: str | Path) -> None:
+def draw_rounds(records: Sequence[RoundRecord], path: str | Path) -> None:
     """Write a PNG of the last rounds."""
     window, ranks = last_rounds(records), sorted({record.rank for record in records})
     chart = _Chart(window, [record for record in records if window.shows(record)], ranks)
@@ -45,7 +45,7 @@ def draw_rounds(records: Sequence[Record], path: str | Path) -> None:
     save(chart.figure, path)
 
 
-def last_rounds(records: Sequence[Record]) -> Window:
+def last_rounds(records: Sequence[RoundRecord]) -> TimeWindow:
     """The last rounds of usual length, as many as can be told apart, by the worker that has done most of them."""
     by_rank = defaultdict(list)
     for record in records:
@@ -61,13 +61,13 @@ def last_rounds(records: Sequence[Record]) -> Window:
         if spans > _SPANS or later.start - earlier.start > longest:
             break
         start = earlier.start
-    return Window(start, min(max(record.stop for record in records), last.start + longest))
+    return TimeWindow(start, min(max(record.stop for record in records), last.start + longest))
 
 
 class _Chart:
     """Workers below each other, each with a row for what it did and thin lanes for what went on beside."""
 
-    def __init__(self, window: Window, records: Sequence[Record], ranks: Sequence[int]) -> None:
+    def __init__(self, window: TimeWindow, records: Sequence[RoundRecord], ranks: Sequence[int]) -> None:
         self._window, self._records, self._ranks = window, records, ranks
         spans = [span for record in records for span in record.spans if span.stop > span.start and window.shows(span)]
         self._activities = [activity for activity in Activity if any(span.activity is activity for span in spans)]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.distributed.history import moments_of
-from netdsl.distributed.record import Activity, Record
+from netdsl.distributed.record import Activity, RoundRecord
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed, added, less_is_better, times_of
 
@@ -36,9 +36,9 @@ def displayed_losses(log: Path) -> dict[int, float]:
     return {each.iteration: each.loss for each in moments if each.loss is not None and isfinite(each.loss)}
 
 
-def draw_curves(records: Sequence[Record], displayed: Mapping[int, float], path: str | Path) -> None:
+def draw_curves(records: Sequence[RoundRecord], displayed: Mapping[int, float], path: str | Path) -> None:
     """Write a PNG of tests, losses, the workers' distance from their mean, and what their time went into."""
-    panels = _panels(Course(records), displayed)
+    panels = _panels(RunCurves(records), displayed)
     figure, axes = pyplot().subplots(
         len(panels), 2, figsize=(13, 2.8 * len(panels)), squeeze=False, sharex="col", sharey="row", layout="tight"
     )
@@ -53,7 +53,7 @@ def draw_curves(records: Sequence[Record], displayed: Mapping[int, float], path:
     save(figure, path)
 
 
-def _panels(course: Course, displayed: Mapping[int, float]) -> list[Panel]:
+def _panels(course: RunCurves, displayed: Mapping[int, float]) -> list[Panel]:
     tests = course.tests()
     losses = {name: curve for name, curve in tests.items() if less_is_better(name)}
     scores = {name: curve for name, curve in tests.items() if name not in losses}
@@ -69,10 +69,10 @@ def _panels(course: Course, displayed: Mapping[int, float]) -> list[Panel]:
     return [*found, ("share of time", partial(_draw_shares, course))]
 
 
-class Course:
+class RunCurves:
     """The rounds of a run, by number and rank, each placed where the first of its workers was at its end."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[RoundRecord]) -> None:
         self._records, self._elapsed = records, Elapsed(records)
         self._rounds = [list(found) for _, found in groupby(records, key=lambda record: record.number)]
         first = records[0]
@@ -111,7 +111,7 @@ class Course:
         found: NDArray[np.float64] = np.array([[time / (sum(each) or 1.0) for time in each] for each in times])
         return found[:, : len(_PARTS)]
 
-    def _end(self, record: Record) -> Moment:
+    def _end(self, record: RoundRecord) -> Moment:
         return record.iteration, self._elapsed(record.stop)
 
 
@@ -130,7 +130,7 @@ def _draw_band(values: Mapping[Moment, Sequence[float]], axis: Any, part: int) -
     )
 
 
-def _draw_shares(course: Course, axis: Any, part: int) -> None:
+def _draw_shares(course: RunCurves, axis: Any, part: int) -> None:
     edges = course.edges[:, part]
     tops = np.cumsum(course.shares(), axis=1).T
     for activity, top, bottom in zip(_PARTS, tops, [np.zeros_like(tops[0]), *tops], strict=False):

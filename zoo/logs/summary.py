@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from netdsl.distributed.record import Activity, Record
+from netdsl.distributed.record import Activity, RoundRecord
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class WorkerSummary:
 
 
 @dataclass(frozen=True)
-class Score:
+class LoggedScore:
     """How an output of the test nets came out. The best of a loss is the lowest."""
 
     name: str
@@ -65,7 +65,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """A run with several workers until now."""
 
     rounds: int
@@ -73,13 +73,13 @@ class Summary:
     seconds: float  # in which rounds were under way
     iterations_per_second: float  # of all workers together
     workers: tuple[WorkerSummary, ...]
-    tests: tuple[Score, ...]
+    tests: tuple[LoggedScore, ...]
 
 
 class Elapsed:
     """How long a run had been under way at a time of the clock. The pause before it was resumed doesn't count."""
 
-    def __init__(self, records: Iterable[Record]) -> None:
+    def __init__(self, records: Iterable[RoundRecord]) -> None:
         starts, stops = [], [float("-inf")]
         for record in sorted(records, key=lambda record: record.start):
             if record.start > stops[-1]:
@@ -96,14 +96,14 @@ class Elapsed:
         return float(np.interp(time, self._clock, self._elapsed))
 
 
-def summarise(records: Sequence[Record]) -> Summary:
+def summarise(records: Sequence[RoundRecord]) -> RunSummary:
     """The numbers of a run that has one record at least."""
     seconds = Elapsed(records)(max(record.stop for record in records))
     by_rank = defaultdict(list)
     for record in records:
         by_rank[record.rank].append(record)
     steps = sum(record.steps for record in records)
-    return Summary(
+    return RunSummary(
         rounds=len({record.number for record in records}),
         iteration=max(record.iteration for record in records),
         seconds=seconds,
@@ -118,7 +118,7 @@ def added(times: Iterable[Times]) -> Times:
     return Times(*(sum(column) for column in zip(*map(astuple, times), strict=True)))
 
 
-def times_of(record: Record) -> Times:
+def times_of(record: RoundRecord) -> Times:
     """Where the time of a round went.
 
     Waiting and exchanging count only as far as they fit beside the rest: they may go on while a worker computes.
@@ -136,7 +136,7 @@ def less_is_better(output: str) -> bool:
     return "loss" in name or "error" in name
 
 
-def _worker(records: Sequence[Record]) -> WorkerSummary:
+def _worker(records: Sequence[RoundRecord]) -> WorkerSummary:
     divergences = [record.divergence for record in records if record.divergence is not None]
     beside = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
     return WorkerSummary(
@@ -152,11 +152,11 @@ def _worker(records: Sequence[Record]) -> WorkerSummary:
     )
 
 
-def _spent(record: Record, activity: Activity) -> float:
+def _spent(record: RoundRecord, activity: Activity) -> float:
     return sum(span.stop - span.start for span in record.spans if span.activity is activity)
 
 
-def _tests(records: Sequence[Record]) -> tuple[Score, ...]:
+def _tests(records: Sequence[RoundRecord]) -> tuple[LoggedScore, ...]:
     found = defaultdict(list)
     for record in records:
         for name, value in record.accuracy.items():
@@ -164,7 +164,7 @@ def _tests(records: Sequence[Record]) -> tuple[Score, ...]:
     return tuple(_test(name, scores) for name, scores in found.items())
 
 
-def _test(name: str, scores: Sequence[tuple[float, int]]) -> Score:
+def _test(name: str, scores: Sequence[tuple[float, int]]) -> LoggedScore:
     numbers = [score for score in scores if score[0] == score[0]] or scores  # NaN is never the best
     best = (min if less_is_better(name) else max)(numbers, key=lambda score: score[0])
-    return Score(name, *best, *scores[-1])
+    return LoggedScore(name, *best, *scores[-1])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from netdsl.distributed.plan import Plan
-from netdsl.distributed.simulator.link import Kind, Link
+from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.cache import Cache
 from zoo.simulating.measuring import Measured, measured
@@ -59,6 +59,6 @@ def batch_costs(
     for batch in BATCHES:
         plan = Plan(replace(question.task, batch=batch).settings(1, 1), ModelAveraging(), 1)
         one: Measured = measured(plan)
-        exchange = link.seconds(Kind.MEAN, workers, one.bytes)
+        exchange = link.seconds(ExchangeKind.MEAN, workers, one.bytes)
         rows.append(BatchCost(batch, one.step, exchange, found[question.serial(batch)]))
     return rows

@@ -10,7 +10,7 @@ from typing import Any
 
 from zoo.logs.drawing import pyplot, save
 from zoo.simulating.cost import Costs
-from zoo.simulating.methods import Course, common_end
+from zoo.simulating.methods import MethodResult, common_end
 from zoo.simulating.speedup import Speedup
 
 _POINTS = 200  # of a curve
@@ -54,7 +54,7 @@ def draw_costs(found: Sequence[Costs], workers: int, path: Path) -> None:
         _finish(axis)
 
 
-def draw_methods(courses: Sequence[Course], path: Path) -> None:
+def draw_methods(courses: Sequence[MethodResult], path: Path) -> None:
     """The error over time, a panel for each cost of an exchange."""
     ratios = sorted({course.ratio for course in courses})
     with _axes(path, len(ratios), (6 * len(ratios), 4)) as axes:

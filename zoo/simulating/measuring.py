@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from statistics import quantiles
 
-from netdsl.distributed.opening import joined
+from netdsl.distributed.open_worker import open_worker
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
@@ -30,7 +30,7 @@ def measured(plan: Plan) -> Measured:
     A batch that workers divide is divided here too.
     """
     communicator = SimulatedCommunicator(Network(World(plan.size), Link()), 0)
-    with joined(settled(plan), communicator) as worker:
+    with open_worker(settled(plan), communicator) as worker:
         for _ in range(_WARM_UP):
             worker.solver.iterate()
         seconds: list[float] = []

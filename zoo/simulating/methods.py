@@ -9,7 +9,7 @@ from enum import Enum
 from statistics import median
 
 from netdsl.distributed.plan import Plan
-from netdsl.distributed.simulator.link import Kind, Link
+from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
@@ -37,7 +37,7 @@ class Method(Enum):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """What is trained, by how many workers, and with how many random seeds."""
 
     workers: int = 8
@@ -62,7 +62,7 @@ class Comparison:
 
     def _once(self, ratio: int) -> float:
         """How many iterations it takes to send a model once, if a mean of all takes `ratio`."""
-        return ratio / Link(bandwidth=1.0).seconds(Kind.MEAN, self.workers, 1)
+        return ratio / Link(bandwidth=1.0).seconds(ExchangeKind.MEAN, self.workers, 1)
 
     def trials(self, method: Method, ratio: int, size: int) -> list[Trial]:
         """One for each seed, in time that is counted in iterations, with models of so many bytes."""
@@ -73,7 +73,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Course:
+class MethodResult:
     """How a method went when an exchange takes `ratio` iterations, once for each seed."""
 
     method: Method
@@ -103,7 +103,7 @@ class Course:
         return 1 - sum(errors) / len(errors)
 
 
-def common_end(courses: Sequence[Course]) -> float:
+def common_end(courses: Sequence[MethodResult]) -> float:
     """Until when all have been tested."""
     return min(outcome.points[-1].time for course in courses for outcome in course.outcomes)
 
@@ -115,14 +115,16 @@ def _latest(outcome: Outcome, time: float) -> float:
 
 
 def compared(
-    comparison: Comparison, told: Told, cache: Cache | None = None, *, ratios: Sequence[int] = RATIOS
-) -> list[Course]:
+    comparison: MethodComparison, told: Told, cache: Cache | None = None, *, ratios: Sequence[int] = RATIOS
+) -> list[MethodResult]:
     """Every method at every ratio."""
     size = measured(Plan(comparison.task.settings(1, 1), ModelAveraging(), 1)).bytes
     cases = [(method, ratio) for ratio in ratios for method in Method]
     trials = {case: comparison.trials(*case, size) for case in cases}
     done = iter(outcomes([trial for case in cases for trial in trials[case]], told, cache))
     return [
-        Course(method, ratio, comparison.strategy(method, ratio), tuple(next(done) for _ in trials[method, ratio]))
+        MethodResult(
+            method, ratio, comparison.strategy(method, ratio), tuple(next(done) for _ in trials[method, ratio])
+        )
         for method, ratio in cases
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from caffe_proto.storage import replacing
 from zoo.simulating.answer import Answer
 from zoo.simulating.cost import BatchCost, Costs
-from zoo.simulating.methods import Course, common_end
+from zoo.simulating.methods import MethodResult, common_end
 from zoo.simulating.speedup import Speedup
 from zoo.simulating.units import bytes_in_words, in_words
 
@@ -75,7 +75,7 @@ def batch_table(found: Sequence[BatchCost]) -> Table:
     return [("b", "C(b)", "S", "S/C(b)", "N_a(b)", "N_a(b) C(b)"), *rows]
 
 
-def methods_table(courses: Sequence[Course]) -> Table:
+def methods_table(courses: Sequence[MethodResult]) -> Table:
     """When each method reached which accuracies, in iterations of one machine, and what it has in the end."""
     end = common_end(courses)
     rows = [

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from netdsl.distributed.plan import Plan
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.simulator.run import Simulation, simulate
@@ -48,7 +48,7 @@ class Usage:
     bytes: int
 
     @classmethod
-    def of(cls, records: tuple[Record, ...]) -> Self:
+    def of(cls, records: tuple[RoundRecord, ...]) -> Self:
         """The sums over its rounds."""
         names = ("steps", "compute", "wait", "exchange", "bytes")
         return cls(**{name: sum(getattr(record, name) for record in records) for name in names})

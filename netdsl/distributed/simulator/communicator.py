@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from netdsl.distributed.simulator.link import Kind, Link
+from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.world import Awaited, World
 from netdsl.distributed.traffic import Traffic
 
@@ -38,7 +38,15 @@ class Network:
         self._busy: dict[Hashable, float] = {}  # until when lanes are
 
     def ask(
-        self, rank: int, kind: Kind, lane: Hashable, number: int, given: Any, weight: float, taking: Taking, wanted: int
+        self,
+        rank: int,
+        kind: ExchangeKind,
+        lane: Hashable,
+        number: int,
+        given: Any,
+        weight: float,
+        taking: Taking,
+        wanted: int,
     ) -> Exchange:
         """Take part in an exchange. It happens when the last of those who are wanted asks."""
         exchange = self._pending.setdefault((lane, number), Exchange(kind.value))
@@ -48,7 +56,7 @@ class Network:
             self._happen(exchange, kind, lane, taking)
         return exchange
 
-    def _happen(self, exchange: Exchange, kind: Kind, lane: Hashable, taking: Taking) -> None:
+    def _happen(self, exchange: Exchange, kind: ExchangeKind, lane: Hashable, taking: Taking) -> None:
         posted = [exchange.posted[rank] for rank in sorted(exchange.posted)]
         size = max(given.nbytes if isinstance(given, Tensor) else 0 for _, given, _ in posted)
         exchange.result = taking([given for _, given, _ in posted], [weight for _, _, weight in posted])
@@ -95,17 +103,23 @@ class SimulatedCommunicator:
             for each in buffers:
                 each.copy_(mean)
 
-        return self._all(Kind.MEAN, lane, buffer, weight, take)
+        return self._all(ExchangeKind.MEAN, lane, buffer, weight, take)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """The root's buffer becomes the mean."""
         return self._all(
-            Kind.REDUCE, lane, buffer, weight, lambda all_, weights: all_[root].copy_(weighted_mean(all_, weights))
+            ExchangeKind.REDUCE,
+            lane,
+            buffer,
+            weight,
+            lambda all_, weights: all_[root].copy_(weighted_mean(all_, weights)),
         )
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """Everybody's buffer becomes the root's."""
-        return self._all(Kind.BROADCAST, lane, buffer, 1.0, lambda all_, _: [each.copy_(all_[root]) for each in all_])
+        return self._all(
+            ExchangeKind.BROADCAST, lane, buffer, 1.0, lambda all_, _: [each.copy_(all_[root]) for each in all_]
+        )
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> SimulatedHandle:
         """The other's buffer becomes the own."""
@@ -117,7 +131,7 @@ class SimulatedCommunicator:
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """Everybody's numbers."""
-        handle = self._all(Kind.BARRIER, _CONTROL, list(values), 1.0, lambda all_, _: all_)
+        handle = self._all(ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda all_, _: all_)
         handle.wait()
         found: list[list[float]] = handle.exchange.result
         return found
@@ -126,12 +140,12 @@ class SimulatedCommunicator:
         """Everybody waits for everybody."""
         self.gather([])
 
-    def centre(self, buffer: Tensor) -> SimulatedCentre:
+    def centre(self, buffer: Tensor) -> SimulatedVariable:
         """A variable on a server, which serves one worker at a time."""
         if self.rank == 0:
             self.network.server = buffer.clone()
         self.barrier()
-        return SimulatedCentre(self)
+        return SimulatedVariable(self)
 
     def alive(self) -> None:
         """Simulated workers always are."""
@@ -144,7 +158,7 @@ class SimulatedCommunicator:
         self.traffic.waited += start - before
         self.traffic.moved += self.now - start
 
-    def _all(self, kind: Kind, lane: Hashable, given: Any, weight: float, taking: Taking) -> SimulatedHandle:
+    def _all(self, kind: ExchangeKind, lane: Hashable, given: Any, weight: float, taking: Taking) -> SimulatedHandle:
         return self._ask(kind, lane, given, weight, taking, self.size)
 
     def _two(self, source: int, to: int, lane: int, buffer: Tensor) -> SimulatedHandle:
@@ -153,10 +167,10 @@ class SimulatedCommunicator:
         def take(buffers: list[Tensor], weights: list[float]) -> None:
             buffers[mine.index(to)].copy_(buffers[mine.index(source)])
 
-        return self._ask(Kind.SEND, (lane, source, to), buffer, 1.0, take, 2)
+        return self._ask(ExchangeKind.SEND, (lane, source, to), buffer, 1.0, take, 2)
 
     def _ask(
-        self, kind: Kind, lane: Hashable, given: Any, weight: float, taking: Taking, wanted: int
+        self, kind: ExchangeKind, lane: Hashable, given: Any, weight: float, taking: Taking, wanted: int
     ) -> SimulatedHandle:
         self._asked[lane] += 1
         if isinstance(given, Tensor) and self.size > 1:
@@ -166,7 +180,7 @@ class SimulatedCommunicator:
 
 
 @dataclass(frozen=True)
-class SimulatedCentre:
+class SimulatedVariable:
     """The variable on the server, as one worker sees it."""
 
     owner: SimulatedCommunicator
@@ -194,7 +208,7 @@ class SimulatedCentre:
         """
         owner, network = self.owner, self.owner.network
         assert network.server is not None
-        start, once = max(owner.now, network.served), network.link.seconds(Kind.SEND, 2, network.server.nbytes)
+        start, once = max(owner.now, network.served), network.link.seconds(ExchangeKind.SEND, 2, network.server.nbytes)
         network.served = start + once
         owner.traffic.bytes += ways * network.server.nbytes
         owner.wait(Exchange("centre", start + ways * once, start))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class ExchangeKind(Enum):
     """What is exchanged."""
 
     MEAN = "mean"
@@ -24,7 +24,7 @@ class Link:
     bandwidth: float = math.inf
     latency: float = 0.0
 
-    def seconds(self, kind: Kind, size: int, bytes_: int) -> float:
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
         """How long an exchange of `bytes_` among `size` workers takes.
 
         A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
@@ -33,13 +33,13 @@ class Link:
         once = bytes_ / self.bandwidth
         depth = math.ceil(math.log2(size)) if size > 1 else 0
         match kind:
-            case Kind.MEAN:
+            case ExchangeKind.MEAN:
                 return 2 * (size - 1) * (self.latency + once / size)
-            case Kind.REDUCE:
+            case ExchangeKind.REDUCE:
                 return depth * (self.latency + once)
-            case Kind.BROADCAST:
+            case ExchangeKind.BROADCAST:
                 return depth * self.latency + (once if depth else 0.0)
-            case Kind.SEND:
+            case ExchangeKind.SEND:
                 return self.latency + once
-            case Kind.BARRIER:
+            case ExchangeKind.BARRIER:
                 return 2 * depth * self.latency

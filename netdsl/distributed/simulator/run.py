@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.opening import computing, joined
+from netdsl.distributed.open_worker import compute_threads, open_worker
 from netdsl.distributed.plan import Plan, settled
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
@@ -19,7 +19,7 @@ from netdsl.solver.solver import Action
 
 
 @dataclass(frozen=True)
-class Score:
+class TestScore:
     """What the first test net gave for the model that all agreed on, which costs no time."""
 
     time: float  # virtual seconds since the beginning
@@ -36,8 +36,8 @@ class Score:
 class Simulation:
     """What happened: tests, every worker's rounds, and when the last worker was done."""
 
-    scores: tuple[Score, ...]
-    records: tuple[tuple[Record, ...], ...]  # by rank
+    scores: tuple[TestScore, ...]
+    records: tuple[tuple[RoundRecord, ...], ...]  # by rank
     time: float
 
 
@@ -46,7 +46,7 @@ def simulate(plan: Plan, *, link: Link, pace: Pace, goal: float = math.inf) -> S
 
     Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
     """
-    return _Run(settled(replace(plan, param=_quiet(plan.param))), link, pace, goal).simulation()
+    return _SimulatedRun(settled(replace(plan, param=_quiet(plan.param))), link, pace, goal).simulation()
 
 
 def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
@@ -58,30 +58,30 @@ def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
     return changed
 
 
-class _Run:
+class _SimulatedRun:
     def __init__(self, plan: Plan, link: Link, pace: Pace, goal: float) -> None:
         self._plan, self._goal = plan, goal
         self._world = World(plan.size, pace)
         self._network = Network(self._world, link)
-        self._scores: list[Score] = []
-        self._records: list[list[Record]] = [[] for _ in range(plan.size)]
+        self._scores: list[TestScore] = []
+        self._records: list[list[RoundRecord]] = [[] for _ in range(plan.size)]
         self._reached = False
 
     def simulation(self) -> Simulation:
-        with computing(self._plan.threads):
+        with compute_threads(self._plan.threads):
             self._world.run(self._work)
         return Simulation(tuple(self._scores), tuple(map(tuple, self._records)), max(self._world.now))
 
     def _work(self, rank: int) -> None:
         communicator = SimulatedCommunicator(self._network, rank)
         clock = SimulatedClock(self._world, rank)
-        with joined(self._plan, communicator, clock=clock, listen=self._hear) as worker:
+        with open_worker(self._plan, communicator, clock=clock, listen=self._hear) as worker:
             Loop(worker, self._plan.strategy, told=self._records[rank].append, wanted=self._wanted).run()
 
     def _hear(self, event: Event) -> None:
         """Only the first worker tests, so the time is its own."""
         if isinstance(event, Tested) and event.net == 0:
-            score = Score(self._world.now[0], event.iteration, as_numbers(event.outputs))
+            score = TestScore(self._world.now[0], event.iteration, as_numbers(event.outputs))
             self._scores.append(score)
             self._reached = self._reached or (score.accuracy is not None and score.accuracy >= self._goal)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from netdsl.distributed.strategies.joint import Joint, Motion
+from netdsl.distributed.strategies.joint_model import JointModel, Motion
 from netdsl.distributed.strategies.phases import Phases, share
 from netdsl.distributed.strategies.shards import cut
 from netdsl.distributed.worker import Worker
@@ -102,10 +102,10 @@ class _MPCA:
             worker.weights.copy_(joint.model)
         worker.finish(worker.communicator.broadcast(worker.weights))
 
-    def _made_joint(self) -> Joint:
+    def _made_joint(self) -> JointModel:
         settings, worker = self._settings, self._worker
         motion = Motion(settings.beta, settings.gamma, settings.delta, settings.ramp)
-        return Joint(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
+        return JointModel(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
 
     @property
     def _weights(self) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 
@@ -38,7 +38,7 @@ class Pace:
         self._rounds += 1
         return self._chosen
 
-    def _measured(self, worker: Worker, last: Record) -> int:
+    def _measured(self, worker: Worker, last: RoundRecord) -> int:
         found = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
         step = sum(step for step, _ in found) / len(found)
         exchange = max(exchange for _, exchange in found)

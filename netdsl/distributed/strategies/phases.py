@@ -9,8 +9,8 @@ from torch import Tensor
 
 from netdsl.distributed.communicator import Handle
 from netdsl.distributed.record import Activity, Span
-from netdsl.distributed.strategies.joint import Joint
-from netdsl.distributed.strategies.shards import Step, cut, lag, step_of
+from netdsl.distributed.strategies.joint_model import JointModel
+from netdsl.distributed.strategies.shards import ShardStep, cut, lag, step_of
 from netdsl.distributed.worker import Worker
 
 _REDUCE, _BROADCAST = 0, 1  # lanes
@@ -38,7 +38,7 @@ class Phases:
     the last step.
     """
 
-    def __init__(self, worker: Worker, shards: int, joint: Joint | None) -> None:
+    def __init__(self, worker: Worker, shards: int, joint: JointModel | None) -> None:
         self._worker, self._joint = worker, joint  # the first worker has the joint model
         self.shards, self._lag = cut(worker.weights.numel(), shards), lag(shards)
         self.projected = torch.empty_like(worker.weights[: worker.learned])  # what has come of the joint model
@@ -46,7 +46,7 @@ class Phases:
         self._came: set[int] = set()
         self._trained = 0  # iterations until now
         self._reduced_at = [0] * shards  # as many of them when each shard was reduced
-        self._number, self._step = -1, Step(None, None)
+        self._number, self._step = -1, ShardStep(None, None)
         self._under_way: list[_Exchange] = []
         self._nobody_trains = False
         # Two each: while one is under way, the other is prepared or read.

@@ -9,7 +9,7 @@ _ALIGNMENT = 16  # values: blobs in the flat buffer begin at such places too
 
 
 @dataclass(frozen=True)
-class Step:
+class ShardStep:
     """What is under way at once."""
 
     reduced: int | None
@@ -27,9 +27,9 @@ def lag(count: int) -> int:
     return 1 if count < 3 else 2
 
 
-def step_of(number: int, count: int) -> Step:
+def step_of(number: int, count: int) -> ShardStep:
     """One shard is reduced and broadcast in turn; of several one is reduced while another is broadcast."""
     if count == 1:
-        return Step(0, None) if number % 2 == 0 else Step(None, 0)
+        return ShardStep(0, None) if number % 2 == 0 else ShardStep(None, 0)
     ago = number - lag(count)
-    return Step(number % count, ago % count if ago >= 0 else None)
+    return ShardStep(number % count, ago % count if ago >= 0 else None)

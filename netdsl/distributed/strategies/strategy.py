@@ -10,7 +10,7 @@ from torch import Tensor
 from netdsl.distributed.worker import Worker
 
 
-class Course(Protocol):
+class StrategyRun(Protocol):
     """A strategy under way in one worker."""
 
     def round(self) -> None:
@@ -37,6 +37,6 @@ class Strategy(Protocol):
     synchronous: ClassVar[bool]  # a round ends for all at once, and comes out the same each time
     divides_batch: ClassVar[bool]  # the net's batch is that of all workers together
 
-    def begin(self, worker: Worker) -> Course:
+    def begin(self, worker: Worker) -> StrategyRun:
         """Take part. All workers begin with the first one's blobs."""
         ...

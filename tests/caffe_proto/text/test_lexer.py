@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from caffe_proto.errors import TextError
-from caffe_proto.text.lexer import Kind, tokens
+from caffe_proto.text.lexer import TokenKind, tokens
 
 
 def pieces(text: str) -> list[tuple[str, int, int]]:
-    return [(token.text, token.line, token.column) for token in tokens(text, "net") if token.kind is not Kind.END]
+    return [(token.text, token.line, token.column) for token in tokens(text, "net") if token.kind is not TokenKind.END]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_an_empty_line_is_told(text: str, blank: bool) -> None:
 
 def test_the_end_is_a_token_with_its_place() -> None:
     *_, end = tokens("a\n b ", "net")
-    assert (end.kind, end.text, end.line, end.column) == (Kind.END, "", 2, 4)
+    assert (end.kind, end.text, end.line, end.column) == (TokenKind.END, "", 2, 4)
 
 
 @pytest.mark.parametrize("text", ['name: "conv', "name: 'conv", 'name: "conv\\"', "# fine\nname: 'a\n\nb"])

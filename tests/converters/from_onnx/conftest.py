@@ -9,7 +9,7 @@ import torch
 
 from converters.from_onnx import from_onnx
 from converters.model import Model, built_of
-from netdsl.module import NetModule
+from netdsl.net.module import NetModule
 
 
 @pytest.fixture

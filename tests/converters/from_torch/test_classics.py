@@ -16,7 +16,7 @@ from caffe_proto.files import CaffeFile, write
 from converters.from_torch import from_torch
 from converters.model import Model, built_of
 from converters.weights import write_weights
-from netdsl.module import NetModule
+from netdsl.net.module import NetModule
 
 
 def alex_net() -> nn.Module:

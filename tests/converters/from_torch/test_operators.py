@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from converters.from_torch import from_torch
 from converters.model import Model, built_of
-from netdsl.module import NetModule
+from netdsl.net.module import NetModule
 
 
 class Function(nn.Module):

@@ -18,7 +18,7 @@ from converters.rewrites.proof import difference_after
 from converters.rewrites.pruning import prune_to
 from converters.rewrites.surgery import fully_convolutional
 from netdsl.errors import ConversionError
-from netdsl.net import Net
+from netdsl.net.net import Net
 
 EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once
 FILL = 'weight_filler { type: "gaussian" std: 0.3 } bias_filler { type: "gaussian" std: 0.3 }'

@@ -15,11 +15,11 @@ import torch
 
 from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches import Batches
-from netdsl.data.opening import open_source
-from netdsl.data.reading import Bad, Loading, Reading
-from netdsl.data.source import Item, Source, WholeSource
-from netdsl.data.transform import Transform
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Bad, Loading, Reading
+from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.source import Item, Source, WholeSource
+from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 
 CHANNELS, HEIGHT, WIDTH = 3, 7, 9

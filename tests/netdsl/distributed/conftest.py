@@ -11,19 +11,19 @@ from google.protobuf import text_format
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.table import Table
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.opening import computing, joined
+from netdsl.distributed.open_worker import compute_threads, open_worker
 from netdsl.distributed.plan import Plan, settled
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
-from netdsl.graph import Phase
+from netdsl.net.graph import Phase
 from netdsl.solver.events import Event
 from netdsl.solver.solver import Action
+from netdsl.tables.table import Table
 
 SOLVER = """
 base_lr: 0.05 lr_policy: "multistep" gamma: 0.5 stepvalue: [4, 9] momentum: 0.9 max_iter: 12 random_seed: 3
@@ -48,7 +48,7 @@ class Ran:
     """What workers had at the end, and what they said."""
 
     weights: list[Tensor] = field(default_factory=list)
-    records: list[Record] = field(default_factory=list)
+    records: list[RoundRecord] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     times: Sequence[float] = ()
 
@@ -83,7 +83,7 @@ def run(param: pb.SolverParameter) -> Run:
 
         def work(rank: int) -> Tensor:
             communicator, clock = SimulatedCommunicator(network, rank), SimulatedClock(world, rank)
-            with joined(plan, communicator, clock=clock, listen=found.events.append) as worker:
+            with open_worker(plan, communicator, clock=clock, listen=found.events.append) as worker:
 
                 def wanted() -> Action:
                     return Action.STOP if worker.record.number == stop else Action.NONE
@@ -91,7 +91,7 @@ def run(param: pb.SolverParameter) -> Run:
                 Loop(worker, plan.strategy, journal=journal, told=found.records.append, wanted=wanted).run()
                 return worker.weights.clone()
 
-        with computing(plan.threads):
+        with compute_threads(plan.threads):
             found.weights, found.times = world.run(work), world.now
         return found
 

@@ -7,10 +7,10 @@ from itertools import product
 import pytest
 import torch
 
-from netdsl.distributed.local.memory import CELLS, SLOTS
-from netdsl.distributed.local.memory import PIECE as OF_MEMORY
-from netdsl.distributed.star.request import NUMBERS
-from netdsl.distributed.star.wire import PIECE as OF_A_STAR
+from netdsl.distributed.transports.relay.connection import PIECE as OF_A_STAR
+from netdsl.distributed.transports.relay.request import NUMBERS
+from netdsl.distributed.transports.shared_memory.memory import CELLS, SLOTS
+from netdsl.distributed.transports.shared_memory.memory import PIECE as OF_MEMORY
 from tests.netdsl.distributed.workers import around_a_star, in_shared_memory, over_gloo, own
 
 LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_STAR) // 4 + 17  # goes round all slots, in several pieces, and has a rest

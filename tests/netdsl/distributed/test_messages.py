@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from netdsl.distributed.messages import Told, message_of, told_by
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.errors import DistributedError
 from netdsl.solver import events
 from netdsl.solver.events import Output
@@ -24,7 +24,7 @@ OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
         events.Tested(20, 1, None, OUTPUTS),
         events.Tested(20, 1, 0.25, OUTPUTS),
         events.Saved(20, Path("a.caffemodel"), Path("a.solverstate")),
-        Record(4, 1, 2.5, 3.5, accuracy={"accuracy": 0.9}, spans=[Span(Activity.COMPUTE, 2.5, 3.0, 2)]),
+        RoundRecord(4, 1, 2.5, 3.5, accuracy={"accuracy": 0.9}, spans=[Span(Activity.COMPUTE, 2.5, 3.0, 2)]),
     ],
     ids=lambda told: type(told).__name__,
 )

@@ -6,11 +6,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
-from netdsl.data.table import Table
 from netdsl.distributed.plan import Keeping, Plan, settled
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
-from netdsl.graph import Phase
+from netdsl.net.graph import Phase
+from netdsl.tables.table import Table
 
 
 def test_there_and_back(param: pb.SolverParameter, tmp_path: Path) -> None:

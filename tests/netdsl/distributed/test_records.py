@@ -12,17 +12,17 @@ from caffe_proto.errors import FileError
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.messages import message_of
 from netdsl.distributed.plan import Keeping
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.distributed.records import RECORDS, RecordFile, read_records
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Stepped
 from tests.netdsl.distributed.conftest import Run
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
-FIRST = Record(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, 0.75, {"accuracy": 0.5}, SPANS)
+FIRST = RoundRecord(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, 0.75, {"accuracy": 0.5}, SPANS)
 
 
-def write(run: Path, *records: Record) -> None:
+def write(run: Path, *records: RoundRecord) -> None:
     file = RecordFile(run)
     for record in records:
         file(record)
@@ -56,17 +56,17 @@ def test_each_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
 
 
 def test_of_a_round_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
-    again = Record(2, 1, 7.5, 8.5, divergence=0.5)
-    write(tmp_path, Record(2, 1, 3.5, 4.5), Record(1, 1, 2.5), FIRST, Record(2, 0, 3.5), again)
-    assert read_records(tmp_path) == [FIRST, Record(1, 1, 2.5), Record(2, 0, 3.5), again]
+    again = RoundRecord(2, 1, 7.5, 8.5, divergence=0.5)
+    write(tmp_path, RoundRecord(2, 1, 3.5, 4.5), RoundRecord(1, 1, 2.5), FIRST, RoundRecord(2, 0, 3.5), again)
+    assert read_records(tmp_path) == [FIRST, RoundRecord(1, 1, 2.5), RoundRecord(2, 0, 3.5), again]
 
 
 def test_a_line_that_a_kill_cut_off(tmp_path: Path) -> None:
-    write(tmp_path, FIRST, Record(2, 0, 3.5))
+    write(tmp_path, FIRST, RoundRecord(2, 0, 3.5))
     cut(tmp_path, 1)  # whole but for its end, which says that it is
     assert read_records(tmp_path) == [FIRST]
-    write(tmp_path, Record(3, 0, 4.5))
-    assert read_records(tmp_path) == [FIRST, Record(3, 0, 4.5)]
+    write(tmp_path, RoundRecord(3, 0, 4.5))
+    assert read_records(tmp_path) == [FIRST, RoundRecord(3, 0, 4.5)]
 
 
 def test_a_first_line_that_was_cut_off(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_first_line_that_was_cut_off(tmp_path: Path) -> None:
 
 
 def test_numbers_that_are_none_survive(tmp_path: Path) -> None:
-    write(tmp_path, Record(1, 0, 2.5, divergence=float("nan"), accuracy={"loss": float("inf")}))
+    write(tmp_path, RoundRecord(1, 0, 2.5, divergence=float("nan"), accuracy={"loss": float("inf")}))
     (found,) = read_records(tmp_path)
     assert found.divergence != found.divergence
     assert found.accuracy == {"loss": float("inf")}

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from netdsl.distributed.local.memory import create
-from netdsl.distributed.local.shared import SharedMemory
-from netdsl.distributed.star.communicator import StarCommunicator
-from netdsl.distributed.star.star import Star
-from netdsl.distributed.torch_group import TorchGroup
+from netdsl.distributed.transports.relay.communicator import RelayCommunicator
+from netdsl.distributed.transports.relay.relay import Relay
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.torch_group import TorchGroup
 
 TIMEOUT = 30.0
 
@@ -74,7 +74,7 @@ class Midst:
     """A star behind a port."""
 
     def __init__(self, size: int, timeout: float = TIMEOUT, room: int = 0) -> None:
-        self.star, self.size, self.timeout, self._room = Star(size, timeout), size, timeout, room
+        self.star, self.size, self.timeout, self._room = Relay(size, timeout), size, timeout, room
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._narrow(self._listener)
         self._one = threading.Lock()
@@ -97,8 +97,8 @@ class Midst:
 
         return connected
 
-    def worker(self, rank: int) -> StarCommunicator:
-        return StarCommunicator(self.connect(rank), rank, self.size, self.timeout)
+    def worker(self, rank: int) -> RelayCommunicator:
+        return RelayCommunicator(self.connect(rank), rank, self.size, self.timeout)
 
     def close(self) -> None:
         self.star.close()

@@ -6,10 +6,10 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import build
 from netdsl.errors import NetError
-from netdsl.graph import resolve
 from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import resolve
 
 
 def shapes(kind, settings, tops=2):

@@ -5,11 +5,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import build
 from netdsl.errors import NetError
-from netdsl.graph import resolve
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
+from netdsl.net.build import build
+from netdsl.net.graph import resolve
+from netdsl.net.module import NetModule
 
 
 def make(kind, settings, tops=1):

@@ -10,11 +10,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import build
 from netdsl.errors import NetError
-from netdsl.graph import Phase, resolve
 from netdsl.layers import LAYERS, python
-from netdsl.module import NetModule
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
 
 CODE = """
 import numpy as np

@@ -10,13 +10,13 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import build
-from netdsl.data.reading import Loading
+from netdsl.data.batches.reading import Loading
 from netdsl.errors import DataError, NetError
-from netdsl.feed import Feeds
-from netdsl.graph import Phase, resolve
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
+from netdsl.net.build import build
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
 
 cv2 = pytest.importorskip("cv2")
 h5py = pytest.importorskip("h5py")

@@ -10,12 +10,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.build import type_of
 from netdsl.errors import NetError, ShapeError
-from netdsl.graph import Node
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from netdsl.layers._rpn import anchors
+from netdsl.net.build import type_of
+from netdsl.net.graph import Node
 
 PYTHON = {
     "ProposalLayer": "rpn.proposal_layer",

@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, read_net
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
-from netdsl.data.encode import ImageFormat, encode
+from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.prediction.predictor import Predictor
 

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.build import build
-from netdsl.graph import Phase, resolve
 from netdsl.layers import LAYERS
-from netdsl.module import NetModule
-from netdsl.solver.running import Positions
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+from netdsl.solver.trainable import Positions
 
 NET = """
 layer { name: "d" type: "Input" top: "x" top: "y" input_param { shape { dim: 6 dim: 3 } shape { dim: 6 dim: 2 } } }

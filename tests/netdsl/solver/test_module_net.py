@@ -11,12 +11,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.data.table import Table
 from netdsl.errors import NetError
-from netdsl.feed import GIVEN
-from netdsl.solver.module_net import ModuleNet, Way
+from netdsl.net.feed import GIVEN
+from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.solver import Solver
+from netdsl.tables.table import Table
 
 NET = """
 layer {{ name: "data" type: "HDF5Data" top: "x" top: "y" hdf5_data_param {{ source: "{list}" batch_size: {batch} }} }}
@@ -59,7 +59,7 @@ def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
 
 
 def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> None:
-    net = ModuleNet(net_of(listed, 4), Way(precision=torch.bfloat16))
+    net = ModuleNet(net_of(listed, 4), Compute(precision=torch.bfloat16))
     net.forward_backward()
     layer = net.built.layers[1]
     assert layer.weight.dtype == layer.weight.grad.dtype == torch.float32
@@ -75,7 +75,7 @@ def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -
     """Caffe's shards: of two, one reads every second item, so a double batch has the same items."""
     param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", momentum=0.9, iter_size=2)
     double = ModuleNet(net_of(listed, 8))
-    pair = ReplicatedNet(net_of(listed, 4), [CPU, CPU], Way())
+    pair = ReplicatedNet(net_of(listed, 4), [CPU, CPU], Compute())
     assert pair.batch_size == double.batch_size
     Solver(param, double).step(3)
     Solver(param, pair).step(3)
@@ -87,7 +87,7 @@ def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -
 
 def test_replicas_share_the_rows_of_a_table(listed: Path) -> None:
     table = Table(f"hdf5:{listed}")
-    pair = ReplicatedNet(net_of(Path("nowhere"), 4), [CPU, CPU], Way(), table)
+    pair = ReplicatedNet(net_of(Path("nowhere"), 4), [CPU, CPU], Compute(), table)
     pair.forward()
     with h5py.File(listed.parent / "rows.h5") as file:
         rows = file["x"][:8]

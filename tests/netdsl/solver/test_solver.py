@@ -10,7 +10,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
-from netdsl.graph import Phase
+from netdsl.net.graph import Phase
 from netdsl.solver import events as tell
 from netdsl.solver.events import Displayed, Event, Saved, Stepped
 from netdsl.solver.solver import Action, Solver

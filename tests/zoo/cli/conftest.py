@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
-from netdsl.data.opening import open_source
+from netdsl.data.sources.open_source import open_source
 from zoo.cli import main
 
 

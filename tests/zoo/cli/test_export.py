@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-from netdsl.net import Net
+from netdsl.net.net import Net
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 NET = """name: "small"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.records import RECORDS, RecordFile
 from tests.zoo.logs.conftest import averaging, shards
 
 
-def write(run: str, records: list[Record]) -> None:
+def write(run: str, records: list[RoundRecord]) -> None:
     file = RecordFile(Path(run))
     for record in records:
         file(record)

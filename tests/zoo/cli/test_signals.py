@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import read
-from netdsl.solver.lines import read_lines
+from netdsl.solver.event_log import read_event_log
 
 SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 10000000 display: 10 random_seed: 1 snapshot_prefix: "net"
@@ -77,7 +77,7 @@ def test_a_closed_terminal_saves_and_an_interrupt_can_be_nothing(tmp_path: Path)
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
-    saved = [line["iteration"] for line in read_lines(tmp_path / "log.jsonl") if line["event"] == "snapshot"]
+    saved = [line["iteration"] for line in read_event_log(tmp_path / "log.jsonl") if line["event"] == "snapshot"]
     assert len(saved) == 2
     assert saved[0] < saved[1]
 

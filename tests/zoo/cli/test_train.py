@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.solver.lines import read_lines
+from netdsl.solver.event_log import read_event_log
 from zoo.models import folder_of
 
 
@@ -29,7 +29,7 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     assert (done.code, done.err) == (0, "")
     assert re.match(r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
     assert "iteration 20  saved lenet_iter_20.caffemodel and lenet_iter_20.solverstate" in done.out
-    assert [each["event"] for each in read_lines("log.jsonl")] == ["test", "train", "snapshot"]
+    assert [each["event"] for each in read_event_log("log.jsonl")] == ["test", "train", "snapshot"]
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(Path("board").iterdir())) == 1
     resumed = zoo("train", "lenet", "--data", "digits", "--max-iter", "25", "--snapshot", "auto")

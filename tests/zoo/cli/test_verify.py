@@ -10,7 +10,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.net import Net
+from netdsl.net.net import Net
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 NET = """name: "small"

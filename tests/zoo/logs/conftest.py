@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 
 
-def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first: int = 1) -> list[Record]:
+def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first: int = 1) -> list[RoundRecord]:
     """Rounds of 5 seconds of 10 iterations each: worker r computes for 2 + r, waits for the last, exchanges for 1.
 
     What is left of the last worker's second is spent by testing in the first worker.
@@ -17,10 +17,10 @@ def averaging(rounds: int = 4, workers: int = 3, *, begin: float = 1000.0, first
     ]
 
 
-def _averaged(number: int, rank: int, start: float, workers: int) -> Record:
+def _averaged(number: int, rank: int, start: float, workers: int) -> RoundRecord:
     computed, came = start + 2 + rank, start + 1 + workers
     spans = [Span(Activity.COMPUTE, start, computed), Span(Activity.EXCHANGE, computed, came + 0.5)]
-    found = Record(number, rank, start, start + 5, 10 * number, 10, bytes=2_000_000, divergence=rank + 1 / number)
+    found = RoundRecord(number, rank, start, start + 5, 10 * number, 10, bytes=2_000_000, divergence=rank + 1 / number)
     found.compute, found.wait, found.exchange = 2.0 + rank, came - computed, 0.5
     if rank == 0:
         spans.append(Span(Activity.TEST, came + 0.5, start + 5))
@@ -29,12 +29,12 @@ def _averaged(number: int, rank: int, start: float, workers: int) -> Record:
     return found
 
 
-def shards(rounds: int = 6, workers: int = 3) -> list[Record]:
+def shards(rounds: int = 6, workers: int = 3) -> list[RoundRecord]:
     """Rounds in which a worker computes for 2 seconds, while it reduces and broadcasts one of three shards each."""
     return [_sharded(number, rank, 2.0 * number) for number in range(1, rounds + 1) for rank in range(workers)]
 
 
-def _sharded(number: int, rank: int, start: float) -> Record:
+def _sharded(number: int, rank: int, start: float) -> RoundRecord:
     stop = start + 2
     spans = [
         Span(Activity.COMPUTE, start, stop),
@@ -44,4 +44,4 @@ def _sharded(number: int, rank: int, start: float) -> Record:
     if rank == 0:
         spans.append(Span(Activity.PREPARE, start + 1.5, stop, number % 3))
     # The exchanges of its lanes, which are more than a round is long.
-    return Record(number, rank, start, stop, 4 * number, 4, 2.0, wait=1.5, exchange=1.0, spans=spans)
+    return RoundRecord(number, rank, start, stop, 4 * number, 4, 2.0, wait=1.5, exchange=1.0, spans=spans)

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from netdsl.distributed.record import Activity, Record, Span
+from netdsl.distributed.record import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.summary import Beside, Elapsed, Score, Times, less_is_better, summarise, times_of
+from zoo.logs.summary import Beside, Elapsed, LoggedScore, Times, less_is_better, summarise, times_of
 
 
 def test_every_second_of_a_worker_went_somewhere() -> None:
@@ -35,8 +35,8 @@ def test_the_run_as_a_whole() -> None:
 
 def test_the_best_accuracy_is_the_highest_and_the_best_loss_the_lowest() -> None:
     assert summarise(averaging(rounds=4)).tests == (
-        Score("accuracy", 1.0, 30, 0.9, 40),
-        Score("loss", 0.25, 40, 0.25, 40),
+        LoggedScore("accuracy", 1.0, 30, 0.9, 40),
+        LoggedScore("loss", 0.25, 40, 0.25, 40),
     )
 
 
@@ -45,7 +45,7 @@ def test_what_is_no_number_is_never_the_best() -> None:
     records[0].accuracy = {"loss": math.nan}
     records[2].accuracy = {"accuracy": math.nan}
     found = {test.name: test for test in summarise(records).tests}
-    assert found["loss"] == Score("loss", 0.5, 20, 0.5, 20)
+    assert found["loss"] == LoggedScore("loss", 0.5, 20, 0.5, 20)
     assert (found["accuracy"].best, found["accuracy"].best_iteration) == (0.9, 20)
     assert math.isnan(found["accuracy"].last)
 
@@ -66,7 +66,7 @@ def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
 
 def test_exchanges_that_fit_in_part() -> None:
     spans = [Span(Activity.SAVE, 9.0, 10.0)]
-    found = times_of(Record(1, 0, 0.0, 10.0, compute=6.0, wait=4.0, exchange=2.0, spans=spans))
+    found = times_of(RoundRecord(1, 0, 0.0, 10.0, compute=6.0, wait=4.0, exchange=2.0, spans=spans))
     assert found == Times(compute=6.0, wait=2.0, exchange=1.0, save=1.0)
 
 
@@ -78,11 +78,16 @@ def test_a_pause_is_no_time() -> None:
 
 
 def test_time_goes_on_while_anybody_is_in_a_round() -> None:
-    records = [Record(1, 0, 2.0, 9.0), Record(1, 1, 1.0, 4.0), Record(2, 1, 5.0, 6.0), Record(2, 0, 10.0, 11.0)]
+    records = [
+        RoundRecord(1, 0, 2.0, 9.0),
+        RoundRecord(1, 1, 1.0, 4.0),
+        RoundRecord(2, 1, 5.0, 6.0),
+        RoundRecord(2, 0, 10.0, 11.0),
+    ]
     assert Elapsed(records)(11.0) == 9.0
 
 
 def test_a_run_that_took_no_time() -> None:
-    found = summarise([Record(1, 0, 5.0, 5.0)])
+    found = summarise([RoundRecord(1, 0, 5.0, 5.0)])
     assert (found.seconds, found.iterations_per_second, found.tests) == (0.0, 0.0, ())
     assert found.workers[0].divergence_mean is None

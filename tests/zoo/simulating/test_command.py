@@ -16,7 +16,7 @@ from zoo.simulating.cache import Cache
 from zoo.simulating.cost import BATCHES
 from zoo.simulating.digits import Task
 from zoo.simulating.measuring import measured
-from zoo.simulating.methods import Comparison, Method
+from zoo.simulating.methods import Method, MethodComparison
 from zoo.simulating.needed import Question
 from zoo.simulating.trial import Outcome, Point, Trial, Usage
 
@@ -85,7 +85,7 @@ def test_what_exchanging_may_cost() -> None:
 
 
 def test_the_methods() -> None:
-    comparison = Comparison(workers=2, seeds=1, task=Task(iterations=30))
+    comparison = MethodComparison(workers=2, seeds=1, task=Task(iterations=30))
     size = measured(comparison.trials(Method.SINGLE, 10, 1)[0].plan).bytes
     for ratio in (10, 100):
         for number, method in enumerate(Method):

@@ -6,7 +6,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.plan import Plan
-from netdsl.distributed.simulator.link import Kind, Link
+from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.simulator.run import Simulation, simulate
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -21,9 +21,9 @@ def test_time_is_what_the_papers_formula_says(param: pb.SolverParameter) -> None
     link = Link(bandwidth=1e4)
     found = simulated(param, 3, link)
     size = found.records[0][0].bytes
-    rounds, exchange = 4, link.seconds(Kind.MEAN, 3, size)
+    rounds, exchange = 4, link.seconds(ExchangeKind.MEAN, 3, size)
     assert exchange > 0.1
-    begun = link.seconds(Kind.BROADCAST, 3, size)
+    begun = link.seconds(ExchangeKind.BROADCAST, 3, size)
     assert found.time == pytest.approx(begun + rounds * (3 * 2.0 + exchange))
     assert [score.iteration for score in found.scores] == [6, 12]
     assert found.scores[0].time == pytest.approx(begun + 2 * (3 * 2.0 + exchange))

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.distributed.record import Record
+from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
-from netdsl.distributed.strategies.strategy import Course, Strategy
+from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver
@@ -49,12 +49,12 @@ class Trained:
     """What came of one worker."""
 
     solver: Solver
-    course: Course
+    course: StrategyRun
     worker: Worker
     begun: Tensor  # the weights it began with
     models: list[Tensor] = field(default_factory=list)  # after each round, before the end
     own: list[Tensor] = field(default_factory=list)  # its weights then
-    records: list[Record] = field(default_factory=list)
+    records: list[RoundRecord] = field(default_factory=list)
     time: float = 0.0  # when all was over
 
     @property

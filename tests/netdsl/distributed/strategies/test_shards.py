@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.strategies.shards import Step, cut, lag, step_of
+from netdsl.distributed.strategies.shards import ShardStep, cut, lag, step_of
 
 
 @pytest.mark.parametrize(("size", "count"), [(4800, 3), (5008, 3), (64, 1), (16, 3), (1 << 20, 7)])
@@ -18,20 +18,20 @@ def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: in
 
 
 def test_one_shard_is_reduced_and_broadcast_in_turn() -> None:
-    assert [step_of(number, 1) for number in range(3)] == [Step(0, None), Step(None, 0), Step(0, None)]
+    assert [step_of(number, 1) for number in range(3)] == [ShardStep(0, None), ShardStep(None, 0), ShardStep(0, None)]
 
 
 def test_of_two_one_is_reduced_while_the_other_is_broadcast() -> None:
-    assert [step_of(number, 2) for number in range(3)] == [Step(0, None), Step(1, 0), Step(0, 1)]
+    assert [step_of(number, 2) for number in range(3)] == [ShardStep(0, None), ShardStep(1, 0), ShardStep(0, 1)]
 
 
 def test_of_three_one_is_left_to_be_prepared() -> None:
     assert [step_of(number, 3) for number in range(5)] == [
-        Step(0, None),
-        Step(1, None),
-        Step(2, 0),
-        Step(0, 1),
-        Step(1, 2),
+        ShardStep(0, None),
+        ShardStep(1, None),
+        ShardStep(2, 0),
+        ShardStep(0, 1),
+        ShardStep(1, 2),
     ]
 
 

@@ -1,0 +1,176 @@
+"""Whether a net would work, found out without weights or data: parsed, types known, connected, shapes, a run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from caffe_proto.files import read_net
+from caffe_proto.upgrade import upgrade_net
+from netdsl.checking.dry_run import dry_run, first_line
+from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
+from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
+from netdsl.errors import NetError, UnknownLayerError
+from netdsl.layer import Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, Types, build, unknown_types
+from netdsl.net.graph import Graph, resolve_all
+
+
+@dataclass
+class Finding:
+    """What became of one file.
+
+    A template or a broken file isn't parsed. `needs_code` are the private Python layers that alone stand in the way;
+    `assumed` are the shapes, without the batch, that the net doesn't say and with which it works; `stubbed` are the
+    types of layers that stubs stand for.
+    """
+
+    file: str
+    parsed: bool = False
+    resolved: bool = False
+    ran: bool | None = None  # None: not asked for, or not resolved
+    reason: str = ""
+    phases: list[str] = field(default_factory=list)
+    needs_code: list[str] = field(default_factory=list)
+    assumed: dict[str, Shape] = field(default_factory=dict)
+    stubbed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CheckSettings:
+    """How nets are to be looked at. `assume` has shapes, without the batch, of blobs that data layers bring."""
+
+    assume: Shapes = field(default_factory=dict)
+    stages: Sequence[str] = ()
+    stub_unknown: bool = False
+    types: Types = field(default_factory=lambda: LAYERS)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A net in each phase that it is for, what is assumed of its data, and which types have stubs."""
+
+    builts: list[Built]
+    assumed: dict[str, Shape]
+    stubbed: list[str]
+
+
+_AS_IT_IS = CheckSettings()
+
+
+def check_net(path: str | Path, wanted: CheckSettings = _AS_IT_IS, *, run: bool = False) -> Finding:
+    """Check one file. Whatever is wrong with it is in the finding."""
+    finding = Finding(str(path))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            net = read_net(path, lenient=True).message
+            finding.parsed = True
+            net = in_todays_form(net)
+            _forget_files(net)
+            _check(net, wanted, finding, run=run)
+    except CaffeError as problem:
+        finding.reason = str(problem).removeprefix(f"{path}:").strip()
+    except Exception as problem:  # a mistake of ours, or no memory: no reason to leave other files unchecked
+        finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
+    return finding
+
+
+def _check(net: pb.NetParameter, wanted: CheckSettings, finding: Finding, *, run: bool) -> None:
+    finding.needs_code = _private(net, wanted)
+    found = resolve_shapes(net, wanted)
+    finding.resolved, finding.needs_code = True, []
+    finding.phases = [built.graph.phase.name for built in found.builts]
+    finding.assumed, finding.stubbed = found.assumed, found.stubbed
+    if run:
+        finding.ran = False
+        for built in _different(found.builts):
+            dry_run(built)
+        finding.ran = True
+
+
+def _different(builts: Sequence[Built]) -> list[Built]:
+    """Those to run: a net that has the same layers in both phases, as one to deploy has, is run once."""
+    layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
+    return list(layers.values())[::-1]
+
+
+def in_todays_form(net: pb.NetParameter) -> pb.NetParameter:
+    """The net upgraded. Caffe drops inputs that have no shape; they are kept here, so that one can be assumed."""
+    upgraded = upgrade_net(net).message
+    made = {top for layer in upgraded.layer for top in layer.top if top not in layer.bottom}
+    shapeless = [] if net.input_shape or net.input_dim else [name for name in net.input if name not in made]
+    if shapeless:
+        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=shapeless))
+    return upgraded
+
+
+def _forget_files(net: pb.NetParameter) -> None:
+    """Files that settings name, such as of means or of the sizes of images, are where the net is used, not here."""
+    for layer in net.layer:
+        for block in (value for _, value in layer.ListFields() if isinstance(value, Message)):
+            for setting, _ in block.ListFields():
+                if setting.name.endswith("_file"):
+                    block.ClearField(setting.name)
+
+
+def _private(net: pb.NetParameter, wanted: CheckSettings) -> list[str]:
+    """The Python layers whose code only the user has, if all other types are known."""
+    graphs = resolve_all(net, stages=wanted.stages)
+    if wanted.stub_unknown or any(unknown_types(graph, wanted.types) for graph in graphs):
+        return []
+    return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, wanted.types)})
+
+
+def resolve_shapes(net: pb.NetParameter, wanted: CheckSettings = _AS_IT_IS) -> Resolved:
+    """All shapes of a net in today's form.
+
+    Where they don't fit and a data layer doesn't say what it brings, typical shapes are tried; if none fits either,
+    what is wrong is what is wrong with the net as it is.
+    """
+    try:
+        return _build(net, wanted, wanted.assume)
+    except UnknownLayerError:
+        raise
+    except NetError:
+        if not _private(net, wanted):
+            for graph in _graphs(net, wanted, wanted.assume)[0]:
+                for guess in shape_guesses(graph, _types(graph, wanted)):
+                    with suppress(NetError):
+                        return _build(net, wanted, {**guess, **wanted.assume})
+        raise
+
+
+def _build(net: pb.NetParameter, wanted: CheckSettings, shapes: Shapes) -> Resolved:
+    graphs, told = _graphs(net, wanted, shapes)
+    stubbed = {
+        describe_type(node)
+        for graph in graphs
+        for node in unavailable_layers(graph, wanted.types)
+        if wanted.stub_unknown
+    }
+    builts = [build(graph, _types(graph, wanted)) for graph in graphs]
+    return Resolved(builts, {name: shapes[name] for name in sorted(told)}, sorted(stubbed))
+
+
+def _graphs(net: pb.NetParameter, wanted: CheckSettings, shapes: Shapes) -> tuple[list[Graph], set[str]]:
+    """The graphs of the phases that the net is for, and which of the shapes its data layers were told."""
+    own = pb.NetParameter()
+    own.CopyFrom(net)
+    told = assume(own, shapes, wanted.types)
+    graphs = resolve_all(own, stages=wanted.stages)
+    if not graphs:
+        raise NetError("the net has no layers")
+    return graphs, told
+
+
+def _types(graph: Graph, wanted: CheckSettings) -> Types:
+    return with_placeholders(graph, wanted.types) if wanted.stub_unknown else wanted.types

@@ -1,0 +1,1 @@
+"""Items in Caffe's order as batches, made ahead of training."""

@@ -1,0 +1,135 @@
+"""What a net's blobs get from the rows of a table, in the shapes that its layers say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netdsl.data.batches.reading import ImageTransform, Intake, Reading
+from netdsl.data.sources.open_source import chooses_columns, open_source
+from netdsl.data.sources.source import Array, Indices, Item, Source, WholeSource
+from netdsl.errors import DataError
+from netdsl.tables.table import Table
+
+Shape = tuple[int, ...]
+
+
+def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
+    """What all tops of some layers are read from together, so that what belongs together stays together."""
+    tops = [top for intake in intakes for top in intake.tops]
+    _check(table, intakes, tops)
+    columns = [table.columns.get(top, top) for top in tops]
+    source = open_source(table.source, gray=any(intake.gray for intake in intakes), columns=columns)
+    transforms = tuple(transform for intake in intakes for transform in _transforms(intake))
+    shapes = [shape for intake in intakes for shape in intake.shapes]
+    targets = [_Target(*each) for each in zip(tops, shapes, transforms, strict=True)]
+    name = table.source
+    rows = _WholeRows(name, source, targets) if isinstance(source, WholeSource) else _Rows(name, source, targets)
+    return Reading(rows, intakes[0].batch_size, transforms, table.shuffle)
+
+
+def _transforms(intake: Intake) -> list[ImageTransform | None]:
+    return [intake.transform, *[None] * (len(intake.tops) - 1)]
+
+
+def _check(table: Table, intakes: Sequence[Intake], tops: Sequence[str]) -> None:
+    if not intakes:
+        raise DataError(f"{table.source}: none of the net's blobs come from outside; it needs an Input layer")
+    unknown = [blob for blob in table.columns if blob not in tops]
+    if unknown:
+        raise DataError(f"{table.source}: no blob '{unknown[0]}' comes from outside; there are {', '.join(tops)}")
+    if table.columns and not chooses_columns(table.source):
+        raise DataError(f"{table.source}: its arrays are taken in their order, as {', '.join(tops)}; name no columns")
+    first = intakes[0]
+    for intake in intakes:
+        if intake.batch_size != first.batch_size or not first.batch_size:
+            raise DataError(
+                f"'{first.tops[0]}' has batches of {first.batch_size}, and '{intake.tops[0]}' of {intake.batch_size}; "
+                "give all shapes the same first number, which says how many rows a batch has"
+            )
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A blob that rows go to."""
+
+    name: str
+    shape: Shape | None
+    transform: ImageTransform | None
+
+    def fitted(self, own: Shape) -> Shape:
+        """The shape that values of some shape get before they are transformed; a ValueError if they don't fit."""
+        if self.shape is None:
+            return own
+        if math.prod(own) == math.prod(self.shape) and are_alike(own, self.shape):
+            own = self.shape
+        made = self.transform.shape(*own) if self.transform is not None and len(own) == 3 else own
+        if made != self.shape:
+            becomes = "" if made == own else f", {list(made)} after its transform,"
+            raise ValueError(
+                f"a value of shape {list(own)}{becomes} doesn't fit '{self.name}', which takes {list(self.shape)}; "
+                "change the layer's shape, the column, or the layer's transform_param"
+            )
+        return own
+
+
+def are_alike(one: Shape, other: Shape) -> bool:
+    """Whether the order of values is the same in both: one is flat, or they differ in axes of length 1."""
+    long = [[length for length in shape if length != 1] for shape in (one, other)]
+    return min(map(len, long)) <= 1 or long[0] == long[1]
+
+
+class _Rows:
+    """The rows of a source as what blobs get of them."""
+
+    def __init__(self, name: str, source: Source, targets: Sequence[_Target]) -> None:
+        self._name, self._source, self._targets = name, source, targets
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def fetch(self, index: int) -> tuple[int, Any]:
+        """An item and its number."""
+        return index, self._source.fetch(index)
+
+    def item(self, fetched: tuple[int, Any]) -> Item:
+        """Its arrays, as many as there are blobs."""
+        index, found = fetched
+        arrays = self._source.item(found)
+        if len(arrays) < len(self._targets):
+            names = ", ".join(target.name for target in self._targets)
+            raise DataError(f"{self._name}: an item has {len(arrays)} arrays, too few for {names}")
+        try:
+            return tuple(
+                array.reshape(target.fitted(array.shape)) for target, array in zip(self._targets, arrays, strict=False)
+            )
+        except ValueError as problem:
+            raise DataError(f"{self._name}: item {index}: {problem}") from None
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
+class _WholeRows(_Rows):
+    """The same of a source that gives many at once."""
+
+    def __init__(self, name: str, source: WholeSource, targets: Sequence[_Target]) -> None:
+        super().__init__(name, source, targets)
+        self._take = source.take
+
+    def take(self, indices: Indices) -> Item | None:
+        """Their arrays; None if they don't fit, which is told better of one."""
+        found = self._take(indices)
+        if found is None or len(found) < len(self._targets):
+            return None
+        try:
+            return tuple(_fitted(target, array) for target, array in zip(self._targets, found, strict=False))
+        except ValueError:
+            return None
+
+
+def _fitted(target: _Target, array: Array) -> Array:
+    return array.reshape(len(array), *target.fitted(array.shape[1:]))

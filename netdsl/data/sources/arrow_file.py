@@ -1,0 +1,50 @@
+"""Arrow's own files: tables that are used where they lie on disk, without reading them first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from netdsl.data.sources.columns import ColumnSource, check_columns, files_of
+from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.transforms.decode import Color
+from netdsl.tables.arrow import Columns, arrow, columns_of
+
+
+class ArrowSource(ColumnSource):
+    """The rows of a file, or of all files in a folder by name, with columns as `ParquetSource` has them.
+
+    Files are mapped into memory. Their format is Arrow's for files, not for streams; one that is compressed is kept in
+    memory instead.
+    """
+
+    def __init__(self, path: str | Path, *, columns: Sequence[str] = (), color: Color = Color.COLOR) -> None:
+        self._names: tuple[str, ...] = tuple(columns)
+        self._parts = [(file, batch) for file in files_of(Path(path), ".arrow") for batch in self._batches(file)]
+        super().__init__(self._names, [batch.num_rows for _, batch in self._parts], color)
+        self._columns: dict[int, Columns] = {}
+
+    def _batches(self, path: Path) -> list[Any]:
+        """What a file has, which may be nothing."""
+        with file_errors(path, arrow().ArrowException), arrow().memory_map(str(path)) as file:
+            opened = arrow().ipc.open_file(file)
+            self._names = self._names or tuple(opened.schema.names)
+            check_columns(path, opened.schema, self._names)
+            return [opened.get_batch(index) for index in range(opened.num_record_batches)]
+
+    def file(self, part: int) -> Path:
+        """The file that has a batch of rows."""
+        return self._parts[part][0]
+
+    def columns(self, part: int) -> Columns:
+        """Views on the file."""
+        if part not in self._columns:
+            batch = self._parts[part][1]
+            self._columns[part] = columns_of(batch.column(name) for name in self._names)
+        return self._columns[part]
+
+    def close(self) -> None:
+        """Let go of the files, which close with the last view on them."""
+        self._columns.clear()
+        self._parts.clear()

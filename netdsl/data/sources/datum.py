@@ -1,0 +1,78 @@
+"""What the databases share: their records are Caffe's Datum, an image and a label."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.source import Array, Item
+from netdsl.data.transforms.decode import Color, decode
+from netdsl.errors import DataError
+
+
+class DatumRecord(NamedTuple):
+    """One record of a database."""
+
+    key: bytes
+    value: bytes
+
+
+class DatumSource(ABC):
+    """A database in the order of its keys; an item is an image and a label."""
+
+    def __init__(self, path: str | Path, color: Color) -> None:
+        self.path, self.color = Path(path), color
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many records there are."""
+
+    @abstractmethod
+    def fetch(self, index: int) -> DatumRecord:
+        """One record."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the database."""
+
+    def item(self, fetched: DatumRecord) -> Item:
+        """The image, uint8 or float32, and the label."""
+        where = f"{self.path}: record '{fetched.key.decode('ascii', 'backslashreplace')}'"
+        datum = _datum(fetched.value, where)
+        image = decode(datum.data, self.color, where) if datum.encoded else _raw(datum, where)
+        return image, np.array(datum.label, np.float32)
+
+
+def _datum(value: bytes, where: str) -> pb.Datum:
+    try:
+        return pb.Datum.FromString(value)
+    except DecodeError:
+        raise DataError(f"{where}: isn't a Datum; the database is damaged, or Caffe didn't write it") from None
+
+
+def _raw(datum: pb.Datum, where: str) -> Array:
+    """Values as they are; where a datum has both kinds Caffe takes the bytes."""
+    shape = (datum.channels, datum.height, datum.width)
+    if min(shape) <= 0:
+        raise DataError(f"{where}: a Datum of {shape} channels, height and width; it holds no image")
+    count, values = shape[0] * shape[1] * shape[2], np.frombuffer(datum.data, np.uint8)
+    if not values.size:
+        values = np.fromiter(datum.float_data, np.float32)
+    if values.size < count:
+        raise DataError(f"{where}: {values.size:,} values for an image of {shape}, which needs {count:,}")
+    return values[:count].reshape(shape)
+
+
+def check_folder(path: Path, needed: str, kind: str) -> None:
+    """A DataError unless a path is a folder with the file that every database of a kind has."""
+    if not path.exists():
+        raise DataError(f"{path}: there is no such folder; it should be {kind}")
+    if not path.is_dir():
+        raise DataError(f"{path}: is a file; {kind} is a folder, with {needed} in it")
+    if not (path / needed).is_file():
+        raise DataError(f"{path}: isn't {kind}, because it has no {needed}")

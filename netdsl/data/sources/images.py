@@ -1,0 +1,72 @@
+"""Images from files, and labels from the list that names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.decode import Color, decode, resize
+from netdsl.errors import DataError
+
+
+class ImageFile(NamedTuple):
+    """An image as its file has it, with its label."""
+
+    path: str
+    label: int
+    data: bytes
+
+
+class ImageSource:
+    """The images of a list with lines of a path and a label; an item is an image and its label.
+
+    As in Caffe `root_folder` is put before a path as it is, so it ends with a slash, and the label is what stands
+    behind the last space. Images keep their sizes unless there is a new one.
+    """
+
+    def __init__(
+        self, path: str | Path, *, root_folder: str = "", new_height: int = 0, new_width: int = 0, color: bool = True
+    ) -> None:
+        if bool(new_height) != bool(new_width):
+            raise DataError("new_height and new_width go together: give both or neither")
+        self._size = (new_height, new_width)
+        self._color = Color.COLOR if color else Color.GRAY
+        self._root_folder = root_folder
+        self._lines = [_split(path, number, line) for number, line in numbered_lines(path)]
+        if not self._lines:
+            raise DataError(f"{path}: the list is empty")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def fetch(self, index: int) -> ImageFile:
+        """The bytes of one file."""
+        name, label = self._lines[index]
+        path = self._root_folder + name
+        return ImageFile(path, label, read_bytes(path))
+
+    def item(self, fetched: ImageFile) -> Item:
+        """The image and its label."""
+        image = decode(fetched.data, self._color, fetched.path)
+        if any(self._size):
+            image = resize(image, *self._size)
+        return image, np.array(fetched.label, np.float32)
+
+    def name(self, index: int) -> str:
+        """The path of an image as the list has it."""
+        return self._lines[index][0]
+
+    def close(self) -> None:
+        """No file stays open."""
+
+
+def _split(path: str | Path, number: int, line: str) -> tuple[str, int]:
+    name, _, label = line.rpartition(" ")
+    try:
+        return name, int(label)
+    except ValueError:
+        raise DataError(f"{path}:{number}: '{label[:40]}' is not a label; a line is 'path label'") from None

@@ -1,0 +1,1 @@
+"""What is done to images between their files and a batch."""

@@ -1,0 +1,70 @@
+"""Images as OpenCV decodes and resizes them, which is what Caffe reads images with."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import MissingExtraError
+from netdsl.data.sources.source import Array
+from netdsl.errors import DataError
+
+
+class Color(Enum):
+    """Which channels an image is to have; the values are OpenCV's."""
+
+    AS_STORED = -1
+    GRAY = 0
+    COLOR = 1
+
+    @classmethod
+    def of(cls, p: pb.TransformationParameter) -> Color:
+        """What `force_color` and `force_gray` ask for. Caffe heeds them where a database has encoded images."""
+        if p.force_color and p.force_gray:
+            raise DataError("transform_param has both force_color and force_gray: take one away")
+        return cls.COLOR if p.force_color else cls.GRAY if p.force_gray else cls.AS_STORED
+
+
+class Interpolation(Enum):
+    """How an image is resized; the values are OpenCV's."""
+
+    NEAREST = 0
+    LINEAR = 1
+    CUBIC = 2
+    AREA = 3
+    LANCZOS4 = 4
+
+
+@cache
+def opencv() -> Any:
+    """The library, which is imported nowhere else."""
+    try:
+        return import_module("cv2")
+    except ImportError:
+        raise MissingExtraError("images need OpenCV: pip install 'netdsl[data]'") from None
+
+
+def decode(data: bytes, color: Color, where: str) -> Array:
+    """An encoded image as channels, height, width, with its colours in the order blue, green, red."""
+    cv2 = opencv()
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), color.value)
+    except cv2.error as problem:
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+    if image is None:
+        raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that OpenCV doesn't know")
+    if image.dtype != np.uint8:
+        raise DataError(f"{where}: an image of type {image.dtype}; Caffe's have 8 bits: convert it, or ask for colour")
+    return np.stack(cv2.split(image))
+
+
+def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
+    """An image of channels, height, width in another size."""
+    cv2 = opencv()
+    pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
+    return np.stack(cv2.split(cv2.resize(pixels, (width, height), interpolation=interpolation.value)))

@@ -1,0 +1,1 @@
+"""Items on their way into files: databases, tables, mean images, contact sheets."""

@@ -1,0 +1,74 @@
+"""A contact sheet: many small images with their labels in one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from caffe_proto.errors import MissingExtraError
+from netdsl.data.sources.source import Array, Item
+from netdsl.errors import DataError
+
+_SMALLEST, _LARGEST = 64, 160  # the sides that images are shown with
+_TEXT = 16  # height of a line of text
+_GAP = 6
+
+
+def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
+    """A PNG of the first arrays of items, each above its label. Channels are blue, green, red unless `rgb` is set."""
+    tiles = [_pixels(item[0], rgb) for item in items]
+    side = min(max(*(max(tile.shape[:2]) for tile in tiles), _SMALLEST), _LARGEST)
+    columns = math.ceil(math.sqrt(len(tiles)))
+    width, height = side + _GAP, side + _GAP + _TEXT
+    library = _library()
+    sheet = library.Image.new("RGB", (columns * width + _GAP, -(-len(tiles) // columns) * height + _GAP), "white")
+    draw = library.ImageDraw.Draw(sheet)
+    for index, (tile, item) in enumerate(zip(tiles, items, strict=True)):
+        left, top = index % columns * width + _GAP, index // columns * height + _GAP
+        sheet.paste(_fitted(library.Image.fromarray(tile), side), (left, top))
+        draw.text((left, top + side), label_text(item), fill="black")
+    file = BytesIO()
+    sheet.save(file, "PNG")
+    return file.getvalue()
+
+
+def label_text(item: Item) -> str:
+    """An item's label on a line: a number, or the shape of what stands in its place."""
+    if len(item) < 2:
+        return ""
+    return f"{item[1].item():g}" if item[1].size == 1 else " x ".join(map(str, item[1].shape))
+
+
+def _pixels(image: Array, rgb: bool) -> Array:
+    """Height, width, red, green, blue; values that aren't bytes are stretched over the whole range."""
+    if image.ndim != 3:
+        raise DataError(f"items of shape {image.shape} aren't images that a sheet could show")
+    if image.dtype != np.uint8:
+        values = np.nan_to_num(image.astype(np.float64), posinf=0, neginf=0)
+        image = ((values - values.min()) * (255 / (np.ptp(values) or 1))).astype(np.uint8)
+    colors = image[:3] if len(image) >= 3 else image[:1].repeat(3, axis=0)
+    return np.ascontiguousarray((colors if rgb else colors[::-1]).transpose(1, 2, 0))
+
+
+def _fitted(image: Any, side: int) -> Any:
+    """Small images grow by whole factors with their pixels to be seen; large ones shrink."""
+    library = _library()
+    factor = side / max(image.size)
+    factor = max(1, int(factor)) if factor >= 1 else factor
+    size = [max(1, round(length * factor)) for length in image.size]
+    return image.resize(size, library.Image.Resampling.NEAREST if factor >= 1 else library.Image.Resampling.BOX)
+
+
+@cache
+def _library() -> Any:
+    try:
+        import_module("PIL.ImageDraw")
+    except ImportError:
+        raise MissingExtraError("a contact sheet needs Pillow: pip install 'netdsl[data]'") from None
+    return import_module("PIL")

@@ -1,0 +1,69 @@
+"""An item on its way into a file, and the record that Caffe's databases have of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.source import Array, Item
+from netdsl.errors import DataError
+
+_LONGEST_KEY = 511  # LMDB's limit
+
+
+@dataclass(frozen=True)
+class Example:
+    """One item to be written; `encoded` is an image file that stands for its first array."""
+
+    position: int
+    name: str
+    item: Item
+    encoded: bytes | None = None
+
+    @property
+    def key(self) -> bytes:
+        """As Caffe's convert_imageset makes it: the position with eight digits, and the name if there is one."""
+        text = f"{self.position:08}_{self.name}" if self.name else f"{self.position:08}"
+        return text.encode("utf-8", "surrogateescape")[:_LONGEST_KEY]
+
+
+Put = Callable[[Example], None]
+
+
+def datum_of(example: Example) -> pb.Datum:
+    """The record, with the fields that Caffe's convert_imageset sets."""
+    if len(example.item) != 2:
+        raise DataError(
+            f"a Datum has an image and a label, and an item here has {len(example.item)} arrays; use Parquet"
+        )
+    (image, values), where = example.item, example.key.decode("utf-8", "replace")
+    label = _label(values, where)
+    if example.encoded is not None:
+        return pb.Datum(data=example.encoded, label=label, encoded=True)
+    channels, height, width = _shape(image, where)
+    datum = pb.Datum(channels=channels, height=height, width=width, label=label, encoded=False)
+    if image.dtype == np.uint8:
+        datum.data = image.tobytes()
+    else:
+        datum.float_data.extend(image.ravel().tolist())
+    return datum
+
+
+def _label(values: Array, where: str) -> int:
+    number = float(values.item()) if values.size == 1 else 0.5
+    if not number.is_integer() or abs(number) >= 2**31:
+        raise DataError(f"{where}: a Datum's label is one whole number, and this one is {values.tolist()}; use Parquet")
+    return int(number)
+
+
+def _shape(image: Array, where: str) -> tuple[int, int, int]:
+    """Channels, height and width; a vector is all channels."""
+    if image.ndim > 3:
+        raise DataError(f"{where}: a Datum has channels, height and width, not shape {image.shape}; use Parquet")
+    if image.ndim == 2:
+        return 1, image.shape[0], image.shape[1]
+    channels, height, width = (*image.shape, 1, 1, 1)[:3]
+    return channels, height, width

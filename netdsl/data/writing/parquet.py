@@ -1,0 +1,98 @@
+"""Parquet written: arrays as tensors of one shape, encoded images as Hugging Face's data sets have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netdsl.data.sources.source import Array
+from netdsl.data.writing.example import Example, Put
+from netdsl.errors import DataError
+from netdsl.tables.arrow import arrow
+
+_BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
+
+
+@contextmanager
+def parquet_writer(path: Path) -> Iterator[Put]:
+    """Rows into a new file."""
+    table = _Table(path)
+    try:
+        yield table.put
+        table.flush()
+    finally:
+        table.close()
+
+
+class _Table:
+    """A file in the making. Its first row says what columns all have."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._schema: Any = None
+        self._writer: Any = None
+        self._rows: list[Example] = []
+        self._size = 0
+
+    def put(self, example: Example) -> None:
+        """Take one more row."""
+        if self._schema is None:
+            self._schema = arrow().schema(_fields(example))
+            self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, use_dictionary=False)
+        elif self._schema != arrow().schema(_fields(example)):
+            raise DataError(
+                f"the item at {example.position} has arrays of other shapes or types than the first one; "
+                "bring images to one size, or encode them"
+            )
+        self._rows.append(example)
+        self._size += len(example.encoded or b"") or example.item[0].nbytes
+        if self._size > _BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is gathered as one group of rows."""
+        if not self._rows:
+            return
+        columns = [_column(field.type, index, self._rows) for index, field in enumerate(self._schema)]
+        self._writer.write_table(arrow().table(columns, schema=self._schema), row_group_size=len(self._rows))
+        self._rows, self._size = [], 0
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _fields(example: Example) -> list[tuple[str, Any]]:
+    """The columns: an image or data, a label, and whatever else there is by its number."""
+    names = ["data", "label", *(f"array{index}" for index in range(2, len(example.item)))]
+    fields = [(name, _type(array)) for name, array in zip(names, example.item, strict=False)]
+    if example.encoded is not None:
+        library = arrow()
+        fields[0] = ("image", library.struct([("bytes", library.binary()), ("path", library.string())]))
+    return fields
+
+
+def _type(array: Array) -> Any:
+    kind = arrow().from_numpy_dtype(array.dtype)
+    return arrow().fixed_shape_tensor(kind, array.shape) if array.ndim else kind
+
+
+def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
+    library = arrow()
+    if library.types.is_struct(kind):
+        return library.array([{"bytes": row.encoded, "path": _text(row.name)} for row in rows], kind)
+    values = np.stack([row.item[index] for row in rows])
+    if values.ndim == 1:
+        return library.array(values, kind)
+    lists = library.FixedSizeListArray.from_arrays(values.reshape(-1), type=kind.storage_type)
+    return library.ExtensionArray.from_storage(kind, lists)
+
+
+def _text(name: str) -> str | None:
+    """A name that needn't be UTF-8 on disk, but must be in a table."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") or None

@@ -1,0 +1,1 @@
+"""What starts workers, or finds those that something else has started."""

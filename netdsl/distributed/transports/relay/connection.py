@@ -1,0 +1,147 @@
+"""A connection of a worker and the driver: values in pieces, and the driver's word before each that all is well."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.distributed.transports.relay.request import LENGTH, RelayRequest
+from netdsl.errors import DistributedError, PeerLostError
+
+LANES = 4
+CONTROL = LANES  # the connection for what has no lane
+TIMEOUT = 60.0  # seconds that others may keep a worker waiting
+PIECE = 1 << 20  # bytes: what is under way stays in the cache
+_ANSWER = struct.Struct("<BxH")  # what it is, and how long the reason that follows
+_REASON = 0xFFFF  # bytes of the longest
+
+Bytes = NDArray[np.uint8]
+
+
+class Reply(IntEnum):
+    """What the driver says."""
+
+    WELL = 0
+    WRONG = 1  # workers ask for what makes no sense
+    LOST = 2  # a worker is gone
+
+
+class Connection:
+    """One end of it; `other` is who is at the other end."""
+
+    def __init__(self, connection: socket.socket, other: str, timeout: float) -> None:
+        self.socket, self._other, self._timeout = connection, other, timeout
+        connection.settimeout(timeout)
+        with suppress(OSError):  # not every kind has it
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, data: bytes | memoryview) -> None:
+        """Send it all."""
+        try:
+            self.socket.sendall(data)
+        except OSError as problem:
+            raise self._lost(problem) from None
+
+    def send_pieces(self, data: Bytes) -> None:
+        """Send it all, of which each piece has the time that all may take."""
+        for piece in pieces(data):
+            self.send(piece.data)
+
+    def fill(self, data: Bytes, *, patient: bool = False) -> None:
+        """Receive as much as there is room for. Whoever is patient waits for its beginning as long as it takes."""
+        got = 0
+        while got < data.size:
+            try:
+                more = self.socket.recv_into(data[got:].data)
+            except TimeoutError as problem:
+                if patient and not got:
+                    continue
+                raise self._lost(problem) from None
+            except OSError as problem:
+                raise self._lost(problem) from None
+            if not more:
+                raise self._lost(EOFError())
+            got += more
+
+    def request(self) -> RelayRequest:
+        """What the worker asks for next."""
+        data = np.empty(LENGTH, np.uint8)
+        self.fill(data, patient=True)
+        try:
+            return RelayRequest.of(data.tobytes())
+        except DistributedError as problem:
+            raise DistributedError(f"{self._other} sends {problem}") from None
+
+    def assure(self) -> None:
+        """Say to the worker that all is well."""
+        self.send(_ANSWER.pack(Reply.WELL, 0))
+
+    def give(self, data: Bytes) -> None:
+        """Send the worker values."""
+        for piece in pieces(data):
+            self.assure()
+            self.send(piece.data)
+
+    def refuse(self, problem: DistributedError) -> None:
+        """Say to the worker what is wrong, if it still listens."""
+        answer = Reply.LOST if isinstance(problem, PeerLostError) else Reply.WRONG
+        reason = str(problem).encode()[:_REASON]
+        with suppress(PeerLostError):
+            self.send(_ANSWER.pack(answer, len(reason)) + reason)
+
+    def be_assured(self) -> None:
+        """Wait until the driver says that all is well, or raise what it says is wrong."""
+        data = np.empty(_ANSWER.size, np.uint8)
+        self.fill(data)
+        answer, length = _ANSWER.unpack(data.tobytes())
+        if answer == Reply.WELL:
+            return
+        reason = np.empty(length, np.uint8)
+        self.fill(reason)
+        kind = PeerLostError if answer == Reply.LOST else DistributedError
+        raise kind(reason.tobytes().decode(errors="replace"))
+
+    def take(self, data: Bytes) -> None:
+        """Receive values from the driver."""
+        for piece in pieces(data):
+            self.be_assured()
+            self.fill(piece)
+
+    def end(self, how: int = socket.SHUT_RDWR) -> None:
+        """Let whoever waits here, at either end, wait no longer."""
+        with suppress(OSError):
+            self.socket.shutdown(how)
+
+    def close(self) -> None:
+        """Let go of it. Nobody may be using it."""
+        self.end()
+        self.socket.close()
+
+    def _lost(self, problem: Exception) -> PeerLostError:
+        if isinstance(problem, TimeoutError):
+            return PeerLostError(f"no sign of life from {self._other} for {self._timeout:g} s")
+        return PeerLostError(f"{self._other} is gone")
+
+
+def pieces(data: Bytes) -> Iterator[Bytes]:
+    """A buffer in parts that are handled at once."""
+    for start in range(0, data.size, PIECE):
+        yield data[start : start + PIECE]
+
+
+def lengths(total: int) -> Iterator[int]:
+    """How many bytes are in each of them."""
+    for start in range(0, total, PIECE):
+        yield min(PIECE, total - start)
+
+
+def bytes_of(values: NDArray[Any]) -> Bytes:
+    """The bytes of an array in a row."""
+    return values.view(np.uint8)

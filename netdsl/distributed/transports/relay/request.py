@@ -1,0 +1,90 @@
+"""What a worker asks the driver for."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from netdsl.errors import DistributedError
+
+NUMBERS = 4096  # that one gather holds
+REAL = np.dtype(np.float64)
+RAW = np.dtype(np.uint8)
+SUMMED: tuple[np.dtype[Any], ...] = (
+    np.dtype(np.float32),
+    REAL,
+    np.dtype(np.int64),
+)  # kinds of values that can be added up
+_KINDS = (*SUMMED, RAW)
+_MOST = 1 << 40  # values; what claims more is no request
+_FORM = struct.Struct("<BBxxiQd")
+LENGTH = _FORM.size  # of a request, in bytes
+
+
+class RelayOperation(IntEnum):
+    """All there is."""
+
+    MEAN = 1
+    REDUCE = 2
+    BROADCAST = 3
+    SEND = 4
+    RECEIVE = 5
+    GATHER = 6
+    CENTRE = 7
+    EXCHANGE = 8
+    READ = 9
+    WRITE = 10
+
+
+CHANGES = (RelayOperation.EXCHANGE, RelayOperation.READ, RelayOperation.WRITE)  # what is done with a centre
+_TEXTS = {
+    RelayOperation.MEAN: "mean of {0.count} {0.kind}",
+    RelayOperation.REDUCE: "reduce to {0.other} of {0.count} {0.kind}",
+    RelayOperation.BROADCAST: "broadcast of {0.count} bytes from {0.other}",
+    RelayOperation.SEND: "send of {0.count} bytes to {0.other}",
+    RelayOperation.RECEIVE: "receive of {0.count} bytes from {0.other}",
+    RelayOperation.GATHER: "gather of {0.count} numbers",
+    RelayOperation.CENTRE: "centre of {0.count} {0.kind}",
+    RelayOperation.EXCHANGE: "exchange with the centre",
+    RelayOperation.READ: "read of the centre",
+    RelayOperation.WRITE: "write of the centre",
+}
+
+
+@dataclass(frozen=True)
+class RelayRequest:
+    """A wish with what belongs to it. What it says is followed by the values that the driver needs for it."""
+
+    wish: RelayOperation
+    kind: np.dtype[Any] = RAW
+    count: int = 0  # of values
+    other: int = 0  # the root, who receives or sends, or the number of a centre
+    value: float = 1.0  # a weight, or a centre's alpha
+
+    def __str__(self) -> str:
+        return _TEXTS[self.wish].format(self)
+
+    def packed(self) -> bytes:
+        """As it goes over the network."""
+        return _FORM.pack(self.wish, _KINDS.index(self.kind), self.other, self.count, self.value)
+
+    @classmethod
+    def of(cls, data: bytes) -> RelayRequest:
+        """What came over the network; a DistributedError if that is nonsense."""
+        wish, kind, other, count, value = _FORM.unpack(data)
+        try:
+            found = cls(RelayOperation(wish), _KINDS[kind], count, other, value)
+        except (ValueError, IndexError):
+            raise DistributedError("a request that nobody understands") from None
+        if count > (NUMBERS if found.wish is RelayOperation.GATHER else _MOST):
+            raise DistributedError(f"a request for {count} values at once")
+        return found
+
+    @property
+    def common(self) -> tuple[object, ...]:
+        """What must be equal for all who take part; what one counts in it is its own."""
+        return self.wish, self.kind, self.count, self.other

@@ -1,0 +1,1 @@
+"""A transport for workers on one machine."""

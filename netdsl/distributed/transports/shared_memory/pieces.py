@@ -1,0 +1,199 @@
+"""Exchanges through shared memory, in pieces small enough to stay in the cache.
+
+Every worker owns a share of each piece: it adds up what all contribute to it, in the order of their ranks, and all
+collect the sums. While one piece is collected the next is added up and the one after that contributed, so that nobody
+waits for a worker who is only a little behind.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+
+from netdsl.distributed.traffic import Traffic
+from netdsl.distributed.transports.shared_memory.memory import (
+    COLLECTED,
+    CONTRIBUTED,
+    PIECE,
+    REDUCED,
+    SENT,
+    SLOTS,
+    TAKEN,
+    Bytes,
+    fence,
+)
+from netdsl.distributed.transports.shared_memory.waiting import Patience
+from netdsl.distributed.transports.weighted_mean import Array, add_up, scales_of
+from netdsl.errors import DistributedError
+
+_ALIGNED = 16  # values that shares are multiples of
+
+
+class Pieces:
+    """One lane of a worker: as many pieces have gone through it as through everybody else's."""
+
+    def __init__(self, patience: Patience, lane: int) -> None:
+        self.patience, self.memory, self.rank = patience, patience.memory, patience.rank
+        self.lane, self.size = lane, self.memory.size
+        self.counts, self.slots = self.memory.counts[lane], self.memory.slots[lane]
+        self.passed = 0
+        self.request, self.doing = 0, ""
+        self.waited, self.bytes = 0.0, 0
+
+    def mean(self, buffer: Array, weight: float, root: int | None) -> Traffic:
+        """The weighted mean, for all or for one."""
+        begun = self._begin(f"{'mean' if root is None else f'reduce to {root}'} of {buffer.size} {buffer.dtype}")
+        parts = list(_parts(buffer))
+        collects = root is None or root == self.rank
+        for step in range(len(parts) + 2):
+            if step < len(parts):
+                self._contribute(parts[step], self.passed + step, weight)
+            if 1 <= step <= len(parts):
+                self._reduce(parts[step - 1], self.passed + step - 1, step == 1, collects)
+            if step >= 2:
+                self._collect(parts[step - 2], self.passed + step - 2, collects)
+        return self._end(begun, len(parts))
+
+    def broadcast(self, buffer: Bytes, root: int) -> Traffic:
+        """What one has, for all."""
+        begun = self._begin(f"broadcast of {buffer.size} bytes from {root}")
+        parts = list(_parts(buffer))
+        for number, part in enumerate(parts, self.passed):
+            if self.rank == root:
+                self._wait_for_slot(number)
+                self._write(number, part)
+            else:
+                self._wait([root], CONTRIBUTED, number + 1)
+                self._check([root], number) if number == self.passed else None
+                part[:] = self._slot(number, root, part)
+            self.bytes += part.nbytes
+            self._mark(number + 1, CONTRIBUTED, REDUCED, COLLECTED)
+        return self._end(begun, len(parts))
+
+    def send(self, buffer: Bytes, to: int) -> Traffic:
+        """Bytes for another worker, who has taken them all at the end."""
+        begun = self._begin(f"send of {buffer.size} bytes from {self.rank} to {to}")
+        mail, parts = self.memory.mail[self.lane, self.rank, to], list(_parts(buffer))
+        self._wait(self._others(), COLLECTED, self.passed)
+        first = int(mail[SENT])
+        for number, part in enumerate(parts, first):
+            self._wait_for_mail(mail, TAKEN, number - SLOTS + 1, to)
+            self._write(number, part)
+            fence()
+            mail[SENT] = number + 1
+            self.memory.give_sign(self.rank)
+        self._wait_for_mail(mail, TAKEN, first + len(parts), to)
+        return self._end(begun, 0, buffer.nbytes)
+
+    def receive(self, buffer: Bytes, source: int) -> Traffic:
+        """Bytes that another worker sends."""
+        begun = self._begin(f"send of {buffer.size} bytes from {source} to {self.rank}")
+        mail = self.memory.mail[self.lane, source, self.rank]
+        first = int(mail[TAKEN])
+        for number, part in enumerate(_parts(buffer), first):
+            self._wait_for_mail(mail, SENT, number + 1, source)
+            if number == first:
+                self._check([source], number)
+            part[:] = self._slot(number, source, part)
+            fence()
+            mail[TAKEN] = number + 1
+            self.memory.give_sign(self.rank)
+        return self._end(begun, 0, buffer.nbytes)
+
+    def _begin(self, doing: str) -> float:
+        self.doing, self.request = f"{doing}, lane {self.lane}", zlib.crc32(doing.encode())
+        self.waited, self.bytes = 0.0, 0
+        return time.monotonic()
+
+    def _end(self, begun: float, passed: int, moved: int = 0) -> Traffic:
+        self.passed += passed
+        return Traffic(self.waited, time.monotonic() - begun - self.waited, self.bytes + moved)
+
+    def _contribute(self, part: Array, number: int, weight: float) -> None:
+        """Write what others add up."""
+        self._wait_for_slot(number)
+        slot = self._slot(number, self.rank, part)
+        self.memory.weights[self.lane, self.rank, number % SLOTS] = weight
+        self.memory.requests[self.lane, self.rank, number % SLOTS] = self.request
+        for owner in self._others():
+            share = self._share(part, owner)
+            slot[share] = part[share]
+            self.bytes += part[share].nbytes
+        self._mark(number + 1, CONTRIBUTED)
+
+    def _reduce(self, part: Array, number: int, first: bool, collects: bool) -> None:
+        """Add up the own share, into the place in the own slot to which nobody contributes."""
+        everybody = list(range(self.size))
+        self._wait(everybody, CONTRIBUTED, number + 1)
+        if first:
+            self._check(everybody, number)
+        weights = self.memory.weights[self.lane, :, number % SLOTS].tolist()
+        share = self._share(part, self.rank)
+        shares = [part[share] if rank == self.rank else self._slot(number, rank, part)[share] for rank in everybody]
+        mean = self._slot(number, self.rank, part)[share]
+        add_up(shares, scales_of(weights, self.doing), mean)
+        if collects:
+            part[share] = mean
+        self.bytes += 2 * (self.size - 1) * mean.nbytes
+        self._mark(number + 1, REDUCED)
+
+    def _collect(self, part: Array, number: int, collects: bool) -> None:
+        """Take the other shares' sums."""
+        if collects:
+            self._wait(self._others(), REDUCED, number + 1)
+            for owner in self._others():
+                share = self._share(part, owner)
+                part[share] = self._slot(number, owner, part)[share]
+                self.bytes += part[share].nbytes
+        self._mark(number + 1, COLLECTED)
+
+    def _others(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank != self.rank]
+
+    def _share(self, part: Array, owner: int) -> slice:
+        length = -(-part.size // (self.size * _ALIGNED)) * _ALIGNED
+        return slice(owner * length, (owner + 1) * length)
+
+    def _slot(self, number: int, rank: int, part: Array) -> Array:
+        """What a worker has of a piece."""
+        found: Array = self.slots[number % SLOTS, rank, : part.nbytes].view(part.dtype)
+        return found
+
+    def _write(self, number: int, part: Bytes) -> None:
+        self.memory.requests[self.lane, self.rank, number % SLOTS] = self.request
+        self._slot(number, self.rank, part)[:] = part
+
+    def _mark(self, number: int, *counts: int) -> None:
+        fence()
+        for count in counts:
+            self.counts[self.rank, count] = number
+        self.memory.give_sign(self.rank)
+
+    def _wait_for_slot(self, number: int) -> None:
+        """Until nobody needs any more what was in it."""
+        self._wait(self._others(), COLLECTED, number - SLOTS + 1)
+
+    def _wait(self, ranks: list[int], count: int, number: int) -> None:
+        counts = self.counts
+        self.waited += self.patience.until(lambda: [rank for rank in ranks if counts[rank, count] < number], self.doing)
+
+    def _wait_for_mail(self, mail: Array, count: int, number: int, other: int) -> None:
+        self.waited += self.patience.until(lambda: [other] if mail[count] < number else [], self.doing)
+
+    def _check(self, ranks: list[int], number: int) -> None:
+        """Whether the others want the same."""
+        requests = self.memory.requests[self.lane, :, number % SLOTS]
+        for rank in ranks:
+            if requests[rank] != self.request:
+                raise DistributedError(
+                    f"{self.doing}: worker {rank} asks for something else than worker {self.rank}; "
+                    "all must have the same net and ask for the same in the same order"
+                )
+
+
+def _parts(buffer: Array) -> Iterator[Array]:
+    """Pieces, one at least, so that an empty buffer is an exchange too."""
+    length = PIECE // buffer.itemsize
+    for start in range(0, max(buffer.size, 1), length):
+        yield buffer[start : start + length]

@@ -1,0 +1,198 @@
+"""From a graph to layers: types looked up, shapes inferred, blobs shared. No memory is taken here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from traceback import extract_tb, walk_tb
+
+from torch import nn
+
+from netdsl.errors import NetError, ShapeError, UnknownLayerError
+from netdsl.layer import Layer, Shape
+from netdsl.net.graph import Graph, Node
+
+AUTOMATIC = "(automatic)"
+
+Types = Mapping[str, type[Layer]]
+Owners = dict[str, tuple[Layer, str]]  # named parameters, and who made them
+
+
+@dataclass
+class Built:
+    """A graph with a layer for every node and a shape for every edge."""
+
+    graph: Graph
+    layers: list[Layer] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+
+
+def build(graph: Graph, types: Types) -> Built:
+    """Make the layers of a graph, in order, and infer all shapes."""
+    _check_types(graph, types)
+    built = Built(graph, shapes=[()] * len(graph.blobs))
+    owners: Owners = {}
+    for index, node in enumerate(graph.nodes):
+        with _at(node, type_of(node, types)):
+            graph.nodes[index] = node = _with_automatic_top(graph, node, types)
+            built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
+            _build_node(built, node, types, owners)
+    return built
+
+
+def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
+    """Infer all shapes anew from those of some edges; the layers stay."""
+    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
+        if layer.external:
+            for edge in node.tops:
+                built.shapes[edge] = inputs.get(edge, built.shapes[edge])
+        else:
+            with _at(node, type(layer)):
+                _infer(built, node, layer)
+
+
+def type_of(node: Node, types: Types) -> type[Layer] | None:
+    """The class for a layer: by its type, or for a Python layer by the module and layer that it names."""
+    python = node.layer.python_param
+    named = f"{python.module}.{python.layer}"
+    native = next((each for each in types.values() if named in each.stands_for), None)
+    return native or types.get(node.layer.type)
+
+
+def unknown_types(graph: Graph, types: Types) -> list[Node]:
+    """The nodes whose type nobody knows."""
+    return [node for node in graph.nodes if type_of(node, types) is None]
+
+
+def _check_types(graph: Graph, types: Types) -> None:
+    """All unknown types at once, since whoever adds one wants to know of the others."""
+    unknown: dict[str, list[str]] = {}
+    for node in unknown_types(graph, types):
+        unknown.setdefault(node.layer.type, []).append(node.layer.name)
+    if not unknown:
+        return
+    known = {name.lower(): name for name in types}
+    parts = []
+    for kind, names in unknown.items():
+        near = [known[name] for name in get_close_matches(kind.lower(), known, 1)]
+        hint = f", did you mean {near[0]}?" if near else ""
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        parts.append(f"'{kind}' (layers {', '.join(names[:3])}{more}{hint})")
+    raise UnknownLayerError(
+        f"unknown layer type {'; '.join(parts)}. A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
+    )
+
+
+@contextmanager
+def _at(node: Node, kind: type[Layer] | None) -> Iterator[None]:
+    """Whatever goes wrong inside is told with the layer where it did."""
+    try:
+        yield
+    except Exception as problem:
+        told = _told(problem, node, kind)
+        if told is None:
+            raise
+        raise told from problem
+
+
+@contextmanager
+def running(built: Built) -> Iterator[None]:
+    """Whatever goes wrong while the net runs is told with the layer that ran: its frames have it as `self`."""
+    try:
+        yield
+    except Exception as problem:
+        layers = {id(layer): index for index, layer in enumerate(built.layers)}
+        found = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
+        index = next((index for index in found if index is not None), None)
+        told = None if index is None else _told(problem, built.graph.nodes[index], type(built.layers[index]))
+        if told is None:
+            raise
+        raise told from problem
+
+
+def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
+    """The same problem with its layer, or nothing if it is a mistake of our own."""
+    where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
+    if isinstance(problem, NetError):
+        return type(problem)(f"{where}: {problem}")
+    if kind is not None and kind.foreign:
+        return NetError(f"{where}: {type(problem).__name__}: {reason}{_line(problem, node)}")
+    if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
+        return ShapeError(f"{where} ({node.layer.type}): {reason or type(problem).__name__}")
+    return None
+
+
+def _line(problem: Exception, node: Node) -> str:
+    """Where in the user's own file it was."""
+    file = getattr(sys.modules.get(node.layer.python_param.module), "__file__", None)
+    lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
+    return f", in {Path(file).name}:{lines[-1]}" if file and lines else ""
+
+
+def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:
+    """Caffe's rule: a loss that names no top has one all the same, which nobody can read."""
+    kind = type_of(node, types)
+    if node.tops or kind is None or not kind.is_loss:
+        return node
+    node.layer.top.append(AUTOMATIC)
+    graph.blobs.append(AUTOMATIC)
+    return replace(node, tops=(len(graph.blobs) - 1,))
+
+
+def _build_node(built: Built, node: Node, types: Types, owners: Owners) -> None:
+    kind = type_of(node, types)
+    assert kind is not None
+    bottoms = [built.shapes[edge] for edge in node.bottoms]
+    layer = kind(node.layer, bottoms)
+    _check_in_place(node, kind)
+    _share(layer, owners, force=built.graph.net.force_backward)
+    built.layers.append(layer)
+    _infer(built, node, layer)
+
+
+def _check_in_place(node: Node, kind: type[Layer]) -> None:
+    shared = [name for name in node.layer.top if name in node.layer.bottom]
+    if shared and not kind.in_place:
+        raise NetError(f"a layer of type {node.layer.type} can't work in place, and '{shared[0]}' is bottom and top")
+
+
+def _infer(built: Built, node: Node, layer: Layer) -> None:
+    shapes = layer.top_shapes([built.shapes[edge] for edge in node.bottoms])
+    if len(shapes) < len(node.tops):
+        raise ShapeError(f"makes {len(shapes)} tops, the net names {len(node.tops)}")
+    for edge, shape in zip(node.tops, shapes, strict=False):
+        built.shapes[edge] = shape
+
+
+def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
+    """Caffe's rule: parameters of one name are one; STRICT asks for equal shapes, PERMISSIVE for equal counts.
+
+    One whose lr_mult is 0 needs no gradient, unless the net forces gradients everywhere.
+    """
+    names = layer.blob_names()
+    if len(layer.layer.param) > len(names):
+        raise NetError(f"has {len(layer.layer.param)} param for {len(names)} blobs")
+    for name, spec in zip(names, layer.layer.param, strict=False):
+        own = getattr(layer, name)
+        if spec.lr_mult == 0 and not force and isinstance(own, nn.Parameter):
+            own.requires_grad_(False)
+        if not spec.name:
+            continue
+        owner, owned = owners.setdefault(spec.name, (layer, name))
+        if owner is not layer:
+            _share_one(layer, name, owner, owned, permissive=spec.share_mode == spec.PERMISSIVE)
+
+
+def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive: bool) -> None:
+    mine, theirs = getattr(layer, name), getattr(owner, owned)
+    if mine.shape == theirs.shape:
+        setattr(layer, name, theirs)
+    elif permissive and mine.numel() == theirs.numel():
+        layer.share_reshaped(name, owner, owned)
+    else:
+        where = f"parameter '{owner.layer.name}' shares with '{layer.layer.name}'"
+        raise ShapeError(f"{where} has shape {list(theirs.shape)}, here it is {list(mine.shape)}")

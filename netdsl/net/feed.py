@@ -1,0 +1,208 @@
+"""What a net runs on: batches for every layer whose tops come from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Intake, Loading, Reading
+from netdsl.data.batches.table_binding import reading_of
+from netdsl.data.batches.user_batches import UserBatches, Values
+from netdsl.errors import DataError
+from netdsl.layer import Layer, Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import Types, type_of
+from netdsl.net.graph import Graph, Node, Phase
+from netdsl.tables.table import Table
+
+GIVEN = "(given)"  # stands among the names of layers for what the program gives, or a table
+
+
+class Feed(Protocol):
+    """Batches, each with a tensor for every top."""
+
+    position: int  # how many were handed out
+    waited: float  # seconds that the net waited for them
+
+    def __next__(self) -> tuple[Tensor, ...]: ...
+
+    def seek(self, position: int) -> None:
+        """Go on with this batch."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and threads."""
+        ...
+
+
+class Feeds:
+    """A feed for each layer of a graph that reads data, by the index of its node, and one for what is given instead.
+
+    `wanted` are the edges that the program or a table has to give, with the shapes that the net says they have.
+    """
+
+    def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
+        self.read: dict[int, Feed] = {}
+        self.wanted: dict[int, Shape] = {}
+        self._graph, self._device = graph, torch.device(device)
+        self._given: Feed | None = None
+
+    @classmethod
+    def open(
+        cls,
+        graph: Graph,
+        types: Types = LAYERS,
+        *,
+        loading: Loading | None = None,
+        given: Collection[str] = (),
+        table: Table | None = None,
+        device: torch.device | str = "cpu",
+    ) -> Feeds:
+        """Open what the layers of a graph read, and tell them the shapes of its batches.
+
+        That is why this comes before the net is built. A layer isn't read if all its tops are among `given`. With a
+        table, no layer reads by itself.
+        """
+        feeds, loading = cls(graph, device), loading or Loading()
+        if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process sees all items
+            loading = replace(loading, rank=0, size=1)
+        try:
+            if table is not None:
+                feeds._bind(table, types, loading)
+                return feeds
+            for index, node in enumerate(graph.nodes):
+                with _at(node):
+                    feeds._open(index, types, loading, given)
+        except BaseException:
+            feeds.close()
+            raise
+        return feeds
+
+    def _open(self, index: int, types: Types, loading: Loading, given: Collection[str]) -> None:
+        node = self._graph.nodes[index]
+        layer = _external(node, types)
+        if layer is None:
+            return
+        reading = None if set(node.layer.top) <= set(given) else layer.reading(loading.seed)
+        if reading is None:
+            self.wanted.update(zip(node.tops, layer.top_shapes([]), strict=False))
+            return
+        batches = self._batches(reading, loading)
+        self.read[index] = batches
+        _tell(node.layer, batches.shapes())
+
+    def _bind(self, table: Table, types: Types, loading: Loading) -> None:
+        """Have one feed for all layers, so that an item that is passed over is so for all of them."""
+        nodes, intakes = list[Node](), list[Intake]()
+        for node in self._graph.nodes:
+            with _at(node):
+                layer = _external(node, types)
+                if layer is not None:
+                    nodes.append(node)
+                    intakes.append(layer.intake())
+        batches = self._batches(reading_of(table, intakes), loading)
+        self._given = batches
+        shapes = batches.shapes()
+        for node in nodes:
+            own, shapes = shapes[: len(node.tops)], shapes[len(node.tops) :]
+            _tell(node.layer, own)
+            self.wanted.update(zip(node.tops, own, strict=True))
+
+    def _batches(self, reading: Reading, loading: Loading) -> Batches:
+        if loading.divided:
+            reading = _divided(reading, loading.size)
+        return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
+
+    def give(self, values: Values) -> None:
+        """Take what is wanted from an iterable of batches or of single items, or from a function that returns them."""
+        if not self.wanted:
+            raise DataError("the layers of this net read their data themselves; nothing else can be given")
+        self._given = UserBatches(values, {self._graph.blobs[edge]: shape for edge, shape in self.wanted.items()})
+
+    def next(self) -> dict[int, Tensor]:
+        """The next batch, by the edges of the graph."""
+        if self.wanted and self._given is None:
+            names = ", ".join(self._graph.blobs[edge] for edge in self.wanted)
+            raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
+        found: dict[int, Tensor] = {}
+        for index in self.read:
+            found.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
+        if self._given is not None:
+            found.update(zip(self.wanted, self._moved(next(self._given)), strict=True))
+        return found
+
+    def tops(self, index: int) -> list[Tensor]:
+        """The next batch of one layer."""
+        with _at(self._graph.nodes[index]):
+            return self._moved(next(self.read[index]))
+
+    def _moved(self, tensors: Iterable[Tensor]) -> list[Tensor]:
+        return [tensor.to(self._device, non_blocking=True) for tensor in tensors]
+
+    def _named(self) -> dict[str, Feed]:
+        named = {self._graph.nodes[index].layer.name: feed for index, feed in self.read.items()}
+        return named if self._given is None else {**named, GIVEN: self._given}
+
+    def positions(self) -> dict[str, int]:
+        """How many batches each layer has handed out."""
+        return {name: feed.position for name, feed in self._named().items()}
+
+    def seek(self, positions: Mapping[str, int]) -> None:
+        """Go on from there."""
+        named = self._named()
+        unknown = [name for name in positions if name not in named]
+        if unknown:
+            raise DataError(f"there is a position for layer '{unknown[0]}', but this net reads no data for it")
+        for name, position in positions.items():
+            named[name].seek(position)
+
+    @property
+    def waited(self) -> float:
+        """Seconds that the net waited for data."""
+        return sum(feed.waited for feed in self._named().values())
+
+    def close(self) -> None:
+        """Let go of all files and threads."""
+        for feed in self._named().values():
+            feed.close()
+
+
+def _divided(reading: Reading, size: int) -> Reading:
+    if reading.batch_size % size:
+        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size")
+    return replace(reading, batch_size=reading.batch_size // size)
+
+
+@contextmanager
+def _at(node: Node) -> Iterator[None]:
+    """Whatever goes wrong inside is told with the layer where it did."""
+    try:
+        yield
+    except CaffeError as problem:
+        raise type(problem)(f"layer '{node.layer.name}': {problem}") from None
+
+
+def _external(node: Node, types: Types) -> Layer | None:
+    """The layer, if its tops come from outside."""
+    kind = type_of(node, types)
+    if kind is None or not kind.external:
+        return None
+    message = pb.LayerParameter()
+    message.CopyFrom(node.layer)
+    return kind(message, [])
+
+
+def _tell(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
+    if len(shapes) < len(layer.top):
+        raise DataError(f"an item has {len(shapes)} arrays, and the layer {len(layer.top)} tops")
+    layer.input_param.ClearField("shape")
+    for shape in shapes[: len(layer.top)]:
+        layer.input_param.shape.add(dim=shape)

@@ -1,0 +1,191 @@
+"""A built net as one torch module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from netdsl.errors import NetError
+from netdsl.layer import Layer
+from netdsl.net.build import Built
+from netdsl.net.graph import Node, Phase
+
+
+@dataclass(frozen=True)
+class Step:
+    """One layer's turn: which edges it reads and makes, and which nobody needs after it."""
+
+    key: str
+    following: str | None  # the layer whose work is done along with this one's
+    bottoms: tuple[int, ...]
+    tops: tuple[int, ...]
+    unneeded: tuple[int, ...]
+    cut: tuple[int, ...]  # positions of bottoms that get no gradient
+
+
+class NetModule(nn.Module):
+    """Runs the layers in their order.
+
+    `forward` takes the inputs, by position or by name, and returns the outputs by name. Layers are in `layers` under
+    keys that torch allows; `keys` has the key of every layer, in order.
+    """
+
+    def __init__(self, built: Built) -> None:
+        super().__init__()
+        self.built = built
+        self.keys = _keys([node.layer.name for node in built.graph.nodes])
+        self.layers = nn.ModuleDict(dict(zip(self.keys, built.layers, strict=True)))
+        self.inputs = {built.graph.blobs[edge]: edge for edge in _external(built)}
+        self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
+        self.losses = _losses(built)
+        kept = {*self.outputs.values(), *self.losses}
+        self.steps = _steps(built, self.keys, kept)
+        for layer in _overwriting(built, kept):
+            layer.overwrites = True
+        self.train(built.graph.phase is Phase.TRAIN)
+
+    def allocate(self, device: torch.device | str = "cpu") -> NetModule:
+        """Give all blobs memory and their first values."""
+        done: dict[int, Tensor] = {}
+        for layer in self.built.layers:
+            layer.allocate(device, done)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Torch moves and converts every buffer by itself; those that layers share are made one again."""
+        first: dict[int, tuple[Layer, str]] = {}
+        shared = []
+        for layer in self.built.layers:
+            for name, buffer in layer.named_buffers():
+                owner = first.setdefault(id(buffer), (layer, name))
+                if owner[0] is not layer:
+                    shared.append((layer, name, *owner))
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for layer, name, owner_layer, owned in shared:
+            setattr(layer, name, getattr(owner_layer, owned))
+        return self
+
+    def forward(self, *inputs: Tensor, **named: Tensor) -> dict[str, Tensor]:
+        """The outputs of the net."""
+        edges = self.run(self.edges_of(*inputs, **named))
+        return {name: edges[edge] for name, edge in self.outputs.items()}
+
+    def edges_of(self, *inputs: Tensor, **named: Tensor) -> dict[int, Tensor]:
+        """Inputs by the edges that they belong to."""
+        given = dict(zip(self.inputs, inputs, strict=False)) | named
+        unknown = [name for name in given if name not in self.inputs]
+        if unknown or len(given) < len(self.inputs) or len(inputs) > len(self.inputs):
+            wanted = ", ".join(self.inputs) or "none"
+            raise NetError(f"the inputs of this net are {wanted}; given are {', '.join(given) or 'none'}")
+        return {self.inputs[name]: value for name, value in given.items()}
+
+    def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
+        """All layers on the given edges; what is returned has the outputs and the losses."""
+        for step in self.steps:
+            bottoms = [edges[edge] for edge in step.bottoms]
+            for position in step.cut:
+                bottoms[position] = bottoms[position].detach()
+            if step.following is None:
+                tops = self.layers[step.key](*bottoms)
+            else:
+                layer, following = self.layers[step.key], self.layers[step.following]
+                assert isinstance(layer, Layer) and isinstance(following, Layer)
+                tops = layer.forward_merged(following, *bottoms)
+            if not isinstance(tops, tuple):
+                tops = (tops,)
+            for edge, top in zip(step.tops, tops, strict=False):
+                edges[edge] = top
+            for edge in step.unneeded:
+                del edges[edge]
+        return edges
+
+    def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
+        """Caffe's loss: the sum of every top times its loss weight."""
+        terms = [weight * edges[edge].sum() for edge, weight in self.losses.items()]
+        if not terms:
+            raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
+        return torch.stack(terms).sum()
+
+
+def _keys(names: list[str]) -> list[str]:
+    """A key for each layer that torch takes: no dots, none empty, none twice."""
+    keys: list[str] = []
+    taken: set[str] = set()
+    for name in names:
+        plain = name.replace(".", "_") or "layer"
+        plain = f"{plain}_" if hasattr(nn.ModuleDict, plain) else plain
+        key, rank = plain, 2
+        while key in taken:
+            key, rank = f"{plain}_{rank}", rank + 1
+        taken.add(key)
+        keys.append(key)
+    return keys
+
+
+def _external(built: Built) -> list[int]:
+    pairs = zip(built.graph.nodes, built.layers, strict=True)
+    return [edge for node, layer in pairs if layer.external for edge in node.tops]
+
+
+def _losses(built: Built) -> dict[int, float]:
+    pairs = zip(built.graph.nodes, built.layers, strict=True)
+    weights = [(edge, weight) for node, layer in pairs for edge, weight in _weighed(node.tops, layer)]
+    return {edge: weight for edge, weight in weights if weight}
+
+
+def _weighed(tops: tuple[int, ...], layer: Layer) -> list[tuple[int, float]]:
+    return list(zip(tops, layer.loss_weights(), strict=True))
+
+
+def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
+    """The turns of the layers that run; an edge is let go after its last reader, so that memory is free early."""
+    nodes = built.graph.nodes
+    last = {edge: index for index, node in enumerate(nodes) for edge in (*node.bottoms, *node.tops)}
+    merged = _merged(built, kept)
+    steps = []
+    for index, (node, layer, key) in enumerate(zip(nodes, built.layers, keys, strict=True)):
+        if layer.external or index in merged.values():
+            continue
+        end = merged.get(index, index)  # what the following layer would let go is let go here
+        ends_here = [
+            edge for edge in (*node.bottoms, *nodes[end].tops) if last[edge] in (index, end) and edge not in kept
+        ]
+        following = keys[end] if end != index else None
+        unneeded = tuple(dict.fromkeys(ends_here))
+        steps.append(Step(key, following, node.bottoms, nodes[end].tops, unneeded, cut_of(built, node, layer)))
+    return steps
+
+
+def _overwriting(built: Built, kept: set[int]) -> list[Layer]:
+    """The layers whose bottom is memory of its own that nobody else reads."""
+    pairs = list(zip(built.graph.nodes, built.layers, strict=True))
+    readers = Counter(edge for node, _ in pairs for edge in node.bottoms)
+    fresh = {edge for node, layer in pairs if layer.fresh for edge in node.tops if readers[edge] == 1} - kept
+    return [layer for node, layer in pairs if fresh.intersection(node.bottoms[:1])]
+
+
+def _merged(built: Built, kept: set[int]) -> dict[int, int]:
+    """The layers that work along with one before them: they alone read its only top, and it can do their work."""
+    nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
+    makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
+    found: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        maker = makers.get(node.bottoms[0]) if len(node.bottoms) == 1 and len(node.tops) == 1 else None
+        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in found.values():
+            continue
+        first, second = built.layers[maker], built.layers[index]
+        if not first.external and not cut_of(built, node, second) and first.merges(second):
+            found[maker] = index
+    return found
+
+
+def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
+    """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
+    forced = built.graph.net.force_backward
+    held = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
+    return tuple(index for index in range(len(node.bottoms)) if index in held or index in layer.no_gradient)

@@ -1,0 +1,221 @@
+"""How long a net takes, layer by layer and as a whole, and how much there is to compute and to move."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.checking.dry_run import made_up
+from netdsl.checking.lint import CheckSettings, Resolved, resolve_shapes
+from netdsl.checking.shape_guesses import Shapes
+from netdsl.errors import NetError
+from netdsl.layer import Layer, Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, reshape, running
+from netdsl.net.graph import Node, Phase, filtered, state_of
+from netdsl.net.module import NetModule, cut_of
+from netdsl.weights.files import load_file
+
+
+@dataclass(frozen=True)
+class LayerTime:
+    """One layer alone: mean milliseconds, what its forward pass computes, and the bytes of all its blobs.
+
+    `flops` are those of convolutions and matrix products, where a multiplication and an addition are two. A layer
+    without any has one for each value of its largest bottom or top. `bytes` are those of bottoms, tops and learned
+    blobs.
+    """
+
+    name: str
+    type: str
+    forward: float
+    backward: float
+    flops: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Milliseconds of the whole net, forward and backward."""
+
+    forward: float
+    backward: float
+
+
+@dataclass(frozen=True)
+class NetTime:
+    """Every layer in turn, and every pass of the whole net, which may do the work of several layers at once.
+
+    `assumed` are the shapes, without the batch, that the net doesn't say.
+    """
+
+    layers: tuple[LayerTime, ...]
+    passes: tuple[Pass, ...]
+    assumed: Mapping[str, Shape]
+
+    @property
+    def forward(self) -> float:
+        """Mean milliseconds of a forward pass."""
+        return fmean(each.forward for each in self.passes)
+
+    @property
+    def backward(self) -> float:
+        """Mean milliseconds of a backward pass."""
+        return fmean(each.backward for each in self.passes)
+
+    @property
+    def flops(self) -> int:
+        """What a forward pass computes."""
+        return sum(layer.flops for layer in self.layers)
+
+
+@dataclass(frozen=True)
+class TimedPass:
+    """As what a net is timed. `assume` has shapes, without the batch, of blobs that data layers bring."""
+
+    phase: Phase = Phase.TRAIN
+    level: int = 0
+    stages: Sequence[str] = ()
+    assume: Shapes = field(default_factory=dict)
+    batch: int | None = None  # instead of the net's own
+    weights: Sequence[str | Path] = ()
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    iterations: int = 10
+
+
+def time_net(net: pb.NetParameter, trial: TimedPass) -> NetTime:
+    """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files."""
+    resolved = _resolved(net, trial)
+    module = NetModule(next(built for built in resolved.builts if built.graph.phase is trial.phase))
+    if trial.batch is not None:
+        _resize(module, trial.batch)
+    module.allocate(trial.device)
+    for path in trial.weights:
+        load_file(module.built, path)
+    inputs = {edge: made_up(module.built, edge).to(trial.device) for edge in module.inputs.values()}
+    with running(module.built):
+        passes = [_pass(module, inputs, trial.device) for _ in range(trial.iterations + 1)]
+        return NetTime(tuple(_layers(module.built, inputs, trial)), tuple(passes[1:]), resolved.assumed)
+
+
+def _resolved(net: pb.NetParameter, trial: TimedPass) -> Resolved:
+    """The layers of one state, as a net that has no other and writes no files."""
+    alone = filtered(net, state_of(net, trial.phase, trial.level, trial.stages))
+    kept = [layer for layer in alone.layer if layer.type not in LAYERS or not LAYERS[layer.type].writes]
+    if not kept:
+        raise NetError(f"the net has no layers in phase {trial.phase.name} at this level and with these stages")
+    alone.ClearField("layer")
+    alone.layer.extend(kept)
+    for layer in alone.layer:
+        layer.ClearField("include")
+        layer.ClearField("exclude")
+    return resolve_shapes(alone, CheckSettings(assume=trial.assume))
+
+
+def _resize(module: NetModule, batch: int) -> None:
+    """Give all inputs another batch that have the net's, which is the first one's."""
+    shapes = {edge: module.built.shapes[edge] for edge in module.inputs.values()}
+    own = next((shape[0] for shape in shapes.values() if shape), None)
+    if own is None:
+        raise NetError("the net has no input whose batch could be another; its layers make their data themselves")
+    sized = {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)}
+    reshape(module.built, sized)
+
+
+def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
+    began = _now(device)
+    edges = module.run(dict(inputs))
+    middle = _now(device)
+    ends = [edges[edge] for edge in module.losses or module.outputs.values()]
+    _differentiate(ends, module.parameters())
+    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle))
+
+
+def _layers(built: Built, inputs: dict[int, Tensor], trial: TimedPass) -> Iterator[LayerTime]:
+    """Each layer on what those before it made; what nobody reads any more is let go."""
+    nodes, edges, learning = built.graph.nodes, dict(inputs), _learning(built)
+    last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
+    for index, (node, layer) in enumerate(zip(nodes, built.layers, strict=True)):
+        if layer.external:
+            continue
+        cut = cut_of(built, node, layer)
+        bottoms = [
+            _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
+        ]
+        layer.overwrites = False  # alone, it would overwrite the bottoms of its next turn
+        tops, found = _time(node, layer, bottoms, trial)
+        edges.update(zip(node.tops, tops, strict=False))
+        for edge in node.bottoms:
+            if last[edge] == index:
+                edges.pop(edge, None)
+        yield found
+
+
+def _learning(built: Built) -> set[int]:
+    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
+    found = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
+    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
+        cut = cut_of(built, node, layer)
+        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
+        if passed & found or _learned(layer):
+            found.update(node.tops)
+    return found
+
+
+def _learned(layer: Layer) -> list[Tensor]:
+    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]
+
+
+def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
+    return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
+
+
+def _time(node: Node, layer: Layer, bottoms: list[Tensor], trial: TimedPass) -> tuple[list[Tensor], LayerTime]:
+    """The tops of a layer, and its times after one turn that is for warming up and counting."""
+    with FlopCounterMode(display=False) as counter:
+        tops = _tops(layer, bottoms)
+    wanted = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
+    _differentiate(tops, wanted)
+    passes = [_alone(layer, bottoms, wanted, trial.device) for _ in range(trial.iterations)]
+    flops = counter.get_total_flops() or max((blob.numel() for blob in (*bottoms, *tops)), default=0)
+    moved = sum(tensor.numel() * tensor.element_size() for tensor in (*bottoms, *tops, *layer.blob_tensors()))
+    forward, backward = fmean(each.forward for each in passes), fmean(each.backward for each in passes)
+    return tops, LayerTime(node.layer.name, node.layer.type, forward, backward, flops, moved)
+
+
+def _alone(layer: Layer, bottoms: list[Tensor], wanted: list[Tensor], device: torch.device) -> Pass:
+    began = _now(device)
+    tops = _tops(layer, bottoms)
+    middle = _now(device)
+    learns = _differentiate(tops, wanted)
+    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
+
+
+def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
+    tops = layer(*bottoms)
+    return list(tops) if isinstance(tops, tuple) else [tops]
+
+
+def _differentiate(tops: Iterable[Tensor], wanted: Iterable[Tensor]) -> bool:
+    """Compute the gradients of what is wanted, from ones; whether there are any."""
+    ends = [top for top in tops if top.requires_grad]
+    leaves = [leaf for leaf in wanted if leaf.requires_grad]
+    if not ends or not leaves:
+        return False
+    torch.autograd.grad(ends, leaves, [torch.ones_like(end) for end in ends], allow_unused=True)
+    return True
+
+
+def _now(device: torch.device) -> float:
+    """Seconds, with everything done that a GPU was given to do."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+    return time.perf_counter()

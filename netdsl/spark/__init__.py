@@ -1,0 +1,38 @@
+"""Nets on Apache Spark: DataFrames and RDDs in, pyspark.ml's estimators and models out."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from caffe_proto.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from netdsl.distributed.history import Moment
+    from netdsl.spark.pipeline.estimator import NetEstimator
+    from netdsl.spark.pipeline.model import NetModel
+    from netdsl.spark.workers.transport import Transport
+
+_HOMES = {
+    "Moment": "distributed.history",
+    "NetEstimator": "spark.pipeline.estimator",
+    "NetModel": "spark.pipeline.model",
+    "Transport": "spark.workers.transport",
+}
+
+__all__ = ["Moment", "NetEstimator", "NetModel", "Transport"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Public names; Spark is imported when one is used."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
+        try:
+            import_module("pyspark.ml")
+        except ImportError:
+            raise MissingExtraError("nets on Spark need pyspark: pip install 'netdsl[spark]'") from None
+        return getattr(import_module(f"netdsl.{_HOMES[name]}"), name)
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,0 +1,1 @@
+"""Nets as estimators and transformers of pyspark.ml."""

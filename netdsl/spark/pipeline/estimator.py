@@ -1,0 +1,226 @@
+# ruff: noqa: N802, N815 - names as pyspark.ml has them
+"""A net to be trained, as an estimator of pyspark.ml."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+from pyspark.ml import Estimator
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import HasValidationIndicatorCol
+from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.sql import DataFrame
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.errors import SolverError
+from netdsl.spark.pipeline.fit import fit_net
+from netdsl.spark.pipeline.fit_request import FitRequest
+from netdsl.spark.pipeline.model import NetModel
+from netdsl.spark.pipeline.param_values import (
+    Described,
+    Settings,
+    count_of,
+    net_of,
+    paths_of,
+    solver_of,
+    strategy_of,
+    transport_of,
+)
+from netdsl.spark.pipeline.params import PredictionParams
+from netdsl.spark.pipeline.persistence import EstimatorReader, EstimatorWriter
+from netdsl.spark.workers.transport import Transport
+
+
+class NetEstimator(
+    Estimator[NetModel], PredictionParams, HasValidationIndicatorCol, MLReadable["NetEstimator"], MLWritable
+):
+    """Trains a net on the rows of a DataFrame or an RDD, with workers that are tasks of Spark.
+
+    `NetEstimator(net=params, solver={"max_iter": 500}, bindings={"data": "features"}).fit(frame)` is a `NetModel`. Rows
+    are written once to a folder that all machines share, and workers read them there.
+    """
+
+    net: Param[str] = Param(
+        Params._dummy(),
+        "net",
+        "the net: a NetParams, a NetParameter, or a prototxt; the solver's own if it isn't set",
+        typeConverter=net_of,
+    )
+    solver: Param[str] = Param(
+        Params._dummy(),
+        "solver",
+        "how to train: a dict of Caffe's settings, a SolverParameter, or a prototxt; a dict needs max_iter, and is for "
+        "SGD with a base_lr of 0.01 and a momentum of 0.9 where it says nothing else",
+        typeConverter=solver_of,
+    )
+    strategy: Param[str] = Param(
+        Params._dummy(),
+        "strategy",
+        "what workers exchange, and when, such as averaging:tau=50",
+        typeConverter=strategy_of,
+    )
+    workers: Param[int] = Param(
+        Params._dummy(),
+        "workers",
+        "how many tasks train together; as many as Spark has slots for if it isn't set",
+        typeConverter=count_of,
+    )
+    transport: Param[str] = Param(
+        Params._dummy(),
+        "transport",
+        "which way models go: from peer to peer, or through the driver; what works if it isn't set",
+        typeConverter=transport_of,
+    )
+    runFolder: Param[str] = Param(
+        Params._dummy(),
+        "runFolder",
+        "a folder that all machines share, for data and rounds; a fit that was interrupted goes on there. If it isn't "
+        "set a new folder is made below the setting spark.netdsl.folder, and is gone afterwards",
+        typeConverter=lambda value: str(value),
+    )
+    weights: Param[list[str]] = Param(
+        Params._dummy(), "weights", "files of weights to begin from, as for fine-tuning", typeConverter=paths_of
+    )
+    shuffle: Param[bool] = Param(
+        Params._dummy(), "shuffle", "whether rows are taken in a random order", typeConverter=TypeConverters.toBoolean
+    )
+    seed: Param[int] = Param(
+        Params._dummy(),
+        "seed",
+        "from which all random numbers follow; the solver's random_seed if it isn't set",
+        typeConverter=TypeConverters.toInt,
+    )
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__()
+        self._setDefault(strategy=ModelAveraging(), shuffle=True)
+        self.setParams(**params)
+
+    def setNet(self, value: Described) -> Self:
+        """Name the net."""
+        return self._set(net=value)
+
+    def getNet(self) -> str:
+        """The net, as prototxt."""
+        return self.getOrDefault(self.net)
+
+    def setSolver(self, value: Settings) -> Self:
+        """Say how to train."""
+        return self._set(solver=value)
+
+    def getSolver(self) -> str:
+        """How to train, as prototxt."""
+        return self.getOrDefault(self.solver)
+
+    def setStrategy(self, value: Strategy | str) -> Self:
+        """Say what workers exchange, and when."""
+        return self._set(strategy=value)
+
+    def getStrategy(self) -> str:
+        """What workers exchange, and when."""
+        return self.getOrDefault(self.strategy)
+
+    def setWorkers(self, value: int) -> Self:
+        """Say how many tasks train together."""
+        return self._set(workers=value)
+
+    def getWorkers(self) -> int:
+        """How many tasks train together."""
+        return self.getOrDefault(self.workers)
+
+    def setTransport(self, value: Transport | str) -> Self:
+        """Say which way models go."""
+        return self._set(transport=value)
+
+    def getTransport(self) -> str:
+        """Which way models go."""
+        return self.getOrDefault(self.transport)
+
+    def setRunFolder(self, value: str | Path) -> Self:
+        """Name the folder for data and rounds."""
+        return self._set(runFolder=value)
+
+    def getRunFolder(self) -> str:
+        """The folder for data and rounds."""
+        return self.getOrDefault(self.runFolder)
+
+    def setWeights(self, value: str | Path | list[str]) -> Self:
+        """Name the weights to begin from."""
+        return self._set(weights=value)
+
+    def getWeights(self) -> list[str]:
+        """The weights to begin from."""
+        return self.getOrDefault(self.weights)
+
+    def setShuffle(self, value: bool) -> Self:
+        """Say whether rows are taken in a random order."""
+        return self._set(shuffle=value)
+
+    def getShuffle(self) -> bool:
+        """Whether rows are taken in a random order."""
+        return self.getOrDefault(self.shuffle)
+
+    def setSeed(self, value: int) -> Self:
+        """Say from what all random numbers follow."""
+        return self._set(seed=value)
+
+    def getSeed(self) -> int:
+        """From what all random numbers follow."""
+        return self.getOrDefault(self.seed)
+
+    def setValidationIndicatorCol(self, value: str) -> Self:
+        """Name the column that is true for rows to test on, and not to learn from.
+
+        The rows of a query that gives others each time must be cached, since it is asked for both kinds.
+        """
+        return self._set(validationIndicatorCol=value)
+
+    @classmethod
+    def read(cls) -> EstimatorReader:
+        """What loads an estimator."""
+        return EstimatorReader(cls)
+
+    def write(self) -> EstimatorWriter:
+        """What saves the estimator."""
+        return EstimatorWriter(self)
+
+    def _fit(self, dataset: DataFrame) -> NetModel:
+        with fit_net(self._wish(), dataset) as found:
+            model = NetModel(found.net, found.weights, history=found.history)
+        return self._copyValues(model)
+
+    def _wish(self) -> FitRequest:
+        def given(param: Param[Any]) -> Any:
+            return self.getOrDefault(param) if self.isDefined(param) else None
+
+        transport, folder = given(self.transport), given(self.runFolder)
+        return FitRequest(
+            self._settings(),
+            parse(self.getStrategy()),
+            self.getBindings(),
+            workers=given(self.workers),
+            transport=None if transport is None else Transport(transport),
+            folder=None if folder is None else Path(folder),
+            weights=tuple(given(self.weights) or ()),
+            preprocess=self.function(),
+            shuffle=self.getShuffle(),
+            validation=given(self.validationIndicatorCol) or "",
+        )
+
+    def _settings(self) -> pb.SolverParameter:
+        """The solver's settings, with the net in them."""
+        if not self.isDefined(self.solver):
+            raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
+        param = from_text(self.getSolver(), pb.SolverParameter)
+        if self.isDefined(self.net):
+            for name in ("train_net_param", "test_net_param", "test_state"):
+                param.ClearField(name)
+            param.net_param.CopyFrom(from_text(self.getNet(), pb.NetParameter))
+        if self.isDefined(self.seed):
+            param.random_seed = self.getSeed()
+        return param

@@ -1,0 +1,101 @@
+"""What the params of an estimator take, as the texts and plain values that are kept, and saved as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net
+from caffe_proto.text.prototxt import from_text, text_of
+from caffe_proto.upgrade import upgrade_net, upgrade_solver
+from netdsl.distributed.strategies import settings
+from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.dsl.assign import assign
+from netdsl.dsl.params import NetParams
+from netdsl.errors import NetError
+from netdsl.solver.nets import inline_nets
+from netdsl.solver.settings import read_settings
+from netdsl.spark.workers.transport import Transport
+
+Described = NetParams | pb.NetParameter | str | Path
+Settings = pb.SolverParameter | Mapping[str, Any] | str | Path
+
+_USUAL = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
+
+
+def net_of(value: Described) -> str:
+    """The prototxt of a net: one that is described, a message, a file, or prototxt itself."""
+    if isinstance(value, NetParams):
+        return value.prototxt()
+    if isinstance(value, pb.NetParameter):
+        return text_of(upgrade_net(value).message)
+    if not isinstance(value, (str, Path)):
+        raise TypeError(f"a net is a NetParams, a NetParameter or a file, not {value!r}")
+    if _is_text(value):
+        return text_of(upgrade_net(from_text(str(value), pb.NetParameter)).message)
+    file = read_net(value, lenient=True)
+    if len(file.blobs):
+        raise NetError(f"{value}: has weights; name it where weights are wanted, and give the net as prototxt")
+    return text_of(upgrade_net(file.message).message)
+
+
+def solver_of(value: Settings) -> str:
+    """The prototxt of a solver's settings, which may be a dict of them; the nets that it names are in it."""
+    if isinstance(value, Mapping):
+        param = pb.SolverParameter()
+        assign(param, {**_USUAL, **value}, "solver")
+    elif isinstance(value, pb.SolverParameter):
+        param = value
+    elif not isinstance(value, (str, Path)):
+        raise TypeError(f"a solver is a dict of settings, a SolverParameter or a file, not {value!r}")
+    elif _is_text(value):
+        param = from_text(str(value), pb.SolverParameter)
+    else:
+        return text_of(inline_nets(read_settings(value), Path(value).parent))
+    return text_of(inline_nets(upgrade_solver(param).message))
+
+
+def _is_text(value: str | Path) -> bool:
+    """Whether it is prototxt, which has lines, and no file's name."""
+    return "\n" in str(value)
+
+
+def strategy_of(value: Strategy | str) -> str:
+    """A strategy's name and settings."""
+    return settings.text_of(settings.parse(value) if isinstance(value, str) else value)
+
+
+def transport_of(value: Transport | str) -> str:
+    """The name of a transport."""
+    try:
+        return Transport(value).value
+    except ValueError:
+        raise TypeError(f"a transport is one of {', '.join(each.value for each in Transport)}, not {value!r}") from None
+
+
+def names_of(value: Mapping[str, str]) -> dict[str, str]:
+    """Names by names."""
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
+        raise TypeError(f"a dict of names is wanted, from blobs to columns, not {value!r}")
+    return dict(value)
+
+
+def paths_of(value: str | Path | list[str | Path]) -> list[str]:
+    """The names of files."""
+    return [str(value)] if isinstance(value, (str, Path)) else [str(each) for each in value]
+
+
+def count_of(value: Any) -> int:
+    """A number of things, of which there is one at least."""
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise TypeError(f"a whole number of 1 or more is wanted, not {value!r}")
+    return int(value)
+
+
+def function_of(value: Any) -> Any:
+    """Something that can be called."""
+    if not callable(value):
+        raise TypeError(f"a function is wanted, not {value!r}")
+    return value

@@ -1,0 +1,31 @@
+"""What a task does to predict: Arrow's batches of rows in, the same with columns of predictions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from netdsl.prediction.add_columns import ColumnAdder
+from netdsl.prediction.predictor import Predictor
+from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, kept
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a task is told. The token tells one model from another."""
+
+    token: str
+    columns: dict[str, str]  # of blobs
+    widening: ColumnAdder
+
+    def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+        """The batches with the new columns."""
+        blobs = self.widening.wanted.blobs
+        key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
+        with in_task() as part:
+            predictor = kept(key, lambda: Predictor(shipped.value.message(), shipped.value.file(), blobs, self.columns))
+            yield from self.widening.of(predictor, batches, part)

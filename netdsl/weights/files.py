@@ -1,0 +1,100 @@
+"""Weights between files and the layers of a built net."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import CaffeFile, Form, form_of, read_net, write
+from netdsl.errors import WeightsError
+from netdsl.layer import Layer
+from netdsl.net.build import AUTOMATIC, Built
+from netdsl.weights.match import AnyArray, LoadReport, arrays_of, distinct, pair_blobs
+
+Reader = Callable[[str | Path], CaffeFile[pb.NetParameter]]
+
+
+def load_file(built: Built, path: str | Path, *, reader: Reader = read_net, partial: bool = False) -> LoadReport:
+    """Copy the blobs of a file, which an error then names, into the layers of the same name."""
+    file = reader(path)
+    try:
+        return copy_weights(built, file, partial=partial)
+    except WeightsError as problem:
+        raise WeightsError(f"{path}: {problem}") from None
+
+
+def copy_weights(
+    built: Built, weights: CaffeFile[pb.NetParameter] | Mapping[str, Sequence[AnyArray]], *, partial: bool = False
+) -> LoadReport:
+    """Copy arrays into the layers of the same name, all of them or, if some don't fit, none."""
+    arrays = arrays_of(weights) if isinstance(weights, CaffeFile) else weights
+    own = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
+    pairs, report = pair_blobs(own, arrays, shared=shared_blobs(built), partial=partial)
+    with torch.no_grad():
+        for tensor, array in pairs:
+            _fill(tensor, array)
+    return report
+
+
+def _fill(tensor: Tensor, array: AnyArray) -> None:
+    """Straight from the mapped file where numpy can reach the tensor; torch takes no memory that is read-only."""
+    if tensor.device.type == "cpu" and tensor.dtype is not torch.bfloat16:
+        np.copyto(tensor.detach().numpy(), array, casting="unsafe")
+    else:
+        tensor.copy_(torch.from_numpy(np.array(array)))
+
+
+def learned_layers(built: Built) -> dict[str, Layer]:
+    """The layers that have blobs, by names of which each is there once."""
+    layers = [(node.layer.name, layer) for node, layer in zip(built.graph.nodes, built.layers, strict=True)]
+    found = [(name, layer) for name, layer in layers if layer.blob_names()]
+    return dict(zip(distinct(name for name, _ in found), (layer for _, layer in found), strict=True))
+
+
+def shared_blobs(built: Built) -> set[tuple[str, int]]:
+    """The blobs, by layer and index, whose values are those of a layer before."""
+    seen: set[int] = set()
+    shared = set()
+    for name, layer in learned_layers(built).items():
+        for index, blob in enumerate(layer.blob_names()):
+            owner = id(layer.owner_of(blob))
+            if owner in seen:
+                shared.add((name, index))
+            seen.add(owner)
+    return shared
+
+
+def array_of(tensor: Tensor) -> AnyArray:
+    """A blob's values where numpy can reach them, as a view if they are there already."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
+
+
+def _gradient_of(tensor: Tensor) -> AnyArray:
+    return array_of(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
+
+
+def save_net(built: Built, path: str | Path, *, gradients: bool = False) -> None:
+    """Write a net with its weights, and with gradients if asked for, as Caffe's snapshots are.
+
+    Caffe's HDF5 files have a shared blob only once.
+    """
+    file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
+    names = {id(layer): name for name, layer in learned_layers(built).items()}
+    shared = shared_blobs(built) if form_of(path) is Form.HDF5 else ()
+    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
+        message = file.message.layer.add()
+        message.CopyFrom(node.layer)
+        message.ClearField("blobs")
+        if AUTOMATIC in message.top:
+            message.top.remove(AUTOMATIC)
+        for index, tensor in enumerate(layer.blob_tensors()):
+            blob = message.blobs.add()
+            if (names[id(layer)], index) not in shared:
+                file.blobs.put(blob, array_of(tensor), _gradient_of(tensor) if gradients else None)
+    write(file, path)

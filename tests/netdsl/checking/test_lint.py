@@ -1,0 +1,306 @@
+"""Whether a net would work: every way in which one doesn't, and what is made of what a net doesn't say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from netdsl.checking.lint import CheckSettings, Finding, check_net
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS
+
+IMAGE = "layer { name: 'data' type: 'Input' top: 'data' input_param { shape { dim: [1, 3, 12, 14] } } }"
+RELU = "layer { name: 'relu' type: 'ReLU' bottom: 'data' top: 'data' }"
+DATA = "layer { name: 'data' type: 'Data' top: 'data' top: 'label' data_param { source: 'nowhere' batch_size: 5 } }"
+SIAMESE = """
+layer { name: 'slice' type: 'Slice' bottom: 'data' top: 'one' top: 'two' slice_param { slice_point: 1 } }
+layer { name: 'sum' type: 'Eltwise' bottom: 'one' bottom: 'two' top: 'sum' }"""
+PYTHON = """layer { name: 'mine' type: 'Python' bottom: 'data' top: 'mine'
+  python_param { module: 'office' layer: 'Secret' } }"""
+
+
+@pytest.fixture
+def check(tmp_path: Path):
+    def check(*layers: str, run: bool = True, **wanted) -> Finding:
+        file = tmp_path / "net.prototxt"
+        file.write_text("\n".join(layers))
+        return check_net(file, CheckSettings(**wanted), run=run)
+
+    return check
+
+
+def convolution(name, bottom, more="num_output: 4 kernel_size: 3"):
+    head = f"name: '{name}' type: 'Convolution' bottom: '{bottom}' top: '{name}'"
+    return f"layer {{ {head} convolution_param {{ {more} }} }}"
+
+
+def test_a_good_net_is_resolved_and_runs(check) -> None:
+    found = check(IMAGE, convolution("conv", "data"))
+    assert (found.parsed, found.resolved, found.ran, found.reason) == (True, True, True, "")
+    assert found.phases == ["TEST", "TRAIN"]
+    assert check(IMAGE, run=False).ran is None
+
+
+def test_a_template_is_not_parsed(check) -> None:
+    found = check(IMAGE, convolution("conv", "data", "num_output: cls3x kernel_size: 3"))
+    assert (found.parsed, found.resolved, found.ran) == (False, False, None)
+    assert found.reason.startswith("2:")
+    assert "is this a template?" in found.reason
+
+
+def test_a_file_that_is_not_there_is_a_finding() -> None:
+    found = check_net("nowhere.prototxt")
+    assert (found.parsed, found.reason) == (False, "can't be opened: No such file or directory")
+
+
+def test_an_unknown_type_is_named_with_its_layers_and_what_to_do(check) -> None:
+    strange = "layer { name: '%s' type: 'Convolutoin' bottom: 'data' top: '%s' }"
+    found = check(IMAGE, strange % ("a", "a"), strange % ("b", "b"), "layer { name: 'c' type: 'Magic' bottom: 'a' }")
+    assert (found.parsed, found.resolved) == (True, False)
+    assert "'Convolutoin' (layers a, b, did you mean Convolution?)" in found.reason
+    assert "'Magic' (layers c)" in found.reason
+    assert "'How to add a layer type' in CONTRIBUTING.md" in found.reason
+
+
+def test_a_type_of_the_users_own_is_known(check) -> None:
+    class Magic(LAYERS["ReLU"]):
+        pass
+
+    magic = "layer { name: 'c' type: 'Magic' bottom: 'data' top: 'c' }"
+    assert check(IMAGE, magic, types=LAYERS | {"Magic": Magic}).ran
+
+
+def test_a_bottom_that_nobody_makes_is_named(check) -> None:
+    found = check(IMAGE, convolution("conv", "daat"))
+    assert found.reason == "layer 'conv': bottom 'daat' is no top of any layer before it; did you mean 'data'?"
+
+
+def test_shapes_that_do_not_fit_are_told_with_the_layer(check) -> None:
+    found = check(IMAGE, convolution("conv", "data", "num_output: 4 kernel_size: 20"))
+    assert (found.parsed, found.resolved) == (True, False)
+    assert found.reason.startswith("layer 'conv'")
+
+
+def test_no_layers_are_no_net(check) -> None:
+    assert check("name: 'empty'").reason == "the net has no layers"
+
+
+def test_private_python_code_is_counted_apart(check) -> None:
+    found = check(IMAGE, PYTHON)
+    assert (found.resolved, found.needs_code) == (False, ["office.Secret"])
+
+
+def test_python_code_beside_an_unknown_type_is_not_the_only_obstacle(check) -> None:
+    found = check(IMAGE, PYTHON, "layer { name: 'c' type: 'Magic' bottom: 'data' top: 'c' }")
+    assert found.needs_code == []
+
+
+def test_stubs_let_the_rest_be_seen(check) -> None:
+    magic = "layer { name: 'c' type: 'Magic' bottom: 'mine' top: 'c' top: 'd' }"
+    found = check(IMAGE, PYTHON, magic, convolution("conv", "d"), stub_unknown=True)
+    assert (found.resolved, found.ran, found.needs_code) == (True, True, [])
+    assert found.stubbed == ["Magic", "office.Secret"]
+
+
+def test_a_stub_without_bottoms_brings_an_image(check) -> None:
+    magic = "layer { name: 'magic' type: 'Magic' top: 'data' }"
+    assert check(magic, convolution("conv", "data"), stub_unknown=True).ran
+    small = check(magic, convolution("conv", "data"), stub_unknown=True, assume={"data": (3, 2, 2)})
+    assert small.reason.startswith("layer 'conv'")
+
+
+def test_assumed_shapes_are_those_of_one_item(check) -> None:
+    flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 196 } }"
+    pair = "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'flat' }"
+    flatten = "layer { name: 'flat' type: 'Flatten' bottom: 'data' top: 'flat' }"
+    found = check(DATA, flat, flatten, pair, assume={"data": (1, 14, 14)})
+    assert (found.ran, found.assumed) == (True, {"data": (1, 14, 14)})
+
+
+def test_a_typical_shape_that_fits_is_assumed_and_told(check) -> None:
+    found = check(DATA, SIAMESE)
+    assert (found.ran, found.assumed) == (True, {"data": (2, 28, 28)})
+
+
+def test_the_size_that_the_net_says_is_kept(check) -> None:
+    cropped = DATA.replace("data_param", "transform_param { crop_size: 17 } data_param")
+    assert check(cropped, SIAMESE).assumed == {"data": (2, 17, 17)}
+
+
+def test_a_label_takes_the_shape_of_what_it_is_compared_with(check) -> None:
+    flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 7 } }"
+    found = check(DATA, flat, "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'ip' bottom: 'label' }")
+    assert (found.ran, found.assumed) == (True, {"label": (7,)})
+
+
+def test_labels_of_regions_take_the_shape_of_what_they_are_compared_with_together(check) -> None:
+    """R-FCN that knows only objects and no classes: its Python layer makes narrower targets then."""
+    tops = " ".join(f"top: '{name}'" for name in ("data", "rois", "labels", "targets", "inside", "outside"))
+    regions = f"""layer {{ name: 'regions' type: 'Python' {tops} python_param {{ module: 'roi_data_layer.layer'
+      layer: 'RoIDataLayer' param_str: "'num_classes': 21" }} }}"""
+    flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'rois' top: 'ip' inner_product_param { num_output: 8 } }"
+    loss = """layer { name: 'loss' type: 'SmoothL1Loss' bottom: 'ip' bottom: 'targets' bottom: 'inside'
+      bottom: 'outside' top: 'loss' }"""
+    found = check(regions, flat, loss)
+    assert (found.ran, found.assumed) == (True, {"targets": (8,), "inside": (8,), "outside": (8,)})
+
+
+def test_an_input_without_a_shape_takes_a_typical_one(check) -> None:
+    found = check("input: 'data'", convolution("conv", "data"))
+    assert (found.ran, found.assumed) == (True, {"data": (3, 224, 224)})
+
+
+def test_an_input_that_a_layer_brings_is_not_brought_twice(check) -> None:
+    assert check("input: 'data'", IMAGE, convolution("conv", "data")).assumed == {}
+
+
+def test_if_no_typical_shape_fits_the_reason_is_about_the_net_as_it_is(check) -> None:
+    found = check(DATA, convolution("conv", "data", "num_output: 4 kernel_size: 500"))
+    assert found.assumed == {}
+    assert found.reason.startswith("layer 'conv'")
+
+
+def test_told_shapes_of_an_input_leave_its_others(check) -> None:
+    inputs = (
+        "layer { name: 'in' type: 'Input' top: 'a' top: 'b' input_param { shape { dim: [1, 3, 4] } shape { dim: 2 } } }"
+    )
+    found = check(inputs, "layer { name: 'c' type: 'Concat' bottom: 'b' bottom: 'd' top: 'e' }", assume={"a": (7, 4)})
+    assert "bottom 'd'" in found.reason
+    joined = "layer { name: 'c' type: 'Concat' bottom: 'b' bottom: 'b' top: 'e' concat_param { axis: 0 } }"
+    assert check(inputs, joined, assume={"a": (7, 4)}).ran
+
+
+def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> None:
+    class Picky(LAYERS["ReLU"]):
+        def forward(self, x):
+            raise ValueError("not today\nreally")
+
+    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Picky})
+    assert (found.resolved, found.ran) == (True, False)
+    assert found.reason == "TEST: not today"
+
+
+@pytest.mark.parametrize("problem", [MemoryError("no room"), RecursionError("too deep"), KeyError("gone")])
+def test_no_file_stops_the_others(check, problem) -> None:
+    class Broken(LAYERS["ReLU"]):
+        def forward(self, x):
+            raise problem
+
+    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Broken})
+    assert (found.resolved, found.ran) == (True, False)
+    assert problem.args[0] in found.reason
+
+
+def test_a_filler_that_does_not_exist_is_found_without_filling(check) -> None:
+    filler = "num_output: 4 kernel_size: 3 weight_filler { type: 'gauss' }"
+    found = check(IMAGE, convolution("conv", "data", filler))
+    assert (found.resolved, found.ran) == (True, False)
+    assert "'gauss' is no filler" in found.reason
+
+
+def seen(check, *layers) -> list[tuple[int, ...]]:
+    """The shapes on which a net is run."""
+    shapes = []
+
+    class Looking(LAYERS["ReLU"]):
+        def forward(self, x):
+            if not x.is_meta:
+                shapes.append(tuple(x.shape))
+            return super().forward(x)
+
+    assert check(*layers, types=LAYERS | {"ReLU": Looking}).ran
+    return shapes
+
+
+def test_it_runs_on_one_small_image_if_the_net_takes_one(check) -> None:
+    big = IMAGE.replace("[1, 3, 12, 14]", "[64, 3, 224, 480]")
+    assert set(seen(check, big, RELU)) == {(1, 3, 32, 64)}
+
+
+def test_it_runs_on_a_whole_image_if_weights_need_that(check) -> None:
+    big = IMAGE.replace("[1, 3, 12, 14]", "[64, 3, 100, 102]")
+    flat = "layer { name: 'ip' type: 'InnerProduct' bottom: 'data' top: 'ip' inner_product_param { num_output: 2 } }"
+    assert set(seen(check, big, RELU, flat)) == {(1, 3, 100, 102)}
+
+
+def test_it_runs_on_a_whole_batch_if_the_net_writes_it_down(check) -> None:
+    written = "layer { name: 'r' type: 'Reshape' bottom: 'data' top: 'r' reshape_param { shape { dim: 6 dim: 168 } } }"
+    assert set(seen(check, IMAGE.replace("[1, 3,", "[2, 3,"), RELU, written)) == {(2, 3, 12, 14)}
+
+
+def test_weights_share_one_memory(check) -> None:
+    big = "inner_product_param { num_output: 30000 }"  # 60 million weights in all
+    flat = "layer { name: '%s' type: 'InnerProduct' bottom: '%s' top: '%s' " + big + " }"
+    homes = set()
+
+    class Looking(LAYERS["InnerProduct"]):
+        def forward(self, x):
+            if not x.is_meta:
+                homes.add(self.weight.untyped_storage().data_ptr())
+            return super().forward(x)
+
+    data = IMAGE.replace("[1, 3, 12, 14]", "[1, 3, 5, 5]")
+    more = flat.replace("30000", "40") % ("b", "a", "b")
+    assert check(data, flat % ("a", "data", "a"), more, types=LAYERS | {"InnerProduct": Looking}).ran
+    assert len(homes) == 1
+
+
+def test_sums_that_normalise_are_not_zero(check) -> None:
+    norm = "layer { name: 'bn%d' type: 'BatchNorm' bottom: 'data' top: 'data' }"
+    tops = []
+
+    class Last(LAYERS["ReLU"]):
+        def forward(self, x):
+            tops.append(x)
+            return super().forward(x)
+
+    assert check(IMAGE, *(norm % index for index in range(30)), RELU, types=LAYERS | {"ReLU": Last}).ran
+    assert all(torch.isfinite(top).all() for top in tops if not top.is_meta)
+
+
+def test_boxes_of_ssd_are_no_images(check) -> None:
+    boxes = "layer { name: 'data' type: 'AnnotatedData' top: 'x' top: 'data' data_param { batch_size: 24 } }"
+    assert set(seen(check, boxes, RELU)) == {(1, 1, 24, 8)}
+
+
+def test_data_that_a_net_makes_up_is_made_up_smaller(check) -> None:
+    dummy = "layer { name: 'd' type: 'DummyData' top: 'data' dummy_data_param { shape { dim: [64, 3, 224, 480] } } }"
+    assert set(seen(check, dummy, RELU)) == {(1, 3, 32, 64)}
+
+
+def test_each_phase_runs_unless_both_are_the_same(check) -> None:
+    assert len(seen(check, IMAGE, RELU)) == 1
+    more = "layer { name: 'more' type: 'AbsVal' bottom: 'data' top: 'more' include { phase: TRAIN } }"
+    assert len(seen(check, IMAGE, RELU, more)) == 2
+
+
+def test_labels_are_zero(check) -> None:
+    found = []
+
+    class Looking(Layer):
+        bottoms, tops, no_gradient = (2, 2), (1, 1), (1,)
+
+        def forward(self, x, label):
+            found.append(label)
+            return x
+
+    look = "layer { name: 'look' type: 'Looking' bottom: 'data' bottom: 'label' top: 'x' }"
+    assert check(DATA, look, types=LAYERS | {"Looking": Looking}).ran
+    assert not any(label.any() for label in found if not label.is_meta)
+
+
+def test_files_that_the_net_names_need_not_be_there(check) -> None:
+    inputs = """input: "found" input_shape { dim: [1, 1, 3, 7] } input: "label" input_shape { dim: [1, 1, 2, 8] }"""
+    sizes = """layer { name: 'eval' type: 'DetectionEvaluate' bottom: 'found' bottom: 'label' top: 'eval'
+      detection_evaluate_param { num_classes: 3 background_label_id: 9 name_size_file: 'nowhere.txt' } }"""
+    assert check(inputs, sizes).ran
+
+
+def test_a_trial_writes_no_files(check, tmp_path: Path) -> None:
+    shapes = "input_param { shape { dim: [2, 3] } shape { dim: [2, 5] } }"
+    inputs = f"layer {{ name: 'd' type: 'Input' top: 'a' top: 'b' {shapes} }}"
+    output = f"hdf5_output_param {{ file_name: '{tmp_path / 'out.h5'}' }}"
+    assert check(inputs, f"layer {{ name: 'o' type: 'HDF5Output' bottom: 'a' bottom: 'b' {output} }}").ran
+    assert not (tmp_path / "out.h5").exists()

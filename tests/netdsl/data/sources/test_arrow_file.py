@@ -1,0 +1,172 @@
+"""Arrow's files, that pyarrow wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from netdsl.data.sources.arrow_file import ArrowSource
+from netdsl.data.transforms.decode import Color
+from netdsl.errors import DataError
+
+PIXELS = np.arange(7 * 3 * 4 * 5, dtype=np.uint16).astype(np.uint8).reshape(7, 3, 4, 5)
+
+
+def png(index: int) -> bytes:
+    return bytes(cv2.imencode(".png", PIXELS[index].transpose(1, 2, 0))[1])
+
+
+def spark_image(pixels: np.ndarray) -> dict[str, Any]:
+    channels, height, width = pixels.shape
+    data = pixels.transpose(1, 2, 0).tobytes()
+    return {"origin": "", "height": height, "width": width, "nChannels": channels, "mode": 16, "data": data}
+
+
+COLUMNS = {
+    "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(PIXELS),
+    "nested": pa.array(PIXELS.astype(float).tolist()),
+    "vector": pa.array([[row, row + 0.5] for row in range(7)], pa.list_(pa.float64(), 2)),
+    "encoded": pa.array([png(row) for row in range(7)]),
+    "image": pa.array([{"bytes": png(row), "path": "p"} for row in range(7)]),
+    "spark": pa.array([spark_image(PIXELS[row]) for row in range(7)]),
+    "label": pa.array(range(10, 17), pa.int64()),
+    "flag": pa.array([row % 3 == 0 for row in range(7)]),
+    "text": pa.array(["no number"] * 7),
+}
+BATCH = pa.record_batch(COLUMNS)
+
+
+def write(path: Path, *names: str, batches: Sequence[slice] = (slice(0, 3), slice(3, 3), slice(3, 7))) -> Path:
+    rows = BATCH.select(names)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        for each in batches:
+            writer.write_batch(rows[each])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "expected"),
+    [
+        ("tensor", True, PIXELS),
+        ("nested", True, PIXELS.astype(np.float32)),
+        ("vector", True, np.array([[row, row + 0.5] for row in range(7)], np.float32)),
+        ("encoded", False, PIXELS),
+        ("image", False, PIXELS),
+        ("spark", False, PIXELS),
+        ("label", True, np.arange(10, 17, dtype=np.float32)),
+        ("flag", True, np.array([1, 0, 0, 1, 0, 0, 1], np.float32)),
+    ],
+)
+def test_a_column_is_an_array_of_every_item(tmp_path: Path, name: str, whole: bool, expected: np.ndarray) -> None:
+    source = ArrowSource(write(tmp_path / "t.arrow", name))
+    assert len(source) == 7
+    indices = np.array([5, 0, 6, 3, 2, 5])
+    for index in indices:
+        (found,) = source.item(source.fetch(index))
+        assert (found.dtype, found.shape) == (expected.dtype, expected[index].shape)
+        np.testing.assert_array_equal(found, expected[index])
+    taken = source.take(indices)
+    assert (taken is not None) == whole
+    if taken is not None:
+        np.testing.assert_array_equal(taken[0], expected[indices])
+
+
+def test_rows_are_not_copied_before_they_are_wanted(tmp_path: Path) -> None:
+    before = pa.total_allocated_bytes()
+    source = ArrowSource(write(tmp_path / "t.arrow", "tensor", "label"))
+    assert source.take(np.array([4])) is not None
+    assert pa.total_allocated_bytes() - before < PIXELS.nbytes
+    assert not any(array.flags.owndata for array in source.columns(0).whole)
+
+
+def test_a_folder_is_all_its_files_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "part-2.arrow", "text", "label", batches=[slice(4, 7)])
+    write(tmp_path / "part-0.arrow", "label", batches=[slice(0, 4)])
+    write(tmp_path / "part-1.arrow", "label", batches=[])
+    write(tmp_path / ".part-3.arrow", "label")
+    (tmp_path / "_DONE").touch()
+    source = ArrowSource(tmp_path, columns=["label"])
+    taken = source.take(np.arange(7))
+    assert taken is not None
+    assert taken[0].tolist() == list(range(10, 17))
+    assert [source.item(source.fetch(index))[0].item() for index in range(7)] == list(range(10, 17))
+    source.close()
+
+
+def test_only_chosen_columns_are_read_in_their_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.arrow", "text", "label", "encoded", "flag")
+    source = ArrowSource(path, columns=["encoded", "label"], color=Color.GRAY)
+    image, label = source.item(source.fetch(4))
+    assert (image.shape, label.item()) == ((1, 4, 5), 14)
+
+
+def test_rows_of_different_shapes_are_taken_one_by_one(tmp_path: Path) -> None:
+    rows = pa.record_batch({"x": [[1], [2, 3], [4]]})
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
+        writer.write_batch(rows[2:])
+    source = ArrowSource(tmp_path)
+    assert source.take(np.array([0, 2])) is None
+    assert [source.item(source.fetch(index))[0].tolist() for index in range(4)] == [[1], [2, 3], [4], [4]]
+    assert source.take(np.array([3]))[0].tolist() == [[4]]
+
+
+def refuse(path: Path, what: str, **options: Any) -> None:
+    with pytest.raises(DataError) as problem:
+        source = ArrowSource(path, **options)
+        assert source.take(np.arange(len(source))) is None
+        for index in range(len(source)):
+            source.item(source.fetch(index))
+    assert str(problem.value).startswith(str(path))
+    assert what in str(problem.value)
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.arrow", "text", "label")
+    refuse(path, "column 'text' is of type string, which can't be an array; choose columns out of label")
+    refuse(path, "no single column is called 'labels'; there are text, label", columns=["labels"])
+    data = path.read_bytes()
+    for damaged in (data[:-30], b"", b"no table"):
+        path.write_bytes(damaged)
+        refuse(path, "can't be read: ")
+    refuse(tmp_path / "gone.arrow", "can't be read: ")
+    (tmp_path / "empty").mkdir()
+    refuse(tmp_path / "empty", "has no .arrow files")
+
+
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        (pa.array([1, None, 3]), "item 1: column 'x' is empty there"),
+        (pa.array([[1, 2], None]), "item 1: column 'x' is empty there"),
+        (pa.array([[1, 2], [1, None]]), "item 1: column 'x': it has missing values"),
+        (pa.array([[[1], [2]], [[1], [2, 3]]]), "item 1: column 'x': all input arrays must have the same shape"),
+        (
+            pa.array([spark_image(PIXELS[0]), spark_image(PIXELS[0]) | {"mode": 21}]),
+            "item 1: column 'x': an image of (4, 5, 3) and OpenCV's type 21 has 60 bytes",
+        ),
+        (
+            pa.ExtensionArray.from_storage(
+                pa.fixed_shape_tensor(pa.int8(), (2, 1)), pa.array([[1, 2], None], pa.list_(pa.int8(), 2))
+            ),
+            "item 1: column 'x' is empty there",
+        ),
+        (
+            pa.ExtensionArray.from_storage(
+                pa.fixed_shape_tensor(pa.int8(), (2, 1)), pa.array([[1, 2], [1, None]], pa.list_(pa.int8(), 2))
+            ),
+            "item 1: column 'x': ",
+        ),
+    ],
+)
+def test_a_row_without_a_value_is_told(tmp_path: Path, values: Any, what: str) -> None:
+    rows = pa.record_batch({"x": values})
+    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
+    refuse(tmp_path / "t.arrow", what)

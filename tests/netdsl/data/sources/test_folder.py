@@ -1,0 +1,74 @@
+"""Images in folders that are named after their classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from netdsl.data.sources.folder import FolderSource
+from netdsl.data.transforms.decode import Color
+from netdsl.errors import DataError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number, name in enumerate(["dog/b.png", "cat/z.PNG", "cat/more/a.png", "ant/1.png", ".hidden/1.png"]):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _, data = cv2.imencode(".png", image(number))
+        path.write_bytes(bytes(data))
+    (tmp_path / "cat/notes.txt").write_text("not an image")
+    return tmp_path
+
+
+def image(number: int) -> np.ndarray:
+    return (np.arange(4 * 5 * 3).reshape(4, 5, 3) + 40 * number).astype(np.uint8)
+
+
+def labels(source: FolderSource) -> dict[str, float]:
+    return {source.name(index): source.item(source.fetch(index))[1].item() for index in range(len(source))}
+
+
+def test_classes_are_numbered_by_name(folder: Path) -> None:
+    source = FolderSource(folder)
+    assert source.classes == ["ant", "cat", "dog"]
+    found = labels(source)
+    assert found == {"ant/1.png": 0, "cat/more/a.png": 1, "cat/z.PNG": 1, "dog/b.png": 2}
+    assert list(found) == ["ant/1.png", "cat/more/a.png", "cat/z.PNG", "dog/b.png"]
+
+
+def test_an_image_is_blue_green_red_by_height_and_width(folder: Path) -> None:
+    source = FolderSource(folder)
+    np.testing.assert_array_equal(source.item(source.fetch(2))[0], image(1).transpose(2, 0, 1))
+    gray = FolderSource(folder, Color.GRAY)
+    assert gray.item(gray.fetch(2))[0].shape == (1, 4, 5)
+
+
+def test_a_list_of_classes_numbers_them(folder: Path) -> None:
+    (folder / "labels.txt").write_text("dog\nbird\nant\ncat\n")
+    assert labels(FolderSource(folder)) == {"dog/b.png": 0, "ant/1.png": 2, "cat/more/a.png": 3, "cat/z.PNG": 3}
+
+
+@pytest.mark.parametrize(("text", "count"), [("dog\nant\n", 0), ("dog\nant\ncat\ncat\n", 2)])
+def test_a_list_must_have_every_folder_once(folder: Path, text: str, count: int) -> None:
+    (folder / "labels.txt").write_text(text)
+    with pytest.raises(DataError, match=f"labels.txt: has {count} lines 'cat', the name of a folder"):
+        FolderSource(folder)
+
+
+def test_a_damaged_image_is_told_with_its_path(folder: Path) -> None:
+    (folder / "ant/1.png").write_bytes(b"not an image")
+    source = FolderSource(folder)
+    with pytest.raises(DataError, match=r"ant/1.png: can't be decoded"):
+        source.item(source.fetch(0))
+
+
+def test_folders_without_images_are_told(tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    with pytest.raises(DataError, match=r"has no images in folders named after their classes"):
+        FolderSource(tmp_path)
+    with pytest.raises(DataError, match=r"there is no such folder"):
+        FolderSource(tmp_path / "gone")

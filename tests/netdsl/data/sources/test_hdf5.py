@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from netdsl.data.sources.hdf5 import Hdf5Source
+from netdsl.errors import DataError
+
+
+def listed(folder: Path, *files: Mapping[str, object]) -> Path:
+    for index, arrays in enumerate(files):
+        with h5py.File(folder / f"{index}.h5", "w") as file:
+            for name, array in arrays.items():
+                file[name] = array
+    (folder / "list.txt").write_text("".join(f"{folder}/{index}.h5\n" for index in range(len(files))))
+    return folder / "list.txt"
+
+
+def rows(count: int, start: int) -> dict[str, object]:
+    data = np.arange(start, start + count * 6, dtype=np.float64).reshape(count, 2, 3) / 8
+    return {"data": data, "label": np.arange(count, dtype=np.int32) + start, "other": np.zeros(9)}
+
+
+def test_rows_of_all_files_follow_each_other(tmp_path: Path) -> None:
+    source = Hdf5Source(listed(tmp_path, rows(3, 0), rows(0, 0), rows(2, 100)), ["label", "data"])
+    assert len(source) == 5 and source.rows == (3, 0, 2)
+    labels = [0, 1, 2, 100, 101]
+    first = [0, 6, 12, 100, 106]
+    for index in (0, 1, 2, 3, 4, 2, 4, 0):
+        label, data = source.item(source.fetch(index))
+        assert label == labels[index]
+        assert data.dtype == label.dtype == np.float32
+        assert data.tolist() == ((np.arange(6).reshape(2, 3) + first[index]) / 8).tolist()
+    source.close()
+
+
+def test_compressed_files_and_one_file_for_several_names_in_a_line(tmp_path: Path) -> None:
+    for name, start in (("a", 1), ("b", 5)):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.create_dataset("x", data=np.arange(start, start + 4, dtype=np.uint8), chunks=(2,), compression="gzip")
+    (tmp_path / "list.txt").write_text(f" {tmp_path}/a  {tmp_path}/b ")
+    source = Hdf5Source(tmp_path / "list.txt", ["x"])
+    assert [float(source.fetch(index)[0]) for index in range(8)] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ([rows(2, 0), {"data": np.zeros((2, 2, 3))}], "1.h5: has no data set 'label'; it has data"),
+        ([{"data": np.zeros((2, 3)), "label": np.zeros(3)}], "0.h5: 'label' has 3 rows, 'data' has 2"),
+        ([rows(2, 0), {"data": np.zeros((2, 3, 2)), "label": np.zeros(2)}], r"1.h5: a row of 'data' is \(3, 2\), in"),
+        ([{"data": np.zeros((2, 3)), "label": np.array([b"a", b"b"])}], "'label' is |S1"),
+        ([{"data": 1.0, "label": 2.0}], r"'data' is float64 of shape \(\)"),
+        ([{"data": np.zeros((0, 3)), "label": np.zeros(0)}], "its files have no rows"),
+        ([], "the list is empty"),
+    ],
+)
+def test_files_that_dont_fit_are_refused(tmp_path: Path, files: list[dict[str, object]], why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Hdf5Source(listed(tmp_path, *files), ["data", "label"])
+
+
+def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.txt: can't be read"):
+        Hdf5Source(tmp_path / "gone.txt", ["data"])
+    path = listed(tmp_path, rows(2, 0), rows(2, 0))
+    whole = (tmp_path / "1.h5").read_bytes()
+    (tmp_path / "1.h5").write_bytes(whole[:900])
+    with pytest.raises(DataError, match=r"1\.h5: can't be read"):
+        Hdf5Source(path, ["data"])
+    (tmp_path / "1.h5").unlink()
+    with pytest.raises(DataError, match=r"1\.h5: can't be read"):
+        Hdf5Source(path, ["data"])

@@ -1,0 +1,77 @@
+"""NetCDF's variables, in files that netCDF4 wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netdsl.data.sources.netcdf import NetcdfSource
+from netdsl.errors import DataError
+
+netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
+IMAGES = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
+
+
+@pytest.fixture(params=["NETCDF4", "NETCDF3_CLASSIC"])
+def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    path = tmp_path / "t.nc"
+    with netCDF4.Dataset(path, "w", format=request.param) as file:
+        for name, length in {"item": 5, "other": 4, "y": 2, "x": 3}.items():
+            file.createDimension(name, length)
+        small = "u1" if request.param == "NETCDF4" else "i2"
+        file.createVariable("pixels", small, ("item", "y", "x"))[:] = IMAGES
+        file.createVariable("class", "i4", ("item",))[:] = [4, 3, 2, 1, 0]
+        packed = file.createVariable("packed", "i2", ("item",))
+        packed.scale_factor, packed.add_offset = 0.5, 10.0
+        packed[:] = [11, 12, 13, 14, 15]
+        file.createVariable("shorter", "f4", ("other",))[:] = 1
+        file.createVariable("holes", "f4", ("item",))[:] = np.ma.array([1, 2, 3, 4, 5], mask=[0, 0, 1, 0, 0])
+        file.createVariable("single", "f4", ())[:] = 3
+    return path
+
+
+def test_items_are_steps_along_the_first_dimension(path: Path) -> None:
+    source = NetcdfSource(path, ["pixels", "class"])
+    assert len(source) == 5
+    for index in (3, 1, 4):
+        pixels, label = source.item(source.fetch(index))
+        np.testing.assert_array_equal(pixels, IMAGES[index])
+        assert (label.dtype, label.shape, label.item()) == (np.float32, (), 4 - index)
+    source.close()
+
+
+def test_scale_and_offset_are_applied(path: Path) -> None:
+    source = NetcdfSource(path, ["packed"])
+    assert [source.fetch(index)[0].item() for index in range(5)] == [11, 12, 13, 14, 15]
+    source.close()
+
+
+def test_missing_values_are_told(path: Path) -> None:
+    source = NetcdfSource(path, ["pixels", "holes"])
+    assert source.fetch(1)[1].item() == 2
+    with pytest.raises(DataError, match=r"t.nc: item 2: variable 'holes' has missing values"):
+        source.fetch(2)
+    source.close()
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        (["pixel"], "called 'pixel'; there are pixels, class, packed, shorter, holes"),
+        (["single"], "called 'single'"),
+        ([], r"name the variables to read, as in \?x=NAME&y=NAME; there are pixels, class"),
+        (["pixels", "shorter"], "different lengths: {'pixels': 5, 'shorter': 4}"),
+    ],
+)
+def test_variables_that_do_not_fit_are_told(path: Path, names: list[str], what: str) -> None:
+    with pytest.raises(DataError, match=what):
+        NetcdfSource(path, names)
+
+
+def test_other_files_are_told(tmp_path: Path) -> None:
+    (tmp_path / "t.nc").write_bytes(b"not this")
+    for name in ("t.nc", "gone.nc"):
+        with pytest.raises(DataError, match=f"{name}: can't be read: "):
+            NetcdfSource(tmp_path / name, ["x"])

@@ -1,0 +1,202 @@
+"""Sources by name: every kind, and every path that shows what it is."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import h5py
+import lmdb
+import numpy as np
+import plyvel
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import MissingExtraError
+from netdsl.data.sources import digits, netcdf
+from netdsl.data.sources.open_source import KINDS, chooses_columns, is_named, open_source, part_of
+from netdsl.data.sources.split import DataSplit
+from netdsl.data.writing.target import contact_sheet as sheet
+from netdsl.errors import DataError
+from netdsl.tables import arrow
+
+netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source of every kind, each with another label in its first item."""
+    monkeypatch.chdir(tmp_path)
+    image = bytes(cv2.imencode(".png", np.full((4, 5, 3), 9, np.uint8))[1])
+    with lmdb.open("an_lmdb") as environment, environment.begin(write=True) as transaction:
+        transaction.put(b"0", pb.Datum(data=image, label=1, encoded=True).SerializeToString())
+    with plyvel.DB("a_leveldb", create_if_missing=True) as database:
+        database.put(b"0", pb.Datum(data=image, label=2, encoded=True).SerializeToString())
+    for prefix, label in {"train": 3, "t10k": 4}.items():
+        Path("idx").mkdir(exist_ok=True)
+        Path(f"idx/{prefix}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 0x803, 1, 4, 5) + bytes(20))
+        Path(f"idx/{prefix}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 0x801, 1) + bytes([label]))
+    for folder, name, labels in [("ten", "test_batch.bin", [5]), ("hundred", "train.bin", [9, 6])]:
+        Path(folder).mkdir()
+        Path(folder, name).write_bytes(bytes([*labels]) + bytes(3072))
+    Path("t.csv").write_text("a,label,b\n1,7,2\n")
+    with netCDF4.Dataset("t.nc", "w") as file:
+        file.createDimension("item", 1)
+        file.createVariable("v", "f4", ("item",))[:] = [0.5]
+        file.createVariable("w", "f4", ("item",))[:] = [8]
+    pq.write_table(pa.table({"image": [image], "label": [9], "name": ["x"]}), "t.parquet")
+    rows = pa.record_batch({"image": [image], "label": [14], "name": ["x"]})
+    with pa.OSFile("t.arrow", "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
+    Path("class/cat").mkdir(parents=True)
+    Path("class/cat/0.png").write_bytes(image)
+    Path("list.txt").write_text("cat/0.png 11\n")
+    with h5py.File("t.h5", "w") as file:
+        file["data"], file["label"], file["other"] = np.zeros((1, 2)), [12], [13]
+    Path("h5list.txt").write_text("t.h5\n")
+    return tmp_path
+
+
+CASES = [
+    ("lmdb:an_lmdb", 1),
+    ("an_lmdb", 1),
+    ("leveldb:a_leveldb", 2),
+    ("a_leveldb", 2),
+    ("mnist:idx", 3),
+    ("mnist:idx:train", 3),
+    ("mnist:idx:test", 4),
+    ("idx", 3),
+    ("idx/t10k-images-idx3-ubyte", 4),
+    ("cifar10:ten:test", 5),
+    ("cifar100:hundred", 6),
+    ("hundred", 6),
+    ("csv:t.csv", 7),
+    ("t.csv", 7),
+    ("t.csv?label=b&columns=a", 2),
+    ("netcdf:t.nc?x=v&y=w", 8),
+    ("t.nc?x=v&y=w", 8),
+    ("parquet:t.parquet?columns=image,label", 9),
+    ("t.parquet?columns=image,label", 9),
+    ("arrow:t.arrow?columns=image,label", 14),
+    ("t.arrow?columns=image,label", 14),
+    ("folder:class", 0),
+    ("class", 0),
+    ("images:list.txt?root=class", 11),
+    ("list.txt?root=class/", 11),
+    ("hdf5:h5list.txt", 12),
+    ("h5list.txt?names=data,other", 13),
+    ("digits", 0),
+    ("digits:train", 0),
+    ("digits:test", 5),
+]
+
+
+@pytest.mark.parametrize(("name", "label"), CASES)
+def test_a_name_opens_its_source(data: Path, name: str, label: float) -> None:
+    source = open_source(name)
+    item = source.item(source.fetch(0))
+    source.close()
+    assert item[1].item() == label
+
+
+def test_every_kind_is_tried_here() -> None:
+    assert {name.split(":")[0] for name, _ in CASES} >= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "label"),
+    [
+        ("parquet:t.parquet", ["image", "label"], 9),
+        ("t.arrow", ["image", "label"], 14),
+        ("netcdf:t.nc", ["v", "w"], 8),
+        ("h5list.txt", ["data", "other"], 13),
+    ],
+)
+def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
+    assert chooses_columns(name)
+    source = open_source(name, columns=columns)
+    item = source.item(source.fetch(0))
+    source.close()
+    assert (len(item), item[1].item()) == (2, label)
+
+
+@pytest.mark.parametrize("name", ["digits:test", "t.csv", "an_lmdb", "t.parquet?columns=label", "t.nc?x=v"])
+def test_columns_are_not_chosen_where_they_have_none_or_are_chosen_already(data: Path, name: str) -> None:
+    assert not chooses_columns(name)
+
+
+@pytest.mark.parametrize("name", ["an_lmdb", "a_leveldb", "t.parquet?columns=image", "class", "list.txt?root=class"])
+def test_encoded_images_can_be_had_without_colours(data: Path, name: str) -> None:
+    for gray, channels in ((False, 3), (True, 1)):
+        source = open_source(name, gray=gray)
+        image = source.item(source.fetch(0))[0]
+        source.close()
+        assert image.shape == (channels, 4, 5)
+
+
+def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
+    Path("digits").mkdir()
+    Path("class/cat").rename("digits/dog")
+    source = open_source("digits")
+    assert source.item(source.fetch(0))[0].shape == (3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("gone", "gone: there is no such file or folder; a source is one of lmdb:PATH, leveldb:PATH, mnist:"),
+        ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
+        ("t.h5", "t.h5: it doesn't show what it holds; a source is one of lmdb:PATH"),
+        ("class/cat", "class/cat: it doesn't show what it holds"),
+        ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
+        ("cifar10:ten:val", "ten:val"),
+        ("digits:val", "digits:val: there are digits:train, digits:test and digits"),
+    ],
+)
+def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
+    with pytest.raises(DataError) as problem:
+        open_source(name)
+    assert str(problem.value).startswith(what)
+
+
+def test_a_source_without_items_is_told(data: Path) -> None:
+    pq.write_table(pa.table({"x": pa.array([], pa.int64())}), "none.parquet")
+    with pytest.raises(DataError, match=r"none.parquet: has no items"):
+        open_source("none.parquet")
+
+
+@pytest.mark.parametrize(
+    ("module", "library"),
+    [
+        ("netCDF4", netcdf._library),
+        ("pyarrow.parquet", arrow.arrow),
+        ("sklearn.datasets", digits._library),
+        ("PIL.ImageDraw", sheet._library),
+    ],
+)
+def test_a_missing_library_is_told_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, module: str, library: Callable[[], Any]
+) -> None:
+    library.cache_clear()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'netdsl\[data\]'"):
+        library()
+
+
+def test_full_names_and_parts(data: Path) -> None:
+    (data / "db").mkdir()
+    (data / "db/data.mdb").touch()
+    (data / "digits").mkdir()
+    assert not is_named("digits")  # since there is a folder of that name
+    assert (is_named("digits:test"), is_named("lmdb:db"), is_named("db"), is_named("x")) == (True, True, False, False)
+    assert [
+        part_of(name, DataSplit.TRAIN) for name in ("db", "digits:", "digits:test", "mnist:m?a=b", "mnist:m:test")
+    ] == [
+        *("lmdb:db", "digits:train", "digits:test", "mnist:m:train?a=b", "mnist:m:test"),
+    ]

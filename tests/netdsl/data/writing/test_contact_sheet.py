@@ -1,0 +1,67 @@
+"""Contact sheets, read again pixel by pixel."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from netdsl.data.writing.contact_sheet import contact_sheet
+from netdsl.errors import DataError
+
+Image = pytest.importorskip("PIL.Image")
+LABEL = np.float32(3)
+
+
+def opened(data: bytes) -> np.ndarray:
+    return np.array(Image.open(BytesIO(data)))
+
+
+def plain(*values: float, kind: type = np.uint8) -> np.ndarray:
+    """An image of one value for each channel."""
+    return np.tile(np.array(values, kind)[:, None, None], (1, 70, 80))
+
+
+def colors(sheet: np.ndarray) -> set[tuple[int, ...]]:
+    """The colours that cover as much as an image does."""
+    found, counts = np.unique(sheet.reshape(-1, 3), axis=0, return_counts=True)
+    return {tuple(color.tolist()) for color, count in zip(found, counts, strict=True) if count >= 70 * 70}
+
+
+def test_images_are_shown_in_their_colours() -> None:
+    assert colors(opened(contact_sheet([(plain(10, 20, 200), LABEL)]))) >= {(200, 20, 10)}
+    assert colors(opened(contact_sheet([(plain(10, 20, 200), LABEL)], rgb=True))) >= {(10, 20, 200)}
+    assert colors(opened(contact_sheet([(plain(90), LABEL)]))) >= {(90, 90, 90)}
+
+
+def test_all_images_are_there_in_rows() -> None:
+    items = [(plain(10 * number, 0, 0), np.float32(number)) for number in range(1, 6)]
+    sheet = opened(contact_sheet(items))
+    assert colors(sheet) >= {(0, 0, 10 * number) for number in range(1, 6)}
+    assert sheet[6, 6].tolist() == [0, 0, 10]
+    assert sheet.shape[1] > sheet.shape[0]  # three columns and two rows
+
+
+def test_labels_are_written_below() -> None:
+    one, other, none = (opened(contact_sheet([(plain(1, 2, 3), *label)])) for label in ([np.float32(1)], [LABEL], []))
+    assert np.any(one != other)
+    assert np.array_equal(one[:86], other[:86])
+    assert np.all(none[87:] == 255)
+
+
+def test_other_numbers_are_stretched_to_what_can_be_seen() -> None:
+    image = plain(-1, kind=np.float32)
+    image[:, :, 40:], image[0, 0, 0] = 3, np.nan
+    assert colors(opened(contact_sheet([(np.concatenate([image] * 2, 1), LABEL)]))) >= {(0, 0, 0), (255, 255, 255)}
+
+
+def test_small_images_grow_and_large_ones_shrink() -> None:
+    small, large = (opened(contact_sheet([(np.zeros((1, side, side), np.uint8), LABEL)])) for side in (8, 999))
+    assert np.sum(small[:, :, 0] == 0) >= 64 * 64
+    assert 160 * 160 <= np.sum(large[:, :, 0] == 0) < 200 * 200
+
+
+def test_what_is_no_image_is_told() -> None:
+    with pytest.raises(DataError, match=r"items of shape \(4,\) aren't images"):
+        contact_sheet([(np.zeros(4, np.float32), LABEL)])

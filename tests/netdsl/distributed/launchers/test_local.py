@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net
+from netdsl.distributed.launchers.local import train
+from netdsl.distributed.messages import Told
+from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_worker import MODEL
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.supervision.retries import End
+from netdsl.errors import CaffeError, DistributedError
+from netdsl.solver.solver import Action
+from netdsl.weights.match import arrays_of
+from tests.netdsl.distributed.conftest import Run
+
+
+def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 2) -> Path:
+    settled(Plan(param, parse(strategy), size, deadline=20)).save(folder)
+    return folder
+
+
+def model(folder: Path) -> list[np.ndarray]:
+    """All blobs at the end."""
+    return [blob for blobs in arrays_of(read_net(folder / MODEL)).values() for blob in blobs]
+
+
+def same(folder: Path, weights: Tensor) -> bool:
+    """Whether a run ended with these weights, which lie with gaps between them."""
+    found = {blob.tobytes() for blob in model(folder)}
+    whole = weights.numpy().tobytes()
+    return all(blob in whole for blob in found)
+
+
+def workers_of(folder: Path) -> list[int]:
+    """The processes of a run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"netdsl.distributed.launchers.worker_process" in words and str(folder).encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("strategy", ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3"])
+def test_the_bits_are_those_of_the_simulated_workers(
+    param: pb.SolverParameter, run: Run, tmp_path: Path, strategy: str
+) -> None:
+    folder = planned(param, tmp_path / "run", strategy)
+    records: list[RoundRecord] = []
+    ended = train(folder, told=lambda told: records.append(told) if isinstance(told, RoundRecord) else None)
+    assert ended is End.FINISHED
+    assert same(folder, run(strategy).weights[0])
+    assert sorted((each.number, each.rank) for each in records) == [(n, rank) for n in (1, 2, 3, 4) for rank in (0, 1)]
+
+
+def test_workers_that_are_killed(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+    """At moments that are drawn: whenever it is, the bits are those of the undisturbed run."""
+    param.max_iter = 60
+    folder, draw, starts = planned(param, tmp_path / "run", "averaging:tau=3"), random.Random(5), []
+    victims = [draw.randrange(2) for _ in range(2)]
+    rounds = sorted(draw.sample(range(2, 18), 2))
+
+    def told(what: Told) -> None:
+        if isinstance(what, RoundRecord) and rounds and what.number >= rounds[0]:
+            rounds.pop(0)
+            time.sleep(draw.random() * 0.05)
+            os.kill(workers_of(folder)[victims.pop()], signal.SIGKILL)
+
+    assert train(folder, told=told, restarted=lambda number, why: starts.append((number, why))) is End.FINISHED
+    assert [number for number, _ in starts] == [1, 2]
+    assert all("was ended by SIGKILL" in why for _, why in starts)
+    assert same(folder, run("averaging:tau=3").weights[0])
+
+
+def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+    param.max_iter = 300
+    folder = planned(param, tmp_path / "run", "outer:tau=3")
+    command = (
+        f"from pathlib import Path; from netdsl.distributed.launchers.local import train; train(Path({str(folder)!r}))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", command], start_new_session=True)
+    while not (folder / "rounds").exists() and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(random.Random(7).random() * 0.5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    while workers_of(folder):  # they go by themselves
+        time.sleep(0.02)
+    assert train(folder) is End.FINISHED
+    assert same(folder, run("outer:tau=3").weights[0])
+
+
+def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+    param.max_iter = 3000
+    folder, seen = planned(param, tmp_path / "run", "averaging:tau=3"), []
+    ended = train(folder, told=seen.append, requested=lambda: Action.STOP if len(seen) > 20 else Action.NONE)
+    assert ended is End.STOPPED
+    assert not (folder / MODEL).exists()
+    reached = max(each.number for each in seen if isinstance(each, RoundRecord))
+    numbers: list[int] = []
+    wish = [Action.NONE]
+
+    def told(what: Told) -> None:
+        if isinstance(what, RoundRecord):
+            numbers.append(what.number)
+            wish[0] = Action.STOP
+
+    train(folder, told=told, requested=lambda: wish[0])
+    assert numbers[0] == reached + 1
+
+
+def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: Path) -> None:
+    param.net_param.layer[0].transform_param.scale = 1e38
+    folder = planned(param, tmp_path / "run", "averaging:tau=3")
+    starts: list[int] = []
+    with pytest.raises(DistributedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
+        train(folder, restarted=lambda number, why: starts.append(number))
+    assert not starts
+
+
+def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> None:
+    param.net_param.layer[0].data_param.source = str(tmp_path / "nothing_lmdb")
+    folder = planned(param, tmp_path / "run", "averaging")
+    with pytest.raises(CaffeError, match=r"worker \d: layer 'data'.*nothing_lmdb"):
+        train(folder)

@@ -1,0 +1,252 @@
+"""Exchanges through a star; the workers are threads, each with connections of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from netdsl.distributed.transports.relay.communicator import RelayCommunicator
+from netdsl.distributed.transports.relay.connection import PIECE
+from netdsl.errors import DistributedError, PeerLostError
+from tests.netdsl.distributed.workers import in_shared_memory, own
+
+LONG = PIECE // 4 + 17  # values; pieces of float32, and a rest
+NARROW = 2048  # bytes that connections take at once, or as few as the system has
+WEIGHTS = [[2.0], [1.0, 1.0], [1.0, 0.0, 5.0], [1.0, 2.0, 3.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("weights", "length", "kind"),
+    [
+        *product(WEIGHTS, [0, 5_003], [torch.float32, torch.int64]),
+        (WEIGHTS[1], LONG, torch.float32),
+        (WEIGHTS[2], LONG, torch.float64),
+    ],
+)
+def test_means_are_the_bits_of_shared_memory(everybody, length, weights, kind):
+    def task(communicator):
+        rank = communicator.rank
+        mean, reduced = own(rank, length, kind), own(10 + rank, length, kind)
+        communicator.mean(mean, weights[rank])
+        communicator.reduce(reduced, weights[rank], root=communicator.size - 1)
+        communicator.mean(again := own(20 + rank, length, kind)).wait()
+        return mean, reduced, again
+
+    size = len(weights)
+    expected = in_shared_memory(size, task)
+    for rank, ours in enumerate(everybody(size, task)):
+        assert torch.equal(ours[0], expected[0][0])
+        assert torch.equal(ours[1], expected[rank][1])
+        assert torch.equal(ours[2], expected[0][2])
+
+
+def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
+    """What comes back has no room to wait in while the rest is sent."""
+    length = 3 * LONG
+
+    def average(communicator):
+        buffer = own(communicator.rank, length)
+        communicator.mean(buffer, communicator.rank + 1.0).wait()
+        return buffer
+
+    def task(communicator):
+        values = own(communicator.rank, length)
+        communicator.centre(values).exchange(values, 0.5)
+        communicator.broadcast(values, root=1).wait()
+        return average(communicator), values
+
+    expected = in_shared_memory(2, average)
+    (first, one), (second, other) = everybody(2, task, room=NARROW)
+    assert torch.equal(first, expected[0])
+    assert torch.equal(second, expected[1])
+    assert torch.equal(one, other)
+
+
+def test_two_may_exchange_while_the_third_has_nothing_to_do_with_it(everybody):
+    exchanged = threading.Event()
+
+    def task(communicator):
+        buffer = torch.full((7,), float(communicator.rank))
+        if communicator.rank == 0:
+            assert exchanged.wait(20)
+        elif communicator.rank == 1:
+            communicator.send(buffer, to=2).wait()
+        else:
+            communicator.receive(buffer, source=1).wait()
+            exchanged.set()
+        communicator.mean(buffer).wait()
+        return buffer[0].item()
+
+    assert everybody(3, task) == [pytest.approx(2 / 3, rel=1e-7)] * 3
+
+
+def test_a_lane_that_waits_holds_up_no_other(everybody):
+    done = threading.Event()
+
+    def task(communicator):
+        one, other = torch.ones(3), torch.full((5,), float(communicator.rank))
+        if communicator.rank:
+            first = communicator.mean(one, lane=2)
+            communicator.mean(other, lane=1).wait()
+            assert not first.done()
+            done.set()
+            first.wait()
+        else:
+            communicator.mean(other, lane=1).wait()
+            assert done.wait(20)
+            communicator.mean(one, lane=2).wait()
+        return other.tolist()
+
+    assert everybody(2, task) == [[0.5] * 5] * 2
+
+
+def test_nobody_sees_a_centre_that_is_being_changed(everybody):
+    def task(communicator):
+        centre = communicator.centre(torch.zeros(2 * LONG))
+        buffer, seen = torch.empty(2 * LONG), set()
+        for turn in range(1, 20):
+            if communicator.rank:
+                centre.write(buffer.fill_(turn))
+            else:
+                centre.read(buffer)
+                seen.add(buffer.min().item() == buffer.max().item())
+        return seen
+
+    assert everybody(2, task)[0] == {True}
+
+
+def test_a_buffer_that_is_none_of_a_centre_is_refused(everybody):
+    def task(communicator):
+        centre = communicator.centre(torch.ones(3))
+        communicator.barrier()
+        with pytest.raises(DistributedError, match="worker 0 asks for a read of the centre, which can't be"):
+            centre.read(torch.ones(4))
+
+    with pytest.raises(DistributedError, match="which can't be"):  # of the barrier at the end
+        everybody(1, task)
+
+
+def test_what_it_cost_is_counted(everybody):
+    def task(communicator):
+        if communicator.rank:
+            time.sleep(0.2)
+        communicator.mean(torch.ones(1000, dtype=torch.float64)).wait()
+        found = communicator.traffic.bytes
+        communicator.reduce(torch.ones(3)).wait()
+        communicator.gather([1.0])
+        return found, communicator.traffic
+
+    (mean, first), (_, second) = everybody(2, task)
+    assert first.waited >= 0.15 > second.waited
+    assert first.moved > 0
+    assert mean == 2 * 8000  # there and back
+    assert first.bytes == mean + 2 * 12 + 3 * 8  # two rows come back for one number
+
+
+@pytest.mark.parametrize(
+    ("values", "weight", "message"),
+    [
+        (5, 1.0, "lane 0: worker 0 asks for a mean of 4 float32, worker 1 asks for a mean of 5 float32; all must have"),
+        (4, 0.0, "mean of 4 float32, lane 0: all weights together are 0"),
+        (4, float("nan"), "mean of 4 float32, lane 0: all weights together are nan"),
+    ],
+)
+def test_workers_whose_means_make_no_sense_are_told(everybody, values, weight, message):
+    def task(communicator):
+        handle = communicator.mean(torch.zeros(values if communicator.rank else 4), weight)
+        later = communicator.broadcast(torch.zeros(1))
+        for each in (handle, later):  # nobody knows any more where the others are in this lane
+            with pytest.raises(DistributedError, match=message):
+                each.wait()
+        communicator.mean(torch.zeros(3), lane=1).wait()  # but in others
+
+    everybody(2, task)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        (lambda c: c.broadcast(torch.zeros(4)), lambda c: c.mean(torch.zeros(4)), "worker 1 asks for a mean of 4"),
+        (
+            lambda c: c.broadcast(torch.zeros(LONG)),
+            lambda c: c.broadcast(torch.zeros(LONG), root=1),
+            "bytes from 1;",
+        ),
+        (lambda c: c.mean(torch.zeros(2)), lambda c: c.mean(torch.zeros(2).double()), "mean of 2 float64"),
+        (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.receive(torch.zeros(3), source=0), "12 bytes from 0"),
+        (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.send(torch.zeros(2), to=0), "send of 8 bytes to 0"),
+        (lambda c: c.send(torch.zeros(2), to=1), lambda c: c.mean(torch.zeros(2)), "0 asks for a send of 8 bytes to 1"),
+        (lambda c: c.send(torch.zeros(2), to=3), lambda c: c.mean(torch.zeros(2)), "to 3, which can't be"),
+    ],
+)
+def test_whoever_asks_for_something_else_is_told(everybody, one, other, message):
+    def task(communicator):
+        with pytest.raises(DistributedError, match=message):
+            (other if communicator.rank else one)(communicator).wait()
+
+    everybody(2, task)
+
+
+def test_gathering_different_counts_is_an_error(everybody):
+    def task(communicator):
+        for _ in range(2):
+            with pytest.raises(DistributedError, match="worker 1 asks for a gather of 2 numbers; all must have"):
+                communicator.gather([1.0] * (communicator.rank + 1))
+
+    with pytest.raises(DistributedError, match="gather of 2 numbers"):  # of the barrier at the end
+        everybody(2, task)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "torch.float16 values can't be added up; give float32"),
+        (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta can't be sent"),
+        (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; they are 0 to 3"),
+        (lambda c: c.centre(torch.zeros(2, dtype=torch.int64)), "a centre of torch.int64 values"),
+    ],
+)
+def test_what_it_cannot_carry_is_refused(everybody, ask, message):
+    def task(communicator):
+        with pytest.raises(DistributedError, match=message):
+            ask(communicator)
+
+    everybody(1, task)
+
+
+def test_whoever_does_not_come_in_time_is_lost(everybody):
+    given_up = threading.Event()
+
+    def task(communicator):
+        if communicator.rank:
+            assert given_up.wait(20)
+            return
+        with pytest.raises(PeerLostError, match="mean of 3 float32, lane 0: no sign of life from the driver for"):
+            communicator.mean(torch.zeros(3)).wait()
+        given_up.set()
+
+    everybody(2, task, timeout=1.0)
+
+
+def test_a_driver_that_is_not_there_is_an_error():
+    def connect(lane):
+        raise ConnectionRefusedError("nobody listens")
+
+    with pytest.raises(PeerLostError, match="the driver can't be reached: nobody listens"):
+        RelayCommunicator(connect, 0, 2)
+
+
+def test_models_that_have_diverged_are_averaged_like_others(everybody):
+    def task(communicator):
+        buffer = torch.tensor([1.0, np.inf * (-1) ** communicator.rank])
+        communicator.mean(buffer).wait()
+        return buffer
+
+    for buffer in everybody(2, task):
+        assert buffer[0] == 1
+        assert buffer[1].isnan()

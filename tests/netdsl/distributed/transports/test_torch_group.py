@@ -1,0 +1,84 @@
+"""Exchanges over gloo, between threads that each have connections of their own, and with a process that is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import pytest
+import torch
+from torch import distributed as dist
+
+from netdsl.distributed.transports.torch_group import TorchGroup, store_at
+from netdsl.errors import DistributedError, PeerLostError
+from tests.netdsl.distributed.workers import over_gloo, own
+
+
+def test_collective_exchanges():
+    def task(group):
+        rank = group.rank
+        mean, reduced, sent, whole = own(rank), own(rank), own(rank), torch.tensor([[3, -7], [4, -7]][rank])
+        handles = [group.mean(mean, rank + 1.0), group.reduce(reduced, rank + 1.0, root=1, lane=1)]
+        handles += [group.broadcast(sent, root=1, lane=2), group.mean(whole, 3.0, lane=3), group.mean(whole, 1.0)]
+        for handle in handles:
+            handle.wait()
+        assert all(handle.done() for handle in handles)
+        assert group.traffic.bytes > 3 * mean.nbytes
+        assert group.traffic.moved > 0
+        return mean, reduced, sent, whole
+
+    wanted = (own(0) + own(1) * 2) * (1 / 3)
+    for rank, (mean, reduced, sent, whole) in enumerate(over_gloo(2, task)):
+        assert torch.equal(mean, wanted)
+        assert torch.equal(reduced, [own(0), wanted][rank])
+        assert torch.equal(sent, own(1))
+        assert whole.tolist() == [4, -7]  # 3.5, to the nearest even number as in shared memory
+
+
+def test_what_makes_no_sense_is_refused():
+    def task(group):
+        with pytest.raises(DistributedError, match="all weights together are 0"):
+            group.mean(torch.zeros(3), 0.0).wait()
+        with pytest.raises(DistributedError, match="there is no lane 4"):
+            group.mean(torch.zeros(3), lane=4)
+
+    over_gloo(2, task)
+
+
+def test_whoever_does_not_come_in_time_is_lost():
+    given_up = threading.Event()
+
+    def task(group):
+        if group.rank == 0:
+            given_up.wait()
+            return
+        with pytest.raises(PeerLostError, match="mean of 3 values, lane 0: "):
+            group.mean(torch.zeros(3)).wait()
+        given_up.set()
+
+    over_gloo(2, task, timeout=1.0)
+
+
+def test_whoever_is_killed_is_lost_at_once():
+    program = (
+        "import os, signal, sys, torch; from netdsl.distributed.transports.torch_group import TorchGroup, store_at\n"
+        "group = TorchGroup(store_at('127.0.0.1', int(sys.argv[1]), 1, 2), 1, 2)\n"
+        "group.mean(torch.ones(5)).wait(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    store = dist.TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
+    with subprocess.Popen([sys.executable, "-c", program, str(store.port)]) as process:
+        with closing(TorchGroup(store, 0, 2, timeout=60.0)) as group:
+            group.mean(torch.ones(5)).wait()
+            with pytest.raises(PeerLostError, match="lane 0"):
+                group.mean(torch.ones(5)).wait()
+        assert process.wait() == -9
+
+
+def test_a_store_that_is_not_there_is_an_error():
+    free = dist.TCPStore("127.0.0.1", 0, 1, is_master=True, wait_for_workers=False)
+    port = free.port
+    del free
+    with pytest.raises(PeerLostError, match="meeting the others"):
+        store_at("127.0.0.1", port, 1, 2, timeout=0.5)

@@ -1,0 +1,199 @@
+"""From a graph to layers: types, shapes, shared parameters, and errors that name the layer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError, ShapeError, UnknownLayerError
+from netdsl.layer import Layer
+from netdsl.layers import LAYERS, python
+from netdsl.net.build import Built, build, reshape, running
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+
+INPUT = """layer { name: "in" type: "Input" top: "x" top: "z"
+    input_param { shape { dim: 2 dim: 6 } shape { dim: 2 dim: 4 } } }\n"""
+
+
+def built(text: str, phase: Phase = Phase.TEST, types=LAYERS) -> Built:
+    return build(resolve(from_text(INPUT + text, pb.NetParameter), phase), types)
+
+
+def layer(kind: str, more: str, *, name: str = "one", bottom: str = "x", top: str = "y") -> str:
+    return f"layer {{ name: '{name}' type: '{kind}' bottom: '{bottom}' top: '{top}' {more} }}\n"
+
+
+IP = "inner_product_param { num_output: 4 weight_filler { type: 'gaussian' std: 1 } }"
+
+
+def test_shapes_are_inferred_and_can_be_again():
+    net = built(layer("InnerProduct", IP))
+    assert net.shapes == [(2, 6), (2, 4), (2, 4)]
+    assert all(parameter.is_meta for parameter in net.layers[1].parameters())
+    reshape(net, {0: (5, 6)})
+    assert net.shapes == [(5, 6), (2, 4), (5, 4)]
+    with pytest.raises(ShapeError, match="layer 'one'"):
+        reshape(net, {0: (5, 7)})
+
+
+def test_all_unknown_types_are_told_at_once_with_what_may_be_meant():
+    text = layer("Pooling2", "") + "".join(layer("Foo", "", name=f"foo{n}", top=f"f{n}") for n in range(5))
+    with pytest.raises(UnknownLayerError) as raised:
+        built(text)
+    assert str(raised.value).startswith(
+        "unknown layer type 'Pooling2' (layers one, did you mean Pooling?); 'Foo' (layers foo0, foo1, foo2 and 2 more"
+    )
+
+
+def test_types_of_one_s_own():
+    class Twice(Layer):
+        def forward(self, x):
+            return torch.cat([x, x], 1)
+
+    assert built(layer("Twice", ""), types=LAYERS | {"Twice": Twice}).shapes[-1] == (2, 12)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "why"),
+    [
+        (
+            layer("InnerProduct", IP + " param { } param { } param { }"),
+            NetError,
+            "layer 'one': has 3 param for 2 blobs",
+        ),
+        (layer("InnerProduct", IP, top="x"), NetError, "layer 'one': a layer of type InnerProduct can't work in place"),
+        (layer("Eltwise", "bottom: 'z'"), ShapeError, "layer 'one'"),
+        (layer("Concat", "top: 'w'"), NetError, "layer 'one': a layer of type Concat takes 1 tops, not 2"),
+        (layer("Slice", "top: 'v' slice_param { slice_point: 99 }"), NetError, "layer 'one'"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_layer(text, error, why):
+    with pytest.raises(error, match=why):
+        built(text)
+
+
+def test_a_loss_without_a_top_gets_one():
+    net = built("layer { name: 'loss' type: 'EuclideanLoss' bottom: 'x' bottom: 'x' }")
+    assert net.shapes[-1] == () and net.graph.outputs == [1]
+
+
+def second(settings: str, param: str) -> str:
+    return layer("InnerProduct", f"inner_product_param {{ {settings} }} {param}", name="two", bottom="z", top="w")
+
+
+W = "param { name: 'w' }"
+
+
+def test_layers_whose_parameters_have_one_name_have_one_parameter():
+    text = layer("InnerProduct", IP + "param { name: 'w' } param { lr_mult: 0 }")
+    text += layer("InnerProduct", IP + W, name="two", top="w")
+    net = NetModule(built(text)).allocate()
+    one, two = net.built.layers[1:]
+    assert one.weight is two.weight and one.bias is not two.bias
+    assert len(list(net.parameters())) == 3
+    assert one.weight.requires_grad and two.bias.requires_grad and not one.bias.requires_grad
+    tops = net(torch.ones(2, 6), torch.ones(2, 4))
+    assert tops["y"].any() and torch.equal(tops["y"], tops["w"])
+
+
+def test_a_permissive_layer_takes_a_parameter_in_its_own_shape():
+    permissive = "param { name: 'w' share_mode: PERMISSIVE }"
+    text = layer("InnerProduct", IP + W) + second("num_output: 6 bias_term: false", permissive)
+    net = NetModule(built(text)).allocate()
+    one, two = net.built.layers[1:]
+    assert two.weight.shape == (6, 4) and torch.equal(two.weight.flatten(), one.weight.flatten())
+    net.double()
+    with torch.no_grad():
+        one.weight.fill_(3)
+    assert (two.weight == 3).all() and two.weight.dtype is torch.double
+
+
+@pytest.mark.parametrize(("mode", "outputs"), [("STRICT", 6), ("PERMISSIVE", 5)])
+def test_parameters_of_one_name_that_cannot_be_one(mode, outputs):
+    text = layer("InnerProduct", IP + W) + second(f"num_output: {outputs}", f"param {{ name: 'w' share_mode: {mode} }}")
+    why = rf"layer 'two': parameter 'one' shares with 'two' has shape \[4, 6\], here it is \[{outputs}, 4\]"
+    with pytest.raises(ShapeError, match=why):
+        built(text)
+
+
+CODE = """
+from netdsl.pycaffe.python_layer import Layer
+
+
+def scale(settings):
+    return settings["scale"]
+
+
+class Faulty(Layer):
+    def setup(self, bottom, top):
+        if self.param_str == "setup":
+            self.scale = scale({})
+
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+        assert self.param_str != "reshape", "no\\nshape"
+
+    def forward(self, bottom, top):
+        bottom[0].data.reshape(5, 7)
+"""
+
+
+@pytest.fixture
+def own_layers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "faulty_layers.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(python, "allowed", {"faulty_layers"})
+    yield
+    sys.modules.pop("faulty_layers", None)
+
+
+def faulty(where: str) -> str:
+    return layer("Python", f"python_param {{ module: 'faulty_layers' layer: 'Faulty' param_str: '{where}' }}")
+
+
+@pytest.mark.usefixtures("own_layers")
+@pytest.mark.parametrize(
+    ("where", "why", "cause"),
+    [
+        ("setup", r"^layer 'one': KeyError: 'scale', in faulty_layers.py:6$", KeyError),
+        ("reshape", r"^layer 'one': AssertionError: no, in faulty_layers.py:16$", AssertionError),
+    ],
+)
+def test_what_goes_wrong_in_a_user_s_layer_is_told_with_its_line(where, why, cause):
+    with pytest.raises(NetError, match=why) as raised:
+        built(faulty(where))
+    assert not isinstance(raised.value, ShapeError) and isinstance(raised.value.__cause__, cause)
+
+
+@pytest.mark.usefixtures("own_layers")
+def test_what_goes_wrong_in_a_user_s_layer_while_the_net_runs():
+    net = NetModule(built(faulty("forward"))).allocate()
+    why = r"^layer 'one': ValueError: cannot reshape .*, in faulty_layers.py:19$"
+    with pytest.raises(NetError, match=why), running(net.built):
+        net(torch.ones(2, 6), torch.ones(2, 4))
+
+
+def test_what_goes_wrong_while_a_net_runs_is_told_with_its_layer():
+    net = NetModule(built(layer("InnerProduct", IP))).allocate()
+    with pytest.raises(ShapeError, match=r"layer 'one' \(InnerProduct\): mat1 and mat2"), running(net.built):
+        net(torch.ones(2, 7), torch.ones(2, 4))
+    with pytest.raises(NetError, match=r"^the inputs of this net are"), running(net.built):
+        net(torch.ones(2, 7))
+
+
+def test_our_own_mistakes_stay_what_they_are():
+    class Wrong(Layer):
+        def forward(self, x):
+            return x.not_there
+
+    with pytest.raises(AttributeError):
+        built(layer("Wrong", ""), types=LAYERS | {"Wrong": Wrong})
+    net = NetModule(built(layer("ReLU", "")))
+    with pytest.raises(KeyError), running(net.built):
+        raise KeyError

@@ -1,0 +1,151 @@
+"""Which layers belong to a state, and which blob goes where."""
+
+from __future__ import annotations
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import GraphError, NetError
+from netdsl.net.graph import Phase, connect, filtered, meets, phase_of, resolve, resolve_all, state_of
+
+
+def message(text: str) -> pb.NetParameter:
+    return from_text(text, pb.NetParameter)
+
+
+def names(graph) -> list[str]:
+    return [node.layer.name for node in graph.nodes]
+
+
+RULED = message("""state { level: 2 stage: "own" }
+    layer { name: "always" }
+    layer { name: "train" include { phase: TRAIN } }
+    layer { name: "test" include { phase: TEST } }
+    layer { name: "not test" exclude { phase: TEST } }
+    layer { name: "high" include { min_level: 2 } }
+    layer { name: "low" include { max_level: 1 } }
+    layer { name: "deploy" include { stage: "deploy" } }
+    layer { name: "own" include { stage: "own" } }
+    layer { name: "both" include { stage: "own" stage: "deploy" } }
+    layer { name: "either" include { stage: "other" } include { not_stage: "deploy" } }""")
+
+
+def test_a_net_that_is_asked_for_has_the_phase_and_level_of_whoever_asks_and_all_stages():
+    assert names(resolve(RULED)) == ["always", "test", "low", "own", "either"]
+    assert names(resolve(RULED, Phase.TRAIN, level=3, stages=["deploy"])) == [
+        *("always", "train", "not test", "high"),
+        *("deploy", "own", "both"),
+    ]
+
+
+def test_a_solver_s_net_has_the_state_that_the_solver_made():
+    state = pb.NetState(phase=pb.TRAIN)
+    state.MergeFrom(RULED.state)
+    graph = connect(filtered(RULED, state))
+    assert graph.phase is Phase.TRAIN
+    assert names(graph) == ["always", "train", "not test", "high", "own", "either"]
+
+
+def test_one_stage_may_be_a_text():
+    assert state_of(RULED, Phase.TEST, stages="deploy").stage == ["own", "deploy"]
+    assert RULED.state.stage == ["own"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "met"),
+    [
+        ("", True),
+        ("phase: TEST min_level: 1 max_level: 1 stage: 'a' not_stage: 'c'", True),
+        ("min_level: 2", False),
+        ("max_level: 0", False),
+        ("stage: 'a' stage: 'c'", False),
+        ("not_stage: 'c' not_stage: 'b'", False),
+        ("phase: TRAIN", False),
+    ],
+)
+def test_every_part_of_a_rule_counts(rule, met):
+    state = pb.NetState(phase=pb.TEST, level=1, stage=["a", "b"])
+    assert meets(state, from_text(rule, pb.NetStateRule)) is met
+
+
+@pytest.mark.parametrize("phase", ["TRAIN", "train", 0, Phase.TRAIN])
+def test_a_phase_by_name_or_number(phase):
+    assert phase_of(phase) is Phase.TRAIN
+
+
+@pytest.mark.parametrize("phase", ["training", "", 7])
+def test_an_unknown_phase(phase):
+    with pytest.raises(NetError, match=f"phase {phase!r} is neither TRAIN nor TEST"):
+        phase_of(phase)
+
+
+IN_PLACE = """layer { name: "in" top: "x" top: "z" }
+    layer { name: "one" bottom: "x" top: "x" }
+    layer { name: "reader" bottom: "x" top: "y" }
+    layer { name: "two" bottom: "x" top: "x" }
+    layer { name: "sum" bottom: "y" bottom: "x" top: "sum" }"""
+
+
+def test_every_layer_in_place_makes_an_edge_of_its_own():
+    graph = resolve(message(IN_PLACE))
+    assert graph.blobs == ["x", "z", "x", "y", "x", "sum"]
+    assert [(node.bottoms, node.tops) for node in graph.nodes] == [
+        *(((), (0, 1)), ((0,), (2,)), ((2,), (3,))),
+        *(((2,), (4,)), ((3, 4), (5,))),
+    ]
+    assert graph.outputs == [1, 5]
+
+
+def test_layers_of_one_name_and_without_a_name_are_all_there():
+    graph = resolve(message('layer { name: "a" top: "x" } layer { name: "a" bottom: "x" top: "y" } layer { top: "z" }'))
+    assert names(graph) == ["a", "a", ""]
+    assert [graph.blobs[edge] for edge in graph.outputs] == ["y", "z"]
+
+
+def test_the_net_that_was_given_stays_as_it_is():
+    net = message('layer { name: "a" top: "x" } layer { name: "b" top: "y" include { phase: TRAIN } }')
+    before = net.SerializeToString()
+    resolve(net, Phase.TEST, level=1, stages=["s"])
+    for node in connect(net).nodes:
+        node.layer.top.append("more")
+    assert net.SerializeToString() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('layer { name: "b" bottom: "x" top: "y" } layer { name: "a" top: "x" }', "layer 'b': bottom 'x' is no top of"),
+        ('layer { name: "a" top: "data" } layer { name: "b" bottom: "date" }', "did you mean 'data'"),
+        ('layer { name: "a" bottom: "y" top: "x" } layer { name: "b" bottom: "x" top: "y" }', "layer 'a': bottom 'y'"),
+        (
+            'layer { name: "a" top: "x" } layer { name: "b" top: "x" }',
+            "layer 'b': top 'x' is also a top of layer 'a'",
+        ),
+        # In place is only a top that is the bottom at its own position.
+        (
+            'layer { name: "a" top: "x" top: "y" } layer { name: "b" bottom: "x" bottom: "y" top: "y" }',
+            "layer 'b': top 'y' is also a top of layer 'a'",
+        ),
+        ('layer { name: "a" top: "x" top: "x" }', "layer 'a': top 'x' is also a top of another layer"),
+        (
+            'layer { name: "a" top: "x" } layer { name: "b" bottom: "x" propagate_down: true propagate_down: false }',
+            "layer 'b': has 2 propagate_down for 1 bottoms",
+        ),
+        ('layer { name: "a" include { phase: TEST } exclude { stage: "s" } }', "layer 'a': has include and exclude"),
+    ],
+)
+def test_what_does_not_connect_is_told_with_its_layer(text, why):
+    with pytest.raises(GraphError, match=why):
+        resolve(message(text))
+
+
+TRAINED = """layer { name: "data" top: "x" include { phase: TRAIN } } layer { name: "a" bottom: "x" top: "y" }"""
+
+
+def test_a_net_without_data_for_a_phase_is_not_for_that_phase():
+    assert [graph.phase for graph in resolve_all(message(TRAINED))] == [Phase.TRAIN]
+    assert [graph.phase for graph in resolve_all(message(IN_PLACE))] == [Phase.TEST, Phase.TRAIN]
+    with pytest.raises(GraphError, match="layer 'a': bottom 'x'"):
+        resolve_all(message(TRAINED.replace("phase: TRAIN", "stage: 'never'")))
+    assert resolve_all(message("")) == []

@@ -1,0 +1,155 @@
+"""The module's own rules: its inputs, which memory is written over, what is computed and what isn't."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+
+DATA = 'layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 5 dim: 4 } } } '
+CONV = (
+    'layer { name: "conv" type: "Convolution" bottom: "data" top: "conv" '
+    'convolution_param { num_output: 6 kernel_size: 2 weight_filler { type: "xavier" } } } '
+)
+POOL = "pooling_param { kernel_size: 2 stride: 2 }"
+
+
+def layer(kind: str, bottom: str, top: str, settings: str = "", name: str = "") -> str:
+    bottoms = " ".join(f'bottom: "{each}"' for each in bottom.split())
+    return f'layer {{ name: "{name or kind.lower()}" type: "{kind}" {bottoms} top: "{top}" {settings} }} '
+
+
+def module(text: str, phase: Phase = Phase.TEST) -> NetModule:
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate()
+
+
+def in_place(net: NetModule, x: Tensor) -> bool:
+    """Whether the ReLU writes its top where its bottom was."""
+    found: list[bool] = []
+    relu = net.layers["relu"]
+    relu.register_forward_hook(lambda _, bottoms, top: found.append(bottoms[0].data_ptr() == top.data_ptr()))
+    net(x)
+    return found[0]
+
+
+@pytest.mark.parametrize("settings", ["", "relu_param { negative_slope: 0.1 }"])
+@pytest.mark.parametrize("learning", [False, True])
+def test_a_relu_writes_over_what_only_it_reads(settings: str, learning: bool) -> None:
+    net = module(DATA + CONV + layer("ReLU", "conv", "relu", settings))
+    with torch.set_grad_enabled(learning):
+        assert in_place(net, torch.randn(2, 3, 5, 4))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        layer("ReLU", "data", "relu"),  # the caller's
+        CONV + layer("ReLU", "conv", "relu") + layer("Sigmoid", "conv", "other"),  # read by another
+        CONV + layer("ReLU", "conv", "relu") + layer("Eltwise", "conv relu", "sum"),  # read later
+        layer("Reshape", "data", "view", "reshape_param { shape { dim: 0 dim: -1 } }") + layer("ReLU", "view", "relu"),
+        layer("Dropout", "data", "same") + layer("ReLU", "same", "relu"),
+        layer("Split", "data", "same") + layer("ReLU", "same", "relu"),
+        CONV.replace("convolution_param", "loss_weight: 1 convolution_param") + layer("ReLU", "conv", "relu"),  # a loss
+        layer("Parameter", "", "p", "parameter_param { shape { dim: 3 dim: 4 } }") + layer("ReLU", "p", "relu"),
+    ],
+)
+def test_a_relu_writes_over_nothing_that_others_need(text: str) -> None:
+    net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
+    before = x.clone(), {name: value.clone() for name, value in net.state_dict().items()}
+    with torch.no_grad():
+        assert not in_place(net, x)
+    assert torch.equal(x, before[0])
+    assert all(torch.equal(value, before[1][name]) for name, value in net.state_dict().items())
+
+
+def test_two_relus_in_a_row_learn_although_the_first_ones_top_is_needed_backward() -> None:
+    text = CONV + layer("ReLU", "conv", "conv", "relu_param { negative_slope: 0.5 }", "first")
+    net = module(DATA + text + layer("ReLU", "conv", "conv", "relu_param { negative_slope: 0.5 }", "second"))
+    x = torch.randn(2, 3, 5, 4)
+    net(x)["conv"].sum().backward()
+    found = net.layers["conv"].bias.grad
+    y = torch.nn.functional.conv2d(x, net.layers["conv"].weight, net.layers["conv"].bias)
+    torch.testing.assert_close(found, torch.where(y > 0, 1.0, 0.25).sum((0, 2, 3)))  # sums in another order
+
+
+def test_a_relu_with_a_negative_slope_below_zero_learns() -> None:
+    net = module(DATA + CONV + layer("ReLU", "conv", "conv", "relu_param { negative_slope: -0.5 }"))
+    x = torch.randn(2, 3, 5, 4)
+    net(x)["conv"].sum().backward()
+    y = torch.nn.functional.conv2d(x, net.layers["conv"].weight, net.layers["conv"].bias)
+    torch.testing.assert_close(net.layers["conv"].bias.grad, torch.where(y > 0, 1.0, -0.5).sum((0, 2, 3)))
+
+
+CLASSIFIER = (
+    DATA
+    + layer("Input", "", "label", "input_param { shape { dim: 2 } }", "label")
+    + CONV
+    + layer("ReLU", "conv", "conv")
+    + layer("InnerProduct", "conv", "ip", "inner_product_param { num_output: 7 weight_filler { type: 'xavier' } }")
+    + layer("SoftmaxWithLoss", "ip label", "loss")
+)
+
+
+def backward_names(root: Any) -> set[str]:
+    names, rest = set(), [root]
+    while rest:
+        node = rest.pop()
+        if node is not None:
+            names.add(node.name())
+            rest += [parent for parent, _ in node.next_functions]
+    return names
+
+
+def test_a_data_blob_gets_no_gradient_unless_it_is_asked_for() -> None:
+    net, x = module(CLASSIFIER), torch.randn(2, 3, 5, 4)
+    convolutions = []
+    net.layers["conv"].register_forward_hook(lambda _, bottoms, top: convolutions.append(top.grad_fn))
+    net(x, torch.zeros(2))
+    assert convolutions[0].next_functions[0][0] is None
+    x.requires_grad_()
+    net(x, torch.zeros(2))["loss"].backward()
+    assert x.grad is not None
+
+
+def test_nothing_is_computed_behind_frozen_params() -> None:
+    frozen = CONV.replace("convolution_param", "param { lr_mult: 0 } param { lr_mult: 0 } convolution_param")
+    net = module(CLASSIFIER.replace(CONV, frozen))
+    loss = net(torch.randn(2, 3, 5, 4), torch.zeros(2))["loss"]
+    assert not {name for name in backward_names(loss.grad_fn) if "Convolution" in name or "Relu" in name}
+    loss.backward()
+    assert net.layers["conv"].weight.grad is None
+    assert net.layers["innerproduct"].weight.grad is not None
+
+
+def test_propagate_down_false_stops_the_gradient_there() -> None:
+    net = module(CLASSIFIER.replace('type: "InnerProduct"', 'type: "InnerProduct" propagate_down: false'))
+    net(torch.randn(2, 3, 5, 4), torch.zeros(2))["loss"].backward()
+    assert net.layers["conv"].weight.grad is None
+    assert net.layers["innerproduct"].weight.grad is not None
+
+
+def test_inputs_go_by_position_or_by_name_and_missing_ones_are_named() -> None:
+    net, x, label = module(CLASSIFIER), torch.randn(2, 3, 5, 4), torch.ones(2)
+    assert net(x, label)["loss"] == net(label=label, data=x)["loss"] == net(x, label=label)["loss"]
+    for wrong in ({}, {"data": x}, {"data": x, "label": label, "more": x}):
+        with pytest.raises(NetError, match="data, label"):
+            net(**wrong)
+
+
+def test_batches_and_images_of_other_sizes_go_through() -> None:
+    net = module(DATA + CONV + layer("ReLU", "conv", "conv") + layer("Pooling", "conv", "pool", POOL))
+    for shape in ((2, 3, 5, 4), (7, 3, 5, 4), (1, 3, 11, 9)):
+        x = torch.randn(shape)
+        found = net(x)["pool"]
+        y = torch.nn.functional.conv2d(x, net.layers["conv"].weight, net.layers["conv"].bias).relu()
+        torch.testing.assert_close(found, torch.nn.functional.max_pool2d(y, 2, 2, ceil_mode=True))

@@ -1,0 +1,104 @@
+"""A Spark with two executors that are processes of their own, one for all tests."""
+
+from __future__ import annotations
+
+import venv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read_net
+from netdsl.distributed.messages import Told
+from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_worker import MODEL
+from netdsl.distributed.strategies.settings import parse
+from netdsl.spark.session import SETTINGS, open_session
+from netdsl.weights.match import arrays_of
+
+MASTER = "local-cluster[2,1,2048]"
+QUIET = {"spark.ui.enabled": "false", "spark.executor.memory": "1g", "spark.driver.memory": "1g"}
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Two executors with one slot each."""
+    local = {"spark.local.dir": str(tmp_path_factory.mktemp("local"))}
+    with open_session(MASTER, {**SETTINGS, **QUIET, **local}) as found:
+        yield found
+
+
+@pytest.fixture
+def folder(param: pb.SolverParameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a run will be. Its workers, and nobody else, are at home in the folder above."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "run"
+
+
+@pytest.fixture(scope="session")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python that has nothing but itself."""
+    place = tmp_path_factory.mktemp("bare")
+    venv.create(place, symlinks=True)
+    return str(place / "bin/python")
+
+
+@dataclass
+class Here:
+    """What the driver's side asks of a cluster to be reached at this machine only."""
+
+    host: str = "127.0.0.1"
+    bound: str = "127.0.0.1"
+    port: int = 0
+
+
+def planned(param: pb.SolverParameter, folder: Path, strategy: str, *, size: int = 2, deadline: float = 30.0) -> Path:
+    """Begin a run."""
+    settled(Plan(param, parse(strategy), size, deadline=deadline)).save(folder)
+    return folder
+
+
+def same(folder: Path, weights: Tensor) -> bool:
+    """Whether a run ended with these weights, which lie with gaps between them."""
+    blobs: list[np.ndarray] = [each for blobs in arrays_of(read_net(folder / MODEL)).values() for each in blobs]
+    whole = weights.numpy().tobytes()
+    return all(each.tobytes() in whole for each in blobs)
+
+
+def workers_of(folder: Path) -> list[int]:
+    """The processes of Spark's that are at home where a run is."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            if (path / "cwd").readlink() == folder.parent and b"pyspark" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def executor_of(worker: int) -> int:
+    """A worker was made by a daemon, and that by the executor."""
+    return _parent_of(_parent_of(worker))
+
+
+def after_round(number: int, harm: Callable[[], object]) -> Callable[[Told], object]:
+    """Do harm once, when a round is done."""
+    harmed: list[bool] = []
+
+    def told(what: Told) -> None:
+        if isinstance(what, RoundRecord) and what.number >= number and not harmed:
+            harmed.append(True)
+            harm()
+
+    return told
+
+
+def _parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

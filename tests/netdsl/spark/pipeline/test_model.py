@@ -1,0 +1,209 @@
+"""Nets that a real Spark predicts with."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, Softmax, SoftmaxWithLoss
+from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.errors import DataError
+
+pytestmark = pytest.mark.spark
+
+PARAMS = NetParams(
+    "small",
+    RDDLayer("data", shape=[4, 1, 3, 5]),
+    RDDLayer("label", shape=[4, 1]),
+    ConvLayer("conv", ["data"], kernel=(2, 2), num_filters=6, weight_filler={"type": "gaussian", "std": 1}),
+    LinearLayer("scores", ["conv"], num_outputs=7, weight_filler={"type": "gaussian", "std": 1}),
+    SoftmaxWithLoss("loss", ["scores", "label"]),
+)
+BINDINGS = {"data": "pixels"}
+PIXELS = np.random.default_rng(2).standard_normal((11, 1, 3, 5)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A caffemodel."""
+    path = tmp_path_factory.mktemp("weights") / "small.caffemodel"
+    Net(PARAMS).save(path)
+    return path
+
+
+@pytest.fixture
+def model(session: Any, weights: Path) -> Any:
+    from netdsl.spark import NetModel
+
+    return NetModel(PARAMS, weights, bindings=BINDINGS)
+
+
+def expected(weights: Path, pixels: np.ndarray = PIXELS) -> np.ndarray:
+    """The probabilities, by the net alone."""
+    *layers, _ = PARAMS.message.layer
+    deploy = NetParams(*(layer for layer in layers if layer.name != "label"), Softmax("prob", ["scores"]))
+    return Net(deploy, weights=weights).forward(data=pixels)["prob"].numpy()
+
+
+def frame(session: Any, partitions: int = 2) -> Any:
+    rows = [(number, pixels.ravel().tolist()) for number, pixels in enumerate(PIXELS)]
+    return session.createDataFrame(rows, "number int, pixels array<double>").repartition(partitions)
+
+
+def column(table: Any, name: str) -> np.ndarray:
+    """The values of a column, in the order of the rows' numbers."""
+    rows = sorted(table.select("number", name).collect())
+    return np.array([row[name].toArray() if hasattr(row[name], "toArray") else row[name] for row in rows])
+
+
+def test_probabilities_are_those_of_the_net(session: Any, model: Any, weights: Path) -> None:
+    wanted = expected(weights)
+    for partitions in (1, 20):  # with more partitions than rows some are empty
+        table = model.transform(frame(session, partitions)).cache()
+        assert table.dtypes[2:] == [("probability", "array<float>"), ("prediction", "double")]
+        assert np.allclose(column(table, "probability"), wanted, rtol=1e-5)  # batches of other sizes add up otherwise
+        assert np.array_equal(column(table, "prediction"), wanted.argmax(1))
+
+
+def test_other_columns_stay_as_they_are(session: Any, model: Any) -> None:
+    from pyspark.ml.linalg import Vectors
+    from pyspark.sql import Row
+
+    row = Row(
+        pixels=Vectors.dense(PIXELS[0].ravel()),
+        text="größer",
+        when=datetime.datetime(2020, 2, 29, 1, 2, 3, 4),
+        day=datetime.date(1999, 12, 31),
+        exact=Decimal("1.500"),
+        words={"a": [1, None]},
+        inner=Row(x="y", y=2.5),
+        data=bytearray(b"\0\1"),
+    )
+    known = session.createDataFrame([row]).schema
+    table = session.createDataFrame([(*row, None)] * 2, known.add("empty", "string"))
+    found = model.transform(table)
+    assert found.schema.fields[: len(table.columns)] == table.schema.fields
+    for one, other in zip(found.collect(), table.collect(), strict=True):
+        assert one[: len(table.columns)] == tuple(other)
+
+
+def test_blobs_become_columns_of_numbers_or_vectors(session: Any, model: Any) -> None:
+    wanted = model.net().forward
+    features = model.copy().setOutputs({"conv": "features", "scores": "scores"}).setPredictionCol("")
+    table = features.setVectors(True).setBatchSize(2).transform(frame(session))
+    assert table.dtypes[2:] == [("features", "vector"), ("scores", "vector"), ("probability", "vector")]
+    scores = column(table, "scores")
+    exp = np.exp(scores - scores.max(1, keepdims=True))
+    assert np.allclose(column(table, "probability"), exp / exp.sum(1, keepdims=True), rtol=1e-4)
+    assert column(table, "features").shape == (11, 6 * 2 * 4)
+    assert wanted(data=PIXELS, label=np.zeros((11, 1)))["loss"].shape == ()
+    assert model.getOutputs() == {}
+
+
+def test_encoded_images_and_preprocess(session: Any, weights: Path) -> None:
+    from netdsl.spark import NetModel
+
+    pixels = np.random.default_rng(3).integers(0, 256, (3, 1, 3, 5), np.uint8)
+    rows = [(n, bytearray(encode(each, ImageFormat.PNG, ""))) for n, each in enumerate(pixels)]
+    table = session.createDataFrame(rows, "number int, content binary")
+    scaled = NetParams(
+        RDDLayer("data", shape=[4, 1, 3, 5], transform_param={"scale": 1 / 256}),
+        *PARAMS.message.layer[1:],
+    )
+    model = NetModel(scaled, weights, bindings={"data": "content"})
+    wanted = expected(weights, pixels / np.float32(256))
+    assert np.allclose(column(model.transform(table), "probability"), wanted, rtol=1e-5)
+
+    raw = session.createDataFrame([(n, bytearray(each.tobytes())) for n, each in enumerate(pixels)], table.schema)
+    prepared = NetModel(PARAMS, weights, bindings={"data": "content"}, preprocess=lambda arrays: {
+        "data": arrays["data"] / np.float32(256)
+    })  # fmt: skip
+    assert np.allclose(column(prepared.transform(raw), "probability"), wanted, rtol=1e-5)
+
+
+def test_a_saved_model_is_the_same(session: Any, model: Any, weights: Path, tmp_path: Path) -> None:
+    from pyspark.ml import PipelineModel
+    from pyspark.ml.feature import VectorAssembler
+
+    from netdsl.spark import Moment, NetModel
+
+    model.setOutputs({"scores": "scores"}).setProbabilityCol("p").history = (Moment(3, 0.5, {"accuracy": 0.25}),)
+    model.save(f"file://{tmp_path}/model")
+    assert (tmp_path / "model" / "weights.caffemodel").read_bytes() == weights.read_bytes()
+    assert json.loads(next((tmp_path / "model" / "metadata").glob("part*")).read_text())["class"] == (
+        "netdsl.spark.NetModel"
+    )
+    loaded = NetModel.load(str(tmp_path / "model"))
+    assert (loaded.uid, loaded.history) == (model.uid, model.history)
+    assert loaded.explainParams() == model.explainParams()
+    scores = [column(each.transform(frame(session)), "scores") for each in (loaded, model)]
+    np.testing.assert_allclose(*scores, rtol=1e-5)  # which rows are multiplied together decides on the last bits
+
+    names = [f"x{n}" for n in range(15)]
+    assembler = VectorAssembler(inputCols=names, outputCol="pixels")
+    PipelineModel([assembler, model]).write().overwrite().save(str(tmp_path / "model"))
+    numbers = session.createDataFrame(
+        [(n, *map(float, each.ravel())) for n, each in enumerate(PIXELS)], ["number", *names]
+    )
+    found = PipelineModel.load(str(tmp_path / "model")).transform(numbers)
+    assert np.allclose(column(found, "scores"), scores[0], rtol=1e-5)  # in batches of other rows
+
+
+def test_a_function_isnt_saved(session: Any, model: Any, tmp_path: Path) -> None:
+    from netdsl.spark import NetModel
+
+    model.setPreprocess(lambda arrays: arrays).save(str(tmp_path / "model"))
+    loaded = NetModel.load(str(tmp_path / "model"))
+    with pytest.raises(DataError, match=f"{model.uid} was saved with a preprocess function"):
+        loaded.transform(frame(session))
+    assert loaded.setPreprocess(lambda arrays: arrays).transform(frame(session)).count() == 11
+
+
+def test_what_cant_be_is_told(session: Any, model: Any) -> None:
+    with pytest.raises(DataError, match=r"no column 'data' for blob 'data'; there are number, pixels"):
+        model.copy().setBindings({}).transform(frame(session))
+    with pytest.raises(DataError, match="there would be two columns 'number'"):
+        model.copy().setPredictionCol("number").transform(frame(session))
+    only = NetParams(*PARAMS.message.layer[:1], *PARAMS.message.layer[2:3])
+    from netdsl.spark import NetModel
+
+    with model.files() as (_, weights):
+        features = NetModel(only, weights, bindings=BINDINGS, outputs={"conv": "features"})
+    assert features.transform(frame(session)).columns == ["number", "pixels", "features"]
+    with pytest.raises(DataError, match="nothing for predictionCol 'class'"):
+        features.setPredictionCol("class").transform(frame(session))
+    with pytest.raises(TypeError, match="NetModel has no param 'colour'; there are batchSize, bindings"):
+        model.setParams(colour=1)
+
+
+def test_a_closed_model_can_be_used_anew(session: Any, model: Any) -> None:
+    assert model.transform(frame(session)).count() == 11
+    model.copy().close()
+    assert model.transform(frame(session)).count() == 11
+    model.close()
+
+
+def test_an_executor_that_is_killed_takes_no_rows_with_it(
+    session: Any, model: Any, weights: Path, tmp_path: Path
+) -> None:
+    def kills_once(arrays: Any) -> Any:
+        try:
+            (tmp_path / "killed").touch(exist_ok=False)
+        except FileExistsError:
+            return arrays
+        daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+        os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)  # the net that was sent to it goes with it
+        return arrays
+
+    table = frame(session, 4)
+    found = model.setPreprocess(kills_once).transform(table)
+    assert np.allclose(column(found, "probability"), expected(weights), rtol=1e-5)
+    assert (tmp_path / "killed").exists()

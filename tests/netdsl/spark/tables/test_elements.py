@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from netdsl.errors import DataError
+from netdsl.prediction.blobs import BlobColumn
+from netdsl.spark.tables.elements import batches_of
+
+BLOBS = [BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digit", (1,))]
+PIXELS = np.arange(6, dtype=np.float64)
+
+
+@pytest.mark.parametrize("form", ["tuple", "dict", "row"])
+def test_elements_of_all_forms_are_batches(form: str) -> None:
+    Row = pytest.importorskip("pyspark.sql").Row  # noqa: N806
+    make: dict[str, Any] = {
+        "tuple": lambda n: (PIXELS + n, n),
+        "dict": lambda n: {"digit": n, "other": "x", "pixels": (PIXELS + n).tolist()},
+        "row": lambda n: Row(digit=n, pixels=(PIXELS + n).tolist()),
+    }
+    batches = list(batches_of(map(make[form], range(1030)), BLOBS, 0))
+    assert [len(batch["label"]) for batch in batches] == [512, 512, 6]
+    assert batches[0]["data"].dtype == np.float32
+    data, label = (np.concatenate([batch[name] for batch in batches]) for name in ("data", "label"))
+    assert np.array_equal(label, np.arange(1030).reshape(-1, 1))
+    assert np.array_equal(data, (PIXELS + np.arange(1030)[:, None]).reshape(-1, 1, 2, 3))
+
+
+def test_an_element_can_be_the_only_value() -> None:
+    (found,) = batches_of([PIXELS, PIXELS + 1], BLOBS[:1], 0)
+    assert found["data"].shape == (2, 1, 2, 3)
+    (found,) = batches_of([b"abcdef"], BLOBS[:1], 0)
+    assert found["data"].tobytes() == b"abcdef"
+
+
+@pytest.mark.parametrize(
+    ("elements", "problem"),
+    [
+        ([(PIXELS, 1), (PIXELS, None)], "column 'digit': row 1 of partition 7 is None"),
+        ([(PIXELS, 1)] * 600 + [(PIXELS, None)], "column 'digit': row 600 of partition 7 is None"),
+        ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has another shape"),
+        ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 has no numbers"),
+        ([(PIXELS,)], "an element of the RDD has 1 values; wanted are data, label"),
+        ([{"pixels": PIXELS}], "an element of the RDD has no 'digit'; it has pixels"),
+    ],
+)
+def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        list(batches_of(elements, BLOBS, 7))

@@ -1,0 +1,34 @@
+"""What `zoo train` makes of its options about Spark, before there is any."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from zoo.cli import zoo
+from zoo.distributed_run import Backend, Placement
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--workers", "2", "--master", "local"], "--master and --transport are about Spark; give --backend spark too"),
+        (["--workers", "2", "--transport", "peer"], "give --backend spark too"),
+        (["--workers", "2", "--backend", "spark", "--transport", "pigeon"], "'pigeon' is not one of 'peer', 'driver'"),
+        (["--backend", "spark"], "are for several workers; give --workers too"),
+    ],
+)
+def test_options_that_go_with_others(words, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(zoo, ["train", "lenet", "--data", "digits", *words])
+    assert done.exit_code == 2
+    assert says in done.output.replace("\n", " ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_spark_is(monkeypatch):
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    assert Placement(Backend.SPARK, "yarn").master_for(3) == "yarn"
+    assert Placement(Backend.SPARK).master_for(3) == "local[3]"
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    assert Placement(Backend.SPARK).master_for(3) == ""

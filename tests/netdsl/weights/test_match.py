@@ -1,0 +1,101 @@
+"""Weights and the blobs that take them, by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import CaffeFile
+from netdsl.errors import WeightsError
+from netdsl.weights.match import LoadReport, arrays_of, distinct, fits, pair_blobs
+
+
+def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    return [np.zeros(shape, np.float32) for shape in shapes]
+
+
+@pytest.mark.parametrize(
+    ("own", "given", "suit"),
+    [
+        ((4, 3), (4, 3), True),
+        ((4, 3), (3, 4), False),
+        ((4, 3), (1, 1, 4, 3), True),
+        ((4, 3), (4, 3, 1, 1), False),
+        ((4, 3), (1, 4, 3), False),  # only old files have ones in front, and they have four dimensions
+        ((), (1, 1, 1, 1), True),
+        ((1,), (1, 1, 1, 1), True),
+        ((2, 3, 4, 5, 6), (3, 4, 5, 6), False),
+        ((1, 3, 4, 5), (3, 4, 5), False),
+    ],
+)
+def test_old_files_have_four_dimensions_for_everything(own, given, suit):
+    assert fits(own, given) is suit
+
+
+def test_layers_that_only_one_side_has_are_passed_over():
+    given = {"new": blank((2,)), "b": blank((3,), (1, 1, 4, 5)), "a": blank((2,))}
+    own = {"a": blank((2,)), "b": blank((3,), (4, 5)), "old": blank((7,))}
+    pairs, report = pair_blobs(own, given)
+    assert report == LoadReport(("b", "a"), ("old",), ("new",), ())
+    assert [mine is each for (mine, _), each in zip(pairs, [*own["b"], *own["a"]], strict=True)] == [True] * 3
+    assert [array.shape for _, array in pairs] == [(3,), (4, 5), (2,)]
+
+
+def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
+    own = {"a": blank((2, 3), (2,)), "b": blank((4,)), "c": blank((5,), (6,)), "d": blank((7,))}
+    given = {"a": blank((9, 3), (9,)), "b": blank((4,), (8,)), "c": blank((5,)), "d": blank((7,))}
+    with pytest.raises(WeightsError) as raised:
+        pair_blobs(own, given)
+    assert str(raised.value) == (
+        "layer 'a': blob 0 has shape [2, 3], the weights have [9, 3], blob 1 has shape [2], the weights have [9]; "
+        "layer 'b' has 1 blobs, the weights have 2; "
+        "layer 'c': blob 1 has shape [6], the weights have none; rename a layer to train it from scratch"
+    )
+    pairs, report = pair_blobs(own, given, partial=True)
+    assert report.matched == ("d",)
+    assert [(each.layer, each.own, each.given) for each in report.mismatched][:2] == [
+        ("a", ((2, 3), (2,)), ((9, 3), (9,))),
+        ("b", ((4,),), ((4,), (8,))),
+    ]
+    assert len(pairs) == 1
+
+
+def test_a_shared_blob_need_not_be_there_once_more():
+    own = {"a": blank((2, 3), (2,)), "b": blank((2, 3), (4,)), "c": blank((5,), (2, 3)), "d": blank((2, 3))}
+    shared = {("b", 0), ("c", 1), ("d", 0)}
+    given = {"a": blank((2, 3), (2,)), "b": blank((0,), (4,)), "c": blank((5,))}
+    pairs, report = pair_blobs(own, given, shared=shared)
+    assert report == LoadReport(("a", "b", "c"), (), (), ())
+    assert [array.shape for _, array in pairs] == [(2, 3), (2,), (4,), (5,)]
+    with pytest.raises(WeightsError, match=r"layer 'b': blob 0 has shape \[2, 3\], the weights have none; layer 'c'"):
+        pair_blobs(own, given)
+    with pytest.raises(WeightsError, match=r"layer 'b': blob 1 has shape \[4\], the weights have \[8\]; rename"):
+        pair_blobs(own, given | {"b": blank((0,), (8,))}, shared=shared)
+
+
+def test_an_empty_blob_takes_an_empty_array():
+    pairs, report = pair_blobs({"a": blank((0, 3))}, {"a": blank((0, 3))})
+    assert report.matched == ("a",) and len(pairs) == 1
+
+
+def test_one_report_of_several_files():
+    _, one = pair_blobs({"a": blank((1,)), "b": blank((2,)), "c": blank((3,))}, {"a": blank((1,)), "x": blank((1,))})
+    _, two = pair_blobs({"a": blank((1,)), "b": blank((2,)), "c": blank((3,))}, {"b": blank((9,))}, partial=True)
+    whole = LoadReport.of_all([one, two])
+    assert whole == LoadReport(("a",), ("c",), ("x",), two.mismatched)
+
+
+def test_names_are_told_apart_by_their_order():
+    assert distinct(["a", "", "a", "b", "", "a"]) == ["a", "", "a (2)", "b", " (2)", "a (3)"]
+    assert len(set(distinct(["a", "a (2)", "a", "a"]))) == 4
+
+
+def test_blobs_of_all_ages_of_the_format():
+    file = CaffeFile(pb.NetParameter())
+    file.message.layer.add(name="none")
+    for layer in (file.message.layer.add(name="now"), file.message.layers.add(name="v1"), file.message.layers.add()):
+        if not layer.name:
+            layer.layer.name, layer = "v0", layer.layer
+        file.blobs.put(layer.blobs.add(), np.full((2, 3), len(file.blobs)))
+    assert {name: arrays[0].mean() for name, arrays in arrays_of(file).items()} == {"now": 0, "v1": 1, "v0": 2}
