@@ -1,108 +1,85 @@
-"""A training run with several workers, from a plan or from where it was left."""
+"""A training run with several workers, kept in a folder: begun there, or gone on with from where it was left."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from netdsl.data.batches.reading import Bad
-from netdsl.distributed.chronicle import chronicle
-from netdsl.distributed.launchers.local import train as train_here
-from netdsl.distributed.messages import Told
-from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.journal import Keeping
 from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Told, open_run_log
+from netdsl.distributed.strategies.all_reduce import AllReduce
+from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
 from netdsl.solver.solver import Action, nothing_wanted
-from netdsl.spark.session import open_session, task_cores
-from netdsl.spark.workers.train import train as train_on_spark
-from netdsl.spark.workers.transport import Transport
-from zoo.training import Run
+from zoo.backends import Backend, LocalBackend
+from zoo.training import find_start
+
+_KEPT = Keeping(every=50)  # rounds, of a run whose folder nobody asked for
 
 
-class Backend(Enum):
-    """What brings workers to life."""
-
-    LOCAL = "local"
-    SPARK = "spark"
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Which backend has the workers; Spark's is at a master."""
-
-    backend: Backend = Backend.LOCAL
-    master: str | None = None  # if none is named, that of spark-submit, or else this machine
-    transport: Transport | None = None  # if none is named, one that works there
-
-    def cores(self, workers: int) -> int:
-        """How many each worker has: its part of this machine, or as many as Spark gives a task."""
-        return max(1, (os.cpu_count() or 1) // workers) if self.backend is Backend.LOCAL else task_cores()
-
-    def master_for(self, workers: int) -> str:
-        """Where Spark is; empty if spark-submit says so."""
-        if self.master is not None:
-            return self.master
-        return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{workers}]"
-
-
-HERE = Placement()
-
-
-def begin(run: Run, strategy: Strategy, workers: int, kept: Path, where: Placement = HERE) -> None:
-    """Make the folder of a run that one worker could do as well."""
+def begin(run: Run, folder: Path, backend: Backend) -> None:
+    """Make the folder of a run, with everything settled that it needs to be repeated."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
-    loading, cores = run.way.loading, where.cores(workers)
-    plan = Plan(
-        run.param,
-        strategy,
-        workers,
-        folder=str(run.folder or "."),
-        weights=tuple(map(str, run.weights)),
-        devices=tuple(map(str, run.devices or (run.way.device,))),
-        precision=str(run.way.precision).removeprefix("torch."),
-        compiled=run.way.compiled,
-        decoders=min(loading.workers, cores),
-        skip_bad=loading.bad is Bad.SKIP,
-        threads=cores,
-        tables=run.tables,
-    )
-    settled(plan).save(kept)
+    _begin(run, folder, backend)
+
+
+def _begin(run: Run, folder: Path, backend: Backend) -> None:
+    cores = backend.cores(run.workers)
+    loading = replace(run.compute.loading, workers=min(run.compute.loading.workers, cores))
+    compute = replace(run.compute, loading=loading)
+    backend.begin(replace(run, compute=compute, threads=cores).settled(), folder)
 
 
 def train(
-    run: Path,
+    folder: Path,
+    backend: Backend,
     *,
     listeners: Sequence[Listener] = (),
-    restarted: Callable[[int, str], object] = lambda generation, why: None,
+    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = nothing_wanted,
-    where: Placement = HERE,
-) -> None:
-    """Train the run that a folder has to its end, from its beginning or from where it was left."""
-    with chronicle(run) as write:
+) -> End | None:
+    """Train the run that a folder has to its end, from its beginning or from where it was left.
 
-        def told(what: Told) -> None:
-            write(what)
-            if not isinstance(what, RoundRecord):
+    How it ended is known where the workers are watched.
+    """
+    if not backend.supervises:
+        return backend.train(folder)
+    with open_run_log(folder) as write:
+
+        def told(report: Told) -> None:
+            write(report)
+            if not isinstance(report, RoundRecord):
                 for listener in listeners:
-                    listener(what)
+                    listener(report)
 
-        if where.backend is Backend.LOCAL:
-            train_here(run, told=told, restarted=restarted, requested=requested)
-            return
-        with open_session(where.master_for(Plan.load(run).size)) as session:
-            train_on_spark(
-                run,
-                session,
-                transport=where.transport,
-                note=note,
-                told=told,
-                restarted=restarted,
-                requested=requested,
-            )
+        return backend.train(folder, told=told, on_restart=on_restart, note=note, requested=requested)
+
+
+def train_on_devices(
+    run: Run,
+    *,
+    listeners: Sequence[Listener] = (),
+    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
+    requested: Callable[[], Action] = nothing_wanted,
+) -> End | None:
+    """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
+    start = find_start(run)
+    several = replace(
+        run,
+        strategy=AllReduce(divides_batch=False),
+        workers=len(run.devices),
+        snapshot=None if start is None else str(start.resolve()),
+        weights=run.weights if start is None else (),
+        keeping=_KEPT,
+    )
+    with TemporaryDirectory(prefix="netdsl-") as temporary:
+        folder, backend = Path(temporary, "run"), LocalBackend()
+        _begin(several, folder, backend)
+        return train(folder, backend, listeners=listeners, on_restart=on_restart, requested=requested)

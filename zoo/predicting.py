@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -17,9 +16,8 @@ from netdsl.prediction.add_columns import ColumnAdder, NewColumns, check_new
 from netdsl.prediction.blobs import NetInput, check_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.predictor import Predictor
-from netdsl.spark.session import open_session
 from netdsl.tables.files import TableFiles, TableFormat, table_of, write_parquet
-from zoo.distributed_run import HERE, Backend, Placement
+from zoo.backends import HERE, LocalBackend, SparkBackend
 
 COLUMN = "--column {}=COLUMN"  # how another column is named
 
@@ -39,7 +37,7 @@ class PredictRequest:
     batch: int | None = None  # as many rows as the net was made for
 
 
-def predict(wish: PredictRequest, progress: Progress, where: Placement = HERE, workers: int | None = None) -> None:
+def predict(wish: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
     """Write the table with its new columns, all of it or nothing."""
     table = table_of(wish.data)
     if table is None:
@@ -48,8 +46,8 @@ def predict(wish: PredictRequest, progress: Progress, where: Placement = HERE, w
         )
     model = open_model(wish.net, wish.weights)
     try:
-        if where.backend is Backend.SPARK:
-            _on_spark(wish, model, parquet_of(wish.data), where, workers)
+        if isinstance(backend, SparkBackend):
+            _on_spark(wish, model, parquet_of(wish.data), backend)
         else:
             _here(wish, model, TableFiles(*table), progress)
     except NetError as problem:
@@ -62,11 +60,6 @@ def parquet_of(data: str) -> str:
     if kind is not TableFormat.PARQUET:
         raise DataError(f"{data}: on Spark a table is Parquet, parquet:PATH; `zoo data convert` makes it of other data")
     return path
-
-
-def master_of(where: Placement, workers: int | None) -> str:
-    """Where Spark is. One of our own runs so many tasks at once, or one for each core."""
-    return where.master_for(workers or os.cpu_count() or 1)
 
 
 def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
@@ -90,8 +83,8 @@ def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[Ne
     return inputs
 
 
-def _on_spark(wish: PredictRequest, model: Model, path: str, where: Placement, workers: int | None) -> None:
-    with open_session(master_of(where, workers)) as session:
+def _on_spark(wish: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
+    with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # only now it is known that Spark is there
 

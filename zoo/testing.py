@@ -25,12 +25,11 @@ from netdsl.solver.events import Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
 from netdsl.solver.testing import averaged
-from netdsl.spark.session import open_session
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
 from netdsl.weights.files import load_file
-from zoo.distributed_run import HERE, Backend, Placement
-from zoo.predicting import COLUMN, master_of, parquet_of
+from zoo.backends import HERE, LocalBackend, SparkBackend
+from zoo.predicting import COLUMN, parquet_of
 
 BATCHES = 50  # that are tested where nothing says how many
 
@@ -53,14 +52,14 @@ class TestRequest:
     stages: Sequence[str] = ()
 
 
-def test(wish: TestRequest, *, device: torch.device, where: Placement = HERE, workers: int | None = None) -> Found:
+def test(wish: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> Found:
     """The mean loss and the mean outputs over batches, or over rows."""
     net = upgrade_net(read_net(wish.net, lenient=True).message).message
     net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
     net = filtered(net, net.state)
     try:
-        if where.backend is Backend.SPARK:
-            return _means(net, _on_spark(wish, net, where, workers))
+        if isinstance(backend, SparkBackend):
+            return _means(net, _on_spark(wish, net, backend))
         table = table_of(wish.data) if wish.data is not None and wish.batches is None else None
         if table is not None:
             return _means(net, _here(wish, net, TableFiles(*table), device))
@@ -97,11 +96,11 @@ def _here(wish: TestRequest, net: pb.NetParameter, table: TableFiles, device: to
     return scorer.of(table.batches(scorer.batch), str(wish.data))
 
 
-def _on_spark(wish: TestRequest, net: pb.NetParameter, where: Placement, workers: int | None) -> RowScore:
+def _on_spark(wish: TestRequest, net: pb.NetParameter, backend: SparkBackend) -> RowScore:
     if wish.data is None or wish.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path, weights = parquet_of(wish.data), _weights(wish)
-    with open_session(master_of(where, workers)) as session:
+    with backend.session() as session:
         from netdsl.spark.pipeline import scoring  # only now it is known that Spark is there
         from netdsl.spark.tables import parquet
 

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-
-import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.data.sources.open_source import part_of
 from netdsl.data.sources.split import DataSplit
+from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase, included
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
-from netdsl.solver.module_net import Compute
 from netdsl.solver.nets import find_file, train_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Action, Solver, nothing_wanted
 from netdsl.tables.table import Table
-
-NEWEST = "auto"
-
-
-@dataclass(frozen=True)
-class Run:
-    """What to train and how. `snapshot` is a state to go on from, or 'auto' for the newest whole one, if any."""
-
-    param: pb.SolverParameter
-    folder: Path | None = None  # where the files that the settings name may be
-    way: Compute = field(default_factory=Compute)
-    devices: Sequence[torch.device] = ()
-    weights: Sequence[str | Path] = ()
-    snapshot: str | None = None
-    tables: Mapping[Phase, Table] = field(default_factory=dict)  # in the place of what the nets themselves read
 
 
 def train(
@@ -51,12 +34,11 @@ def train(
         for listener in listeners:
             listener(event)
 
-    start = _start(run)
+    start = find_start(run)
     with open_solver(
-        run.param,
+        run.solver,
         folder=run.folder,
-        way=run.way,
-        devices=run.devices,
+        way=replace(run.compute, device=run.device(0)),
         weights=() if start else run.weights,
         tables=run.tables,
         listen=listen,
@@ -68,12 +50,12 @@ def train(
     return solver
 
 
-def _start(run: Run) -> Path | None:
-    """The state to go on from."""
+def find_start(run: Run) -> Path | None:
+    """The solver state that a run goes on from, if it does."""
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
-        return state.newest(run.param.snapshot_prefix)
+        return state.newest(run.solver.snapshot_prefix)
     if run.weights:
         raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)
@@ -84,9 +66,9 @@ def fed(run: Run, data: str | None, test_data: str | None) -> Run:
 
     Of such a source the columns with the blobs' names are taken, or those that its name lists, in the blobs' order.
     """
-    folder = run.folder or Path()
-    if any(layer.HasField("data_param") for layer in train_net(run.param, folder).layer):
-        return replace(run, param=with_data(run.param, folder, data, test_data))
+    folder = run.folder
+    if any(layer.HasField("data_param") for layer in train_net(run.solver, folder).layer):
+        return replace(run, solver=with_data(run.solver, folder, data, test_data))
     sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
     tables = {phase: Table(part_of(source, split)) for phase, (source, split) in sources.items() if source is not None}
     return replace(run, tables=tables)

@@ -1,24 +1,41 @@
-"""What workers can say to each other, whatever carries it."""
+"""What workers exchange buffers with, whichever transport moves them."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
 
-from netdsl.distributed.traffic import Traffic
+
+@dataclass
+class Traffic:
+    """What a worker's exchanges cost until now: running sums over all lanes, which only grow."""
+
+    waited: float = 0.0  # seconds in which an exchange was asked for that another worker hadn't come to
+    moved: float = 0.0  # seconds in which buffers were copied, added or on their way
+    bytes: int = 0  # sent and received by this worker
+    _adding: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+
+    def add(self, *, waited: float = 0.0, moved: float = 0.0, count: int = 0) -> None:
+        """Add the seconds and the count of bytes of one exchange more; lanes do so at the same time."""
+        with self._adding:
+            self.waited += waited
+            self.moved += moved
+            self.bytes += count
 
 
 class Handle(Protocol):
-    """An exchange under way. The buffer that was given belongs to it until it is done."""
+    """An exchange under way. The buffer belongs to it until it is done."""
 
     def done(self) -> bool:
         """Whether it is over; never waits."""
         ...
 
     def wait(self) -> None:
-        """Wait until it is. A PeerLostError if a worker is gone or gives no sign of life for too long."""
+        """Wait until it is over. A PeerLostError if a worker is lost."""
         ...
 
 
@@ -26,7 +43,7 @@ class Communicator(Protocol):
     """One of `size` workers that exchange buffers, which are contiguous and lie on one device.
 
     Operations in one lane happen one after the other, and all workers must ask for the same ones in the same order.
-    Lanes have nothing to do with each other, so that what is in several may happen at once.
+    Operations in several lanes may happen at once.
     """
 
     rank: int
@@ -54,33 +71,33 @@ class Communicator(Protocol):
         ...
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """A few numbers of everybody, by rank; everybody must give as many. Whoever asks waits for all others."""
+        """Everybody's numbers, by rank; everybody must give as many. Waits for all others."""
         ...
 
     def barrier(self) -> None:
         """Wait for all others."""
         ...
 
-    def centre(self, buffer: Tensor) -> SharedVariable:
+    def shared_variable(self, buffer: Tensor) -> SharedVariable:
         """A variable that all workers share; it begins as the first worker's buffer."""
         ...
 
-    def alive(self) -> None:
-        """A sign of life. Whoever computes for long without one, or without waiting here, counts as lost."""
+    def close(self) -> None:
+        """Let go of threads, memory and connections. Nobody may be using them."""
         ...
 
 
 class SharedVariable(Protocol):
-    """A variable in the midst of all workers, to which each goes when it likes."""
+    """A variable that every worker reads and changes when it likes, one at a time."""
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Draw the buffer and the variable together: each moves by `alpha` of their difference, undisturbed."""
+        """Draw the buffer and the variable together: each moves by `alpha` of their difference."""
         ...
 
     def read(self, buffer: Tensor) -> None:
-        """Fill a buffer with what it is now."""
+        """Fill a buffer with the variable's values."""
         ...
 
     def write(self, buffer: Tensor) -> None:
-        """Set it. Nobody else may be using it."""
+        """Set the variable. Nobody else may be using it."""
         ...

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
 from caffe_proto.storage import replacing
-from netdsl.distributed.plan import Keeping
 from netdsl.errors import DistributedError
 
 _WHOLE = "whole.json"
@@ -24,17 +24,36 @@ _NAME = re.compile(r"round-(\d{8})")
 
 
 @dataclass(frozen=True)
+class Keeping:
+    """What the journal keeps: a state after every so many rounds, of which the newest stay, and the best one."""
+
+    every: int = 1
+    newest: int = 2
+
+
+class _Contents(msgspec.Struct, frozen=True):
+    """The file that makes an entry whole."""
+
+    round: int
+    score: float | None  # of the last test; more is better
+    files: dict[str, str]  # hashes by name
+
+
+@dataclass(frozen=True)
 class JournalEntry:
     """The state after a round. It is there if `whole.json` is, which has the hashes of all other files."""
 
     path: Path
-    round: int
-    score: float | None  # of the last test; more is better
-    files: Mapping[str, str]
+    contents: _Contents
+
+    @property
+    def round(self) -> int:
+        """The number of the round."""
+        return self.contents.round
 
     def is_whole(self) -> bool:
         """Whether all its files are what was written."""
-        return all(_hash(self.path / name) == value for name, value in self.files.items())
+        return all(_hash(self.path / name) == value for name, value in self.contents.files.items())
 
 
 class Journal:
@@ -60,9 +79,10 @@ class Journal:
         """The parts of so many workers are there: the entry counts from now on, and old ones go."""
         place = self._place(number)
         names = [f"worker-{rank}.{kind}" for rank in range(ranks) for kind in ("npz", "json")]
-        files = {name: _hash(place / name) for name in names}
+        files = {name: _hash(place / name) or "" for name in names}
         with replacing(place / _WHOLE) as temporary:
-            temporary.write_text(json.dumps({"round": number, "score": score, "files": files}, indent=1) + "\n")
+            contents = msgspec.json.encode(_Contents(number, score, files))
+            temporary.write_bytes(msgspec.json.format(contents, indent=1) + b"\n")
         self._forget(number)
 
     def newest(self) -> JournalEntry | None:
@@ -84,16 +104,19 @@ class Journal:
             return
         for path in sorted(self.folder.iterdir(), reverse=True):
             if _NAME.fullmatch(path.name) and (path / _WHOLE).exists():
-                found = json.loads((path / _WHOLE).read_text())
-                yield JournalEntry(path, found["round"], found["score"], found["files"])
+                try:
+                    contents = msgspec.json.decode((path / _WHOLE).read_bytes(), type=_Contents)
+                except msgspec.MsgspecError:
+                    continue  # it isn't whole
+                yield JournalEntry(path, contents)
 
     def _forget(self, number: int) -> None:
         """Keep the newest and the best; parts of later rounds are from before somebody was lost."""
         entries = list(self._entries())
         kept = {entry.path for entry in entries[: self.keeping.newest]}
-        scored = [entry for entry in entries if entry.score is not None]
+        scored = [entry for entry in entries if entry.contents.score is not None]
         if scored:
-            kept.add(max(scored, key=lambda entry: entry.score or 0.0).path)
+            kept.add(max(scored, key=lambda entry: entry.contents.score or 0.0).path)
         for path in self.folder.iterdir():
             match = _NAME.fullmatch(path.name)
             if match and int(match[1]) < number and path not in kept:

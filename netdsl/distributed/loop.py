@@ -31,18 +31,18 @@ class Loop:
         strategy: Strategy,
         *,
         journal: Journal | None = None,
-        told: Callable[[RoundRecord], None] = lambda record: None,
-        wanted: Callable[[], Action] = nothing_wanted,
+        report: Callable[[RoundRecord], None] = lambda record: None,
+        requested: Callable[[], Action] = nothing_wanted,
     ) -> None:
         self.worker, self.strategy = worker, strategy
-        self._journal, self._told, self._wanted = journal, told, wanted
+        self._journal, self._report, self._requested = journal, report, requested
         self._score: float | None = None
         self.stopped = False  # because it was asked to
         entry = journal.newest() if journal is not None else None
         if journal is None or entry is None:
-            self.course = strategy.begin(worker)
+            self.strategy_run = strategy.begin(worker)
         else:
-            self.course = self._resumed(journal, entry)
+            self.strategy_run = self._resumed(journal, entry)
 
     def run(self) -> None:
         """Train to the end, or until it is asked to stop, which all do after the same round."""
@@ -52,7 +52,7 @@ class Loop:
             self._test()
         while worker.remaining and not self.stopped:
             worker.begin_round()
-            self.course.round()
+            self.strategy_run.round()
             self._after(before, last=self.strategy.synchronous and not worker.remaining)
             before = worker.solver.iteration
         self._finish()
@@ -63,10 +63,10 @@ class Loop:
     def _finish(self) -> None:
         """Where rounds don't end for all at once, workers meet for a last one, without training."""
         if self.strategy.synchronous or self.stopped:
-            self.course.finish()
+            self.strategy_run.finish()
             return
         self.worker.begin_round()
-        self.course.finish()
+        self.strategy_run.finish()
         self._after(self.worker.solver.iteration, last=True)
 
     def _after(self, before: int, *, last: bool) -> None:
@@ -81,11 +81,11 @@ class Loop:
         if journal is not None and (number % journal.keeping.every == 0 or last or self.stopped):
             with worker.doing(Activity.SAVE):
                 self._save(journal, number)
-        self._told(worker.end_round())
+        self._report(worker.end_round())
 
     def _heed(self) -> None:
         """Stop if somebody wants to: for all at once, where rounds end so."""
-        wants = self._wanted() is Action.STOP
+        wants = self._requested() is Action.STOP
         if self.strategy.synchronous:
             wants = any(each for (each,) in self.worker.communicator.gather([float(wants)]))
         self.stopped = self.stopped or wants
@@ -112,7 +112,7 @@ class Loop:
     @contextmanager
     def _holding_model(self) -> Iterator[None]:
         """Have the blobs that all agreed on, and then the own ones again."""
-        weights, model = self.worker.weights, self.course.model()
+        weights, model = self.worker.weights, self.strategy_run.model()
         if model.data_ptr() == weights.data_ptr():
             yield
             return
@@ -137,17 +137,17 @@ class Loop:
 
     def _tensors(self) -> dict[str, Tensor]:
         """What is saved, as views on what is in use."""
-        updater, state = self.worker.solver.updater, self.course.state()
+        updater, state = self.worker.solver.updater, self.strategy_run.state()
         found = {f"history{index}": history for index, history in enumerate(updater.histories)}
         found |= {f"strategy.{name}": tensor for name, tensor in state.items()}
-        return found | {"weights": self.worker.weights if self.strategy.synchronous else self.course.model()}
+        return found | {"weights": self.worker.weights if self.strategy.synchronous else self.strategy_run.model()}
 
     def _resumed(self, journal: Journal, entry: JournalEntry) -> StrategyRun:
         worker = self.worker
         rank = worker.rank if self.strategy.synchronous else 0
         saved, notes = journal.read(entry, rank)
         self._take_over(saved, {"weights": worker.weights}, entry)  # with which the strategy begins
-        self.course = self.strategy.begin(worker)
+        self.strategy_run = self.strategy.begin(worker)
         wanted = self._tensors()
         if rank != worker.rank:
             wanted = {name: tensor for name, tensor in wanted.items() if name in saved}
@@ -157,7 +157,7 @@ class Loop:
         worker.record.number = entry.round
         if rank == worker.rank:
             go_on_from(worker.solver, notes, entry.path)
-        return self.course
+        return self.strategy_run
 
     @torch.no_grad()
     def _take_over(self, saved: Mapping[str, Tensor], own: Mapping[str, Tensor], entry: JournalEntry) -> None:

@@ -1,38 +1,151 @@
-"""One worker's whole part of a run, whatever brought it to life."""
+"""One worker's whole part of a run, whichever launcher started it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.journal import Journal
+from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.messages import Told
-from netdsl.distributed.open_worker import compute_threads, open_worker
-from netdsl.distributed.plan import Plan
-from netdsl.solver.solver import Action, nobody_listens, nothing_wanted
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Told, to_plain
+from netdsl.distributed.supervision.control_client import ControlClient
+from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
+from netdsl.distributed.supervision.protocol import Ending
+from netdsl.distributed.transports.transport import connect
+from netdsl.distributed.worker import Clock, Worker
+from netdsl.errors import PeerLostError
+from netdsl.solver import state
+from netdsl.solver.events import Listener
+from netdsl.solver.open_solver import open_solver
+from netdsl.solver.settings import seed
+from netdsl.solver.solver import Action, nobody_listens
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
+_FIRST_ONLY = ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info")
 
 
-def run_worker(
-    run: Path,
-    communicator: Communicator,
-    tell: Callable[[Told], None],
-    wanted: Callable[[], Action] = nothing_wanted,
-) -> None:
-    """Train as the plan of a run says, from where its journal is.
+def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None) -> None:
+    """Train as the run of a spec says, from where its journal is, and tell the supervisor how that ended.
 
-    Every worker tells its records; the first one also tells of events, and saves the model at the end.
+    Every worker reports its records; the first one also reports events, and saves the model at the end. An error is
+    raised again after it was reported.
     """
-    plan = Plan.load(run)
-    journal = Journal(run / "rounds", plan.keeping)
-    listen = tell if communicator.rank == 0 else nobody_listens
-    with compute_threads(plan.threads), open_worker(plan, communicator, listen=listen) as worker:
-        loop = Loop(worker, plan.strategy, journal=journal, told=tell, wanted=wanted)
-        loop.run()
-        if worker.rank == 0 and not loop.stopped:
-            worker.weights.copy_(loop.course.model())
-            save_net(worker.solver.net.built, run / MODEL)
+    options = {} if leave is None else {"leave": leave}
+    with ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
+        try:
+            _take_part(spec, control)
+        except PeerLostError as problem:
+            control.report_end(Ending.LOST, str(problem))
+            raise
+        except CaffeError as problem:
+            control.report_end(Ending.FAILED, str(problem))
+            raise
+        except Exception as problem:
+            control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
+            raise
+        control.report_end(Ending.DONE)
+
+
+def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
+    folder = Path(spec.run)
+    with control.pulse.waiting():
+        run = Run.load(folder)
+        device = run.device(spec.local_rank)
+        communicator = WatchedCommunicator(
+            connect(spec.transport, control, spec.rank, spec.size, device), control.pulse
+        )
+
+    def report(what: Told) -> None:
+        if isinstance(what, RoundRecord):
+            what = replace(what, host=socket.gethostname())
+        control.report(to_plain(what))
+
+    def requested() -> Action:
+        return Action.STOP if control.is_to_stop() else Action.NONE
+
+    try:
+        listen = report if spec.rank == 0 else nobody_listens
+        opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
+        with compute_threads(run.threads), opening as worker:
+            journal = Journal(folder / "rounds", run.keeping)
+            loop = Loop(worker, run.strategy, journal=journal, report=report, requested=requested)
+            loop.run()
+            if worker.rank == 0 and not loop.stopped:
+                worker.weights.copy_(loop.strategy_run.model())
+                save_net(worker.solver.net.built, folder / MODEL)
+            communicator.barrier()  # nobody leaves while others may still ask the first one for something
+    finally:
+        communicator.close()
+
+
+@contextmanager
+def compute_threads(count: int | None) -> Iterator[None]:
+    """Let so many threads compute each sum, which decides on its last bits; afterwards as many as before."""
+    if count is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def open_worker(
+    run: Run,
+    communicator: Communicator,
+    *,
+    device: torch.device | None = None,
+    clock: Clock | None = None,
+    listen: Listener = nobody_listens,
+    pulse: Pulse | None = None,
+) -> Iterator[Worker]:
+    """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
+    loading = replace(
+        run.compute.loading, rank=communicator.rank, size=communicator.size, divided=run.strategy.divides_batch
+    )
+    compute = replace(run.compute, device=device or run.device(communicator.rank), loading=loading)
+    solver_settings = run.solver if communicator.rank == 0 else _only_training(run.solver)
+
+    def requested() -> Action:
+        """Testing may take long, and asks before every batch."""
+        if pulse is not None:
+            pulse.beat()
+        return Action.NONE
+
+    with open_solver(
+        solver_settings,
+        folder=run.folder,
+        way=compute,
+        weights=run.weights,
+        tables=run.tables,
+        listen=listen,
+        requested=requested,
+    ) as solver:
+        seed(solver_settings, communicator.rank)
+        if run.snapshot is not None:
+            state.restore(solver, run.snapshot)
+        yield Worker(solver, communicator, clock, pulse)
+
+
+def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
+    """The settings without tests and snapshots, which the first worker does for all."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(settings)
+    for name in _FIRST_ONLY:
+        changed.ClearField(name)
+    return changed

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from netdsl.distributed.clock import Clock, RealClock
 from netdsl.distributed.communicator import Communicator, Handle
 from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.supervision.heartbeat import Pulse
 from netdsl.solver.solver import Solver
 
 _CACHED = 1 << 17  # values: a stretch of two models stays in a core's cache
+
+
+class Clock(Protocol):
+    """The time of a worker: the machine's own, or a simulator's."""
+
+    def now(self) -> float:
+        """Seconds since some beginning, which all workers of a machine share."""
+        ...
+
+    def computed(self, iteration: int) -> None:
+        """Note that an iteration was computed, from the last call of this clock until now."""
+        ...
+
+
+class RealClock:
+    """The machine's clock, on which time passes by itself."""
+
+    def now(self) -> float:
+        """Seconds since the same beginning for all processes of a machine."""
+        return time.time()
+
+    def computed(self, iteration: int) -> None:
+        """Nothing is left to do."""
 
 
 class Worker:
@@ -24,8 +49,15 @@ class Worker:
     BatchNorm's sums, are only kept.
     """
 
-    def __init__(self, solver: Solver, communicator: Communicator, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        solver: Solver,
+        communicator: Communicator,
+        clock: Clock | None = None,
+        pulse: Pulse | None = None,
+    ) -> None:
         self.solver, self.communicator, self.clock = solver, communicator, clock or RealClock()
+        self._pulse = pulse or Pulse()
         self.weights, self.learned = solver.weights.buffer, solver.weights.learned
         self.rank, self.size = communicator.rank, communicator.size
         self._mean: Tensor | None = None
@@ -58,7 +90,7 @@ class Worker:
         start, before = self.clock.now(), self._exchanging
         self.solver.iterate()
         self.clock.computed(self.solver.iteration)
-        self.communicator.alive()
+        self._pulse.beat()
         self.record.steps += 1
         self.record.compute -= self._exchanging - before  # what a strategy exchanges within an iteration
         self._note(Activity.COMPUTE, start)

@@ -7,14 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import Phase
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, split_names, test_nets, train_net
-from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Action, Solver, nobody_listens, nothing_wanted
 from netdsl.tables.table import Table
@@ -27,7 +24,6 @@ def open_solver(
     *,
     folder: Path | None = None,
     way: Compute | None = None,
-    devices: Sequence[torch.device] = (),
     weights: Sequence[str | Path] = (),
     tables: Mapping[Phase, Table] | None = None,
     listen: Listener = nobody_listens,
@@ -35,17 +31,15 @@ def open_solver(
 ) -> Iterator[Solver]:
     """A solver with its nets, whose data are let go of at the end.
 
-    `folder` is where the files that it names may be. On several devices the train net is replicated. A phase that has a
-    table takes its data from there.
+    `folder` is where the files that it names may be. A phase that has a table takes its data from there.
     """
     seed(param)
     way, tables = way or Compute(), tables or {}
     way = replace(way, loading=replace(way.loading, seed=max(0, param.random_seed)))
-    nets: list[ModuleNet | ReplicatedNet] = []
+    nets: list[ModuleNet] = []
     try:
         train, table = train_net(param, folder), tables.get(Phase.TRAIN)
-        several = len(devices) > 1
-        nets.append(ReplicatedNet(train, devices, way, table) if several else ModuleNet(train, way, values=table))
+        nets.append(ModuleNet(train, way, values=table))
         for message in test_nets(param, folder):
             nets.append(ModuleNet(message, way, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):

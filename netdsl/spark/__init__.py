@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from caffe_proto.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from netdsl.distributed.history import Moment
+    from netdsl.distributed.run_log import Moment
+    from netdsl.distributed.transports.transport import Transport
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
-    from netdsl.spark.workers.transport import Transport
 
 _HOMES = {
-    "Moment": "distributed.history",
+    "Moment": "distributed.run_log",
     "NetEstimator": "spark.pipeline.estimator",
     "NetModel": "spark.pipeline.model",
-    "Transport": "spark.workers.transport",
+    "Transport": "distributed.transports.transport",
 }
 
 __all__ = ["Moment", "NetEstimator", "NetModel", "Transport"]

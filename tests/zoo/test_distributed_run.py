@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
-
-from netdsl.distributed.plan import Plan
 from netdsl.distributed.records import read_records
+
+from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import parse
 from netdsl.errors import DistributedError
@@ -82,9 +82,9 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
 
 def test_cores_are_divided(tmp_path: Path) -> None:
     together.begin(digits(tmp_path, 4), ModelAveraging(), 2, tmp_path / "run")
-    plan = Plan.load(tmp_path / "run")
+    plan = Run.load(tmp_path / "run")
     assert plan.threads == max(1, (os.cpu_count() or 1) // 2)
-    assert plan.param.net_param.layer and not plan.param.HasField("net")
+    assert plan.solver.net_param.layer and not plan.solver.HasField("net")
 
 
 def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:

@@ -11,17 +11,19 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
+from netdsl.distributed.run import Run
+from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimedPass, time_net
-from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
 from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import wishes
+from zoo.distributed_run import train_on_devices
 from zoo.testing import TestRequest, test
-from zoo.training import Run, train
+from zoo.training import train
 
 
 @dataclass(frozen=True)
@@ -108,10 +110,20 @@ def _train(flags: Flags) -> None:
     if flags.snapshot or flags.weights:
         param.ClearField("weights")
     weights = [flags.weights] if flags.weights else []
-    run = Run(param, Path(solver_file).parent, Compute(devices[0]), devices, weights, flags.snapshot or None)
+    run = Run(
+        param,
+        folder=Path(solver_file).parent,
+        weights=tuple(weights),
+        snapshot=flags.snapshot or None,
+        devices=tuple(devices),
+    )
     log = TrainingLog(param)
     with wishes(*effects) as requested:
-        log.end(train(run, listeners=[log], requested=requested))
+        if len(devices) > 1:
+            end = train_on_devices(run, listeners=[log], requested=requested)
+            log.end(stopped=end is End.STOPPED)
+        else:
+            log.end(stopped=train(run, listeners=[log], requested=requested).stopped)
 
 
 def _test(flags: Flags) -> None:

@@ -11,7 +11,6 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.timing import NetTime
 from netdsl.solver.events import Began, Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
-from netdsl.solver.solver import Solver
 
 
 def info(where: str, text: str) -> None:
@@ -77,10 +76,10 @@ class TrainingLog:
         _outputs("solver.cpp:258", "Train", event.outputs)
         info("sgd_solver.cpp:112", f"Iteration {number}, lr = {event.rate:g}")
 
-    def end(self, solver: Solver) -> None:
+    def end(self, *, stopped: bool) -> None:
         """Caffe's rule: the solver says how it ended, and the program that it's done."""
-        ended = "Optimization stopped early." if solver.stopped else "Optimization Done."
-        info("solver.cpp:311" if solver.stopped else "solver.cpp:332", ended)
+        ended = "Optimization stopped early." if stopped else "Optimization Done."
+        info("solver.cpp:311" if stopped else "solver.cpp:332", ended)
         info("caffe.cpp:250", "Optimization Done.")
 
 

@@ -26,8 +26,8 @@ def command(
     """Add columns to a table with what a net makes of each row on its way, such as the blob before the last layer: an
     array of a blob's values, or the value if there is but one. Only the layers that this needs are run.
     """
-    where = places.where_of(backend, master, workers)
+    place = places.table_backend_of(backend, master, workers)
     wanted = NewColumns({blob: blob for blob in blobs}, prediction="", probability="")
     wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
-    predict(wish, counting, where, workers)
+    predict(wish, counting, place)
     click.echo(f"wrote {wish.output}")

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from zoo.distributed_run import Backend, Placement
+from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, SparkBackend
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
-_BACKENDS = click.Choice([backend.value for backend in Backend])
+_BACKENDS = click.Choice(TABLES)
 
 columns: Decorator = click.option(
     "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="Which column a blob is, if not that of its name."
@@ -48,14 +48,25 @@ def tabled(command: Command) -> Command:
     return command
 
 
-def where_of(backend: str | None, master: str | None, workers: int | None) -> Placement:
-    """Where a command runs, by its options."""
-    where = Placement(Backend(backend or Backend.LOCAL.value), master)
-    if where.backend is Backend.LOCAL and (master is not None or workers is not None):
+def backend_of(name: str | None, master: str | None) -> Backend:
+    """The backend of a name; Spark's is at a master."""
+    kind = TRAINING[name or LocalBackend.name]
+    if kind is SparkBackend:
+        return SparkBackend(master)
+    if master is not None:
+        raise click.UsageError("--master is about Spark; give --backend spark too.")
+    return kind()
+
+
+def table_backend_of(name: str | None, master: str | None, workers: int | None) -> LocalBackend | SparkBackend:
+    """The backend that computes the rows of a table, by a command's options."""
+    if name == SparkBackend.name:
+        if master is not None and workers is not None:
+            raise click.UsageError("--workers is for a Spark of its own; the one at --master knows its tasks.")
+        return SparkBackend(master, workers)
+    if master is not None or workers is not None:
         raise click.UsageError("--master and --workers are about Spark; give --backend spark too.")
-    if master is not None and workers is not None:
-        raise click.UsageError("--workers is for a Spark of its own; the one at --master knows its tasks.")
-    return where
+    return LocalBackend()
 
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -23,8 +23,8 @@ def command(
     NET is any net: its data layers take the columns with the names of their tops, and a loss gives way to what it makes
     of predictions itself. `zoo data convert` makes a table of other data.
     """
-    where = places.where_of(backend, master, workers)
+    place = places.table_backend_of(backend, master, workers)
     wanted = NewColumns({}, prediction="prediction", probability="probability")
     wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
-    predict(wish, counting, where, workers)
+    predict(wish, counting, place)
     click.echo(f"wrote {wish.output}")

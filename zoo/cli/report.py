@@ -14,8 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from caffe_proto.errors import FileError
-from netdsl.distributed.chronicle import EVENTS
-from netdsl.distributed.records import read_records
+from netdsl.distributed.run_log import EVENTS, read_records
 from netdsl.errors import DistributedError
 from zoo.cli import options
 from zoo.cli.output import print_json

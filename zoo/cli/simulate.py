@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.strategies.settings import parse
 from netdsl.solver.settings import read_settings
@@ -222,7 +222,7 @@ def run_command(
     link = Link(bandwidth(width), seconds(latency))
     scene = Scene(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
     with _progress("simulating") as told:
-        found = answer(Plan(param, parse(strategy), workers, str(folder)), scene, told, accuracy)
+        found = answer(Run(param, parse(strategy), workers, folder), scene, told, accuracy)
     _tell(found, as_json)
 
 

@@ -48,11 +48,11 @@ def command(
     rows, as accuracy and loss are, it doesn't matter how tasks of Spark divide the table. What has a value for each row
     has no mean over batches of different sizes, and is left out.
     """
-    where = places.where_of(backend, master, workers)
+    place = places.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
     wish = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(wish, device=devices_of(device)[0], where=where, workers=workers)
+    loss, outputs = test(wish, device=devices_of(device)[0], backend=place)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return

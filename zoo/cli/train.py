@@ -12,25 +12,27 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Bad, Loading
+from netdsl.distributed.run import NEWEST, Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
+from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from netdsl.spark.workers.transport import Transport
-from zoo import distributed_run as together
+from zoo import distributed_run
+from zoo.backends import TRAINING, Backend, ExternalBackend
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain
+from zoo.cli.places import backend_of
 from zoo.cli.progress import TrainingDisplay
 from zoo.cli.signals import wishes
-from zoo.distributed_run import Backend, Placement
 from zoo.models import folder_of, solver_of
-from zoo.training import NEWEST, Run, fed, train
+from zoo.training import fed, train
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(STRATEGIES)
-_BACKENDS = click.Choice([backend.value for backend in Backend])
+_BACKENDS = click.Choice(list(TRAINING))
 _TRANSPORTS = click.Choice([transport.value for transport in Transport])
 _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -51,9 +53,9 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 @click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Train with so many processes together.")
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
 @click.option("--run", "folder", metavar="FOLDER", help="Where their run is kept; MODEL_run if unnamed.")
-@click.option("--backend", type=_BACKENDS, help="Where they are: processes on this machine, or tasks of Spark.")
+@click.option("--backend", type=_BACKENDS, help="What starts them: this command, Spark, or torchrun and the like.")
 @click.option("--master", metavar="URL", help="Where Spark is: spark://host:7077, yarn, ...; if not given, here.")
-@click.option("--transport", type=_TRANSPORTS, help="Spark: from task to task, or by the driver; else what works.")
+@click.option("--transport", type=_TRANSPORTS, help="How models move; if unnamed, what suits the devices.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the run of several workers that is kept there.")
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events there.")
@@ -82,41 +84,52 @@ def command(
     With --workers, processes that have a part of the data each train together; `averaging:tau=50` is SparkNet's model
     averaging every 50 iterations. Whatever ended such a run, `--resume` goes on with it.
     """
-    where = _where(backend, master, transport)
-    if resume is None:
-        run = _run(**what)
-        if workers is None and (strategy is not None or folder is not None or backend is not None):
-            raise click.UsageError("--strategy, --run and --backend are for several workers; give --workers too.")
-        kept = None if workers is None else _begun(run, workers, strategy, folder, where)
-    elif what["model"] or what["solver"] or workers or strategy or folder:
-        raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+    place = backend_of(backend, master)
+    if resume is not None:
+        if what["model"] or what["solver"] or workers or strategy or folder or transport:
+            raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+        run: Run | None = None
+        kept: Path | None = Path(resume)
     else:
-        kept = Path(resume)
+        run = _run(**what)
+        several = workers is not None or isinstance(place, ExternalBackend)
+        if not several and (strategy or folder or transport or backend):
+            raise click.UsageError(
+                "--strategy, --run, --transport and --backend are for several workers; give --workers too."
+            )
+        kept = _begin(run, place, workers, strategy, folder, transport) if several else None
     with ExitStack() as stack:
-        listeners = _listeners(stack, log, tensorboard, plot)
+        listeners = _listeners(stack, log, tensorboard, plot) if place.supervises else []
         requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
-        if kept is None:
+        if kept is not None:
+            distributed_run.train(
+                kept, place, listeners=listeners, on_restart=_complain, note=complain, requested=requested
+            )
+        elif run is not None and len(run.devices) > 1:
+            distributed_run.train_on_devices(run, listeners=listeners, on_restart=_complain, requested=requested)
+        elif run is not None:
             train(run, listeners=listeners, requested=requested)
-            return
-        together.train(kept, listeners=listeners, restarted=_complain, note=complain, requested=requested, where=where)
 
 
-def _begun(run: Run, workers: int, strategy: str | None, folder: str | None, where: Placement) -> Path:
-    """The folder of a new run for several workers."""
-    kept = Path(folder or f"{run.param.snapshot_prefix}_run")
-    together.begin(run, parse(strategy or ModelAveraging.name), workers, kept, where)
+def _begin(
+    run: Run, place: Backend, workers: int | None, strategy: str | None, folder: str | None, transport: str | None
+) -> Path:
+    """Begin a run of several workers; returns its folder."""
+    count = place.worker.size if workers is None and isinstance(place, ExternalBackend) else workers
+    assert count is not None
+    kept = Path(folder or f"{run.solver.snapshot_prefix}_run")
+    several = replace(
+        run,
+        workers=count,
+        strategy=ModelAveraging() if strategy is None else parse(strategy),
+        transport=None if transport is None else Transport(transport),
+    )
+    distributed_run.begin(several, kept, place)
     return kept
 
 
-def _where(backend: str | None, master: str | None, transport: str | None) -> Placement:
-    chosen = Backend(backend or Backend.LOCAL.value)
-    if (master is not None or transport is not None) and chosen is not Backend.SPARK:
-        raise click.UsageError("--master and --transport are about Spark; give --backend spark too.")
-    return Placement(chosen, master, None if transport is None else Transport(transport))
-
-
-def _complain(generation: int, why: str) -> None:
-    complain(f"{why}\nall workers begin again from the last round that was saved (start {generation + 1})")
+def _complain(attempt: int, reason: str) -> None:
+    complain(f"{reason}\nall workers begin again from the last round that was saved (start {attempt + 1})")
 
 
 def _run(
@@ -141,8 +154,14 @@ def _run(
     loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
-    way = Compute(devices[0], _PRECISIONS[precision], compiled, loading)
-    run = Run(param, folder, way, devices, weights, snapshot)
+    run = Run(
+        param,
+        folder=folder,
+        weights=weights,
+        snapshot=snapshot,
+        compute=Compute(devices[0], _PRECISIONS[precision], compiled, loading),
+        devices=tuple(devices),
+    )
     return run if data is None and test_data is None else fed(run, data, test_data)
 
 

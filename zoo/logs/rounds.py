@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.distributed.history import moments_of
 from netdsl.distributed.record import Activity, RoundRecord
+from netdsl.distributed.run_log import read_moments
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed, added, less_is_better, times_of
 
@@ -32,7 +32,7 @@ _FEW = 30  # points, which are marked
 
 def displayed_losses(log: Path) -> dict[int, float]:
     """The training losses in a log of lines, by iteration; none if there is no log."""
-    moments = moments_of(log) if log.exists() else ()
+    moments = read_moments(log) if log.exists() else ()
     return {each.iteration: each.loss for each in moments if each.loss is not None and isfinite(each.loss)}
 
 

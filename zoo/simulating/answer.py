@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -25,12 +25,12 @@ class Scene:
     slowdown: float = 2.0
     jitter: float = 0.0
 
-    def steps(self, plan: Plan) -> tuple[float, float]:
+    def steps(self, plan: Run) -> tuple[float, float]:
         """An iteration of one machine, and of the plan's workers, who have less to do if they divide a batch."""
-        step = measured(replace(plan, size=1)).step if self.step is None else self.step
+        step = measured(replace(plan, workers=1)).step if self.step is None else self.step
         if not plan.strategy.divides_batch:
             return step, step
-        return step, measured(plan).step if self.step is None else step / plan.size
+        return step, measured(plan).step if self.step is None else step / plan.workers
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class Answer:
         return single.time / several.time if single and several and single.time and several.time else None
 
 
-def answer(plan: Plan, scene: Scene, told: Told, goal: float | None = None) -> Answer:
+def answer(plan: Run, scene: Scene, told: Told, goal: float | None = None) -> Answer:
     """Train both. Without a goal both train to the end, and the best accuracy that both reached is what counts."""
-    plan = settled(plan)
-    every = plan.param.test_interval or 1
-    single = replace(plan, size=1, strategy=ModelAveraging(every))
+    plan = plan.settled()
+    every = plan.solver.test_interval or 1
+    single = replace(plan, workers=1, strategy=ModelAveraging(every))
     step, part = scene.steps(plan)
     alone = Machines(step, jitter=scene.jitter)
-    together = Machines(part, plan.size, scene.stragglers, scene.slowdown, scene.jitter)
+    together = Machines(part, plan.workers, scene.stragglers, scene.slowdown, scene.jitter)
     wanted = math.inf if goal is None else goal
     one, many = outcomes([Trial(single, Link(), alone, wanted), Trial(plan, scene.link, together, wanted)], told)
     if not one.points:

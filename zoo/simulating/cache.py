@@ -48,7 +48,7 @@ class Cache:
 def key_of(trial: Trial) -> str:
     """The same for the same settings and code."""
     plan = vars(trial.plan) | {
-        "param": trial.plan.param.SerializeToString(deterministic=True).hex(),
+        "solver": trial.plan.solver.SerializeToString(deterministic=True).hex(),
         "strategy": text_of(trial.plan.strategy),
     }
     words = [_code(), torch.__version__, sorted(plan.items()), trial.link, trial.machines, trial.goal]

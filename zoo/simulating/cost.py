@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.cache import Cache
@@ -57,7 +57,7 @@ def batch_costs(
     found = needed(question, [question.serial(batch) for batch in BATCHES], told, cache)
     rows = []
     for batch in BATCHES:
-        plan = Plan(replace(question.task, batch=batch).settings(1, 1), ModelAveraging(), 1)
+        plan = Run(replace(question.task, batch=batch).settings(1, 1), ModelAveraging(), 1)
         one: Measured = measured(plan)
         exchange = link.seconds(ExchangeKind.MEAN, workers, one.bytes)
         rows.append(BatchCost(batch, one.step, exchange, found[question.serial(batch)]))

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from statistics import quantiles
 
-from netdsl.distributed.open_worker import open_worker
-from netdsl.distributed.plan import Plan, settled
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
@@ -24,13 +24,13 @@ class Measured:
     bytes: int
 
 
-def measured(plan: Plan) -> Measured:
+def measured(plan: Run) -> Measured:
     """What quick iterations take, one in ten, since on a busy machine the others say little about the net.
 
     A batch that workers divide is divided here too.
     """
-    communicator = SimulatedCommunicator(Network(World(plan.size), Link()), 0)
-    with open_worker(settled(plan), communicator) as worker:
+    communicator = SimulatedCommunicator(Network(World(plan.workers), Link()), 0)
+    with open_worker(plan.settled(), communicator) as worker:
         for _ in range(_WARM_UP):
             worker.solver.iterate()
         seconds: list[float] = []

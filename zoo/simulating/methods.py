@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from statistics import median
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
 from netdsl.distributed.strategies.mpca import MPCA
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.strategies.settings import AnyStrategy
 from zoo.simulating.cache import Cache
 from zoo.simulating.digits import Task
 from zoo.simulating.measuring import measured
@@ -44,7 +44,7 @@ class MethodComparison:
     seeds: int = 3
     task: Task = field(default_factory=lambda: Task(iterations=4000))
 
-    def strategy(self, method: Method, ratio: int) -> Strategy:
+    def strategy(self, method: Method, ratio: int) -> AnyStrategy:
         """With its authors' rule for how often it exchanges.
 
         The server of elastic averaging must be done with all workers before the first one comes again. A round of MPCA
@@ -69,7 +69,7 @@ class MethodComparison:
         workers = 1 if method is Method.SINGLE else self.workers
         link, strategy = Link(size / self._once(ratio)), self.strategy(method, ratio)
         settings = [self.task.settings(seed, _EVERY) for seed in range(1, self.seeds + 1)]
-        return [Trial(Plan(param, strategy, workers), link, Machines(1.0, workers)) for param in settings]
+        return [Trial(Run(param, strategy, workers), link, Machines(1.0, workers)) for param in settings]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class MethodResult:
 
     method: Method
     ratio: int
-    strategy: Strategy
+    strategy: AnyStrategy
     outcomes: tuple[Outcome, ...]
 
     def reached(self, accuracy: float) -> float | None:
@@ -118,7 +118,7 @@ def compared(
     comparison: MethodComparison, told: Told, cache: Cache | None = None, *, ratios: Sequence[int] = RATIOS
 ) -> list[MethodResult]:
     """Every method at every ratio."""
-    size = measured(Plan(comparison.task.settings(1, 1), ModelAveraging(), 1)).bytes
+    size = measured(Run(comparison.task.settings(1, 1), ModelAveraging(), 1)).bytes
     cases = [(method, ratio) for ratio in ratios for method in Method]
     trials = {case: comparison.trials(*case, size) for case in cases}
     done = iter(outcomes([trial for case in cases for trial in trials[case]], told, cache))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -47,7 +47,7 @@ class Question:
         """One for each seed, in time that is counted in iterations."""
         task = replace(self.task, batch=cell.batch)
         settings = [task.settings(seed, max(_EVERY, cell.tau)) for seed in range(1, self.seeds + 1)]
-        plans = [Plan(param, ModelAveraging(cell.tau), cell.workers) for param in settings]
+        plans = [Run(param, ModelAveraging(cell.tau), cell.workers) for param in settings]
         return [Trial(plan, Link(), Machines(1.0, cell.workers), self.goal) for plan in plans]
 
 

@@ -41,7 +41,7 @@ def _trained(trials: dict[str, Trial]) -> Iterable[tuple[str, Outcome]]:
         return
     count, others = min(len(trials), os.cpu_count() or 1), set(active_children())
     with ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin) as pool:
-        largest = sorted(trials, key=lambda key: -trials[key].plan.size)
+        largest = sorted(trials, key=lambda key: -trials[key].plan.workers)
         with _interrupts_ignored():
             keys: dict[Future[Outcome], str] = {pool.submit(trials[key].run): key for key in largest}
         try:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from netdsl.distributed.plan import Plan
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.simulator.run import Simulation, simulate
@@ -18,7 +18,7 @@ from netdsl.distributed.simulator.run import Simulation, simulate
 class Trial:
     """What to simulate. It ends when the model is as accurate as `goal`."""
 
-    plan: Plan
+    plan: Run
     link: Link
     machines: Machines
     goal: float = math.inf

@@ -1,49 +1,127 @@
-"""A run with processes on this machine."""
+"""The local launcher: workers that are processes on this machine."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, ClassVar
 
-from netdsl.distributed.launchers.local_worker_spec import LocalWorkerSpec
-from netdsl.distributed.messages import Told, told_by
-from netdsl.distributed.plan import Plan
-from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.supervision import supervisor
-from netdsl.distributed.supervision.retries import RETRIES, End
-from netdsl.distributed.supervision.supervisor import Care
-from netdsl.solver.solver import Action, nothing_wanted
+import msgspec
+
+from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.transports.transport import Transport, choose_transport
+from netdsl.errors import DistributedError
+
+_LAST = 3  # lines of its log that a worker is remembered by
+_TAIL = 8192  # bytes that they are looked for in
 
 
-def train(
-    run: Path,
-    *,
-    told: Callable[[Told], object] = lambda told: None,
-    restarted: Callable[[int, str], object] = lambda generation, why: None,
-    requested: Callable[[], Action] = nothing_wanted,
-    retries: int = RETRIES,
-) -> End:
-    """Train the run that a folder has, from its beginning or from where it was left.
+class LocalLauncher:
+    """Starts a process for each worker; their logs are in the run's folder."""
 
-    When a worker is lost, `restarted` is told which generation begins and why, and all begin again from the journal;
-    that many times without a round done in between the run fails.
-    """
-    plan = Plan.load(run)
+    name: ClassVar[str] = "local"
+    restarts: ClassVar[bool] = True
+    host = bound = "127.0.0.1"
+    port = 0
 
-    def command_of(place: LocalWorkerSpec) -> Sequence[str]:
-        return [sys.executable, "-m", "netdsl.distributed.launchers.worker_process", str(run), place.text()]
+    def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+        """The run with a transport that suits the workers' devices."""
+        if run.transport is Transport.RELAY:
+            raise DistributedError("the transport relay is for workers that reach only a driver, as on Spark")
+        devices = [run.device(rank) for rank in range(run.workers)]
+        return run.with_transport(choose_transport(devices, machines=1))
 
-    def heard(rank: int, message: dict[str, Any]) -> bool:
-        what = told_by(message)
-        told(what)
-        return isinstance(what, RoundRecord)
+    def start(self, spec: WorkerSpec) -> LocalWorkers:
+        """Start all workers."""
+        return LocalWorkers(spec)
 
-    def wanted() -> bool:
-        return requested() is Action.STOP
 
-    care = Care(deadline=plan.deadline, retries=retries)
-    return supervisor.run(
-        command_of, plan.size, run / "logs", care=care, heard=heard, restarted=restarted, wanted=wanted
+class LocalWorkers(Workers):
+    """The processes of one attempt."""
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        self._processes: list[_WorkerProcess] = []
+        logs = Path(spec.run, "logs")
+        logs.mkdir(parents=True, exist_ok=True)
+        try:
+            for rank in range(spec.size):
+                worker = msgspec.structs.replace(spec, rank=rank, local_rank=rank)
+                self._processes.append(_WorkerProcess(worker, logs / f"worker-{rank}.log"))
+        except BaseException:
+            self.close()
+            raise
+
+    def endings(self) -> Mapping[int, str]:
+        """How processes ended, by rank."""
+        return {rank: how for rank, process in enumerate(self._processes) if (how := process.ending())}
+
+    def last_words(self, rank: int) -> str:
+        """A worker's last lines in its log."""
+        return self._processes[rank].last_words()
+
+    def close(self) -> None:
+        """End the processes that still run, with everything that they started."""
+        for process in self._processes:
+            process.kill()
+        for process in self._processes:
+            process.wait()
+
+
+class _WorkerProcess:
+    """One process and its log. It reads its spec, which has a secret, from its standard input."""
+
+    def __init__(self, spec: WorkerSpec, log: Path) -> None:
+        self._log = log
+        try:
+            with log.open("ab") as output:
+                self._start = output.tell()
+                self._process = _start(spec, output)
+        except OSError as problem:
+            raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
+
+    def ending(self) -> str:
+        """How the process ended; empty if it runs."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        return f"ended with exit code {code}" if code >= 0 else f"ended by {signal.Signals(-code).name}"
+
+    def last_words(self) -> str:
+        """The last lines that the process wrote, and where the rest is."""
+        with self._log.open("rb") as log:
+            end = log.seek(0, os.SEEK_END)
+            log.seek(max(self._start, end - _TAIL))
+            lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+        if not lines:
+            return f"it wrote nothing to {self._log}"
+        return f"its last lines in {self._log}: {' | '.join(lines[-_LAST:])}"
+
+    def kill(self) -> None:
+        """End the process at once, with everything that it started."""
+        if self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait until it has ended."""
+        self._process.wait()
+
+
+def _start(spec: WorkerSpec, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"],
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        process_group=0,  # a terminal's Ctrl-C is the supervisor's to handle
     )
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as pipe:  # if it has ended, that is noticed elsewhere
+        pipe.write(spec.text().encode())
+    return process

@@ -1,31 +1,23 @@
-"""A worker's process: `python -m netdsl.distributed.launchers.worker_process RUN PLACE`."""
+"""A worker's process: `python -m netdsl.distributed.launchers.worker_process`, with its spec as standard input."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from netdsl.distributed.launchers.local_worker_spec import Control, LocalWorkerSpec, work
-from netdsl.distributed.messages import message_of
+from caffe_proto.errors import CaffeError
+from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
-from netdsl.solver.solver import Action
 
 
-def main(run: str, text: str) -> int:
-    """Take part in a run, and give the exit code."""
-    place = LocalWorkerSpec.of(text)
-
-    def task(control: Control) -> None:
-        communicator = SharedMemory(place.memory, place.rank, place.size, place.deadline)
-
-        def wanted() -> Action:
-            return Action.STOP if control.wanted() else Action.NONE
-
-        run_worker(Path(run), communicator, lambda told: control.tell(message_of(told)), wanted)
-
-    return work(place, task)
+def main() -> int:
+    """Take part in a run, and return the exit code."""
+    try:
+        run_worker(WorkerSpec.of(sys.stdin.readline()))
+    except CaffeError as problem:
+        sys.stderr.write(f"{problem}\n")  # this is the worker's log
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

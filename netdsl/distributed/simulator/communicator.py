@@ -7,15 +7,25 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
+from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.world import Awaited, World
-from netdsl.distributed.traffic import Traffic
+from netdsl.distributed.transports.weighted_mean import add_up, scales_of
 
 Taking = Callable[[list[Any], list[float]], object]  # does what is to be done with everybody's, by rank, and weights
 
 _CONTROL = "control"  # the lane of barriers and gathered numbers
+
+
+@dataclass
+class ServedVariable:
+    """A shared variable on a server of its own, which serves one worker at a time."""
+
+    values: Tensor
+    busy: float = 0.0  # until when
 
 
 @dataclass
@@ -32,8 +42,7 @@ class Network:
 
     def __init__(self, world: World, link: Link) -> None:
         self.world, self.link = world, link
-        self.server: Tensor | None = None
-        self.served = 0.0  # until when the server is busy
+        self.variables: dict[int, ServedVariable] = {}
         self._pending: dict[Hashable, Exchange] = {}
         self._busy: dict[Hashable, float] = {}  # until when lanes are
 
@@ -89,6 +98,7 @@ class SimulatedCommunicator:
         self.network, self.rank, self.size = network, rank, network.world.size
         self.traffic = Traffic()
         self._asked: Counter[Hashable] = Counter()
+        self._variables = 0
 
     @property
     def now(self) -> float:
@@ -140,15 +150,16 @@ class SimulatedCommunicator:
         """Everybody waits for everybody."""
         self.gather([])
 
-    def centre(self, buffer: Tensor) -> SimulatedVariable:
-        """A variable on a server, which serves one worker at a time."""
+    def shared_variable(self, buffer: Tensor) -> SimulatedVariable:
+        """A variable on a server, which begins as the first worker's buffer."""
+        number, self._variables = self._variables, self._variables + 1
         if self.rank == 0:
-            self.network.server = buffer.clone()
+            self.network.variables[number] = ServedVariable(buffer.clone())
         self.barrier()
-        return SimulatedVariable(self)
+        return SimulatedVariable(self, self.network.variables[number])
 
-    def alive(self) -> None:
-        """Simulated workers always are."""
+    def close(self) -> None:
+        """Nothing is held."""
 
     def wait(self, exchange: Exchange) -> None:
         """Go on when it is over, and note how long that took."""
@@ -181,24 +192,24 @@ class SimulatedCommunicator:
 
 @dataclass(frozen=True)
 class SimulatedVariable:
-    """The variable on the server, as one worker sees it."""
+    """A shared variable as one worker sees it."""
 
     owner: SimulatedCommunicator
+    server: ServedVariable
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Draw both together."""
-        centre = self._served(2)
-        difference = (buffer - centre).mul_(alpha)
+        """Draw the buffer and the variable together."""
+        values = self._served(2)
+        difference = (buffer - values).mul_(alpha)
         buffer.sub_(difference)
-        centre.add_(difference)
+        values.add_(difference)
 
     def read(self, buffer: Tensor) -> None:
-        """What it is now. That costs nothing, since it is for tests, which aren't part of what is simulated."""
-        assert self.owner.network.server is not None
-        buffer.copy_(self.owner.network.server)
+        """Fill a buffer. That costs nothing, since it is for tests, which aren't part of what is simulated."""
+        buffer.copy_(self.server.values)
 
     def write(self, buffer: Tensor) -> None:
-        """Set it."""
+        """Set the variable."""
         self._served(1).copy_(buffer)
 
     def _served(self, ways: int) -> Tensor:
@@ -206,21 +217,20 @@ class SimulatedVariable:
 
         While the server answers one worker, it already receives from the next.
         """
-        owner, network = self.owner, self.owner.network
-        assert network.server is not None
-        start, once = max(owner.now, network.served), network.link.seconds(ExchangeKind.SEND, 2, network.server.nbytes)
-        network.served = start + once
-        owner.traffic.bytes += ways * network.server.nbytes
-        owner.wait(Exchange("centre", start + ways * once, start))
-        return network.server
+        owner, server = self.owner, self.server
+        size = server.values.nbytes
+        start, once = max(owner.now, server.busy), owner.network.link.seconds(ExchangeKind.SEND, 2, size)
+        server.busy = start + once
+        owner.traffic.bytes += ways * size
+        owner.wait(Exchange("shared variable", start + ways * once, start))
+        return server.values
 
 
 def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor:
-    """The mean, added up by rank; of equal buffers it is the same bits when weights are powers of two of each other."""
-    total = sum(weights)
-    mean = buffers[0] * (weights[0] / total)
-    for buffer, weight in zip(buffers[1:], weights[1:], strict=True):
-        mean.add_(buffer * (weight / total))
+    """The mean, added up in the order of ranks, to the same bits as by the real transports."""
+    mean = torch.empty_like(buffers[0])
+    arrays = [buffer.detach().view(-1).numpy() for buffer in buffers]
+    add_up(arrays, scales_of(list(weights), "mean"), mean.view(-1).numpy())
     return mean
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.open_worker import compute_threads, open_worker
-from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
@@ -41,12 +41,12 @@ class Simulation:
     time: float
 
 
-def simulate(plan: Plan, *, link: Link, pace: Pace, goal: float = math.inf) -> Simulation:
-    """Train the plan's workers, in this process, until their model is as accurate as `goal` or all is done.
+def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Simulation:
+    """Train a run's workers, in this process, until their model is as accurate as `goal` or all is done.
 
     Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
     """
-    return _SimulatedRun(settled(replace(plan, param=_quiet(plan.param))), link, pace, goal).simulation()
+    return _SimulatedRun(replace(run, solver=_quiet(run.solver)).settled(), link, pace, goal).simulation()
 
 
 def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
@@ -59,24 +59,24 @@ def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
 
 
 class _SimulatedRun:
-    def __init__(self, plan: Plan, link: Link, pace: Pace, goal: float) -> None:
-        self._plan, self._goal = plan, goal
-        self._world = World(plan.size, pace)
+    def __init__(self, run: Run, link: Link, pace: Pace, goal: float) -> None:
+        self._run, self._goal = run, goal
+        self._world = World(run.workers, pace)
         self._network = Network(self._world, link)
         self._scores: list[TestScore] = []
-        self._records: list[list[RoundRecord]] = [[] for _ in range(plan.size)]
+        self._records: list[list[RoundRecord]] = [[] for _ in range(run.workers)]
         self._reached = False
 
     def simulation(self) -> Simulation:
-        with compute_threads(self._plan.threads):
+        with compute_threads(self._run.threads):
             self._world.run(self._work)
         return Simulation(tuple(self._scores), tuple(map(tuple, self._records)), max(self._world.now))
 
     def _work(self, rank: int) -> None:
         communicator = SimulatedCommunicator(self._network, rank)
         clock = SimulatedClock(self._world, rank)
-        with open_worker(self._plan, communicator, clock=clock, listen=self._hear) as worker:
-            Loop(worker, self._plan.strategy, told=self._records[rank].append, wanted=self._wanted).run()
+        with open_worker(self._run, communicator, clock=clock, listen=self._hear) as worker:
+            Loop(worker, self._run.strategy, report=self._records[rank].append, requested=self._requested).run()
 
     def _hear(self, event: Event) -> None:
         """Only the first worker tests, so the time is its own."""
@@ -85,5 +85,5 @@ class _SimulatedRun:
             self._scores.append(score)
             self._reached = self._reached or (score.accuracy is not None and score.accuracy >= self._goal)
 
-    def _wanted(self) -> Action:
+    def _requested(self) -> Action:
         return Action.STOP if self._reached else Action.NONE

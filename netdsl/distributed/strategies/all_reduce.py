@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -15,9 +16,9 @@ from netdsl.errors import DistributedError
 from netdsl.solver.flat import FlatBlob, FlatWeights
 
 
-@dataclass(frozen=True)
-class AllReduce:
-    """The workers divide the net's batch and take each step together, so that losses are those of one worker alone.
+class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
+    """The workers divide the net's batch and take each step together, so that losses are those of one worker alone;
+    unless `divides_batch` is false, when each has a whole batch, as Caffe's GPUs have.
 
     Weights, and what solvers remember, are the same everywhere. BatchNorm normalises each worker's part of a batch by
     itself, and its sums are averaged at the end of a round, which has `tau` iterations. Gradients go in buckets of
@@ -26,10 +27,9 @@ class AllReduce:
 
     name: ClassVar[str] = "allreduce"
     synchronous: ClassVar[bool] = True
-    divides_batch: ClassVar[bool] = True
-
     tau: int = 20
     bucket: float = 4.0
+    divides_batch: bool = True
 
     def __post_init__(self) -> None:
         if self.tau < 1 or self.bucket <= 0:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 from torch import Tensor
 
 from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
@@ -13,8 +13,7 @@ from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 
 
-@dataclass(frozen=True)
-class ModelAveraging:
+class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="name"):
     """All blobs are averaged, also BatchNorm's sums, in which every worker's batches count from then on.
 
     What solvers remember, such as momentum, stays each worker's own. A round is `tau` iterations, or as many as a

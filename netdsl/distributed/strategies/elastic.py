@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -19,8 +19,7 @@ Rate = float | Literal["auto"]
 _BETA = 0.9  # Zhang's choice
 
 
-@dataclass(frozen=True)
-class ElasticAveraging:
+class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="name"):
     """Every `tau` iterations a worker goes to the centre, at its own pace: both move by `alpha` of their difference.
 
     All blobs take part, also BatchNorm's sums: what is between two sums over batches is such a sum too, since the
@@ -51,8 +50,7 @@ class ElasticAveraging:
         return _Elastic(self, worker)
 
 
-@dataclass(frozen=True)
-class SynchronousElastic:
+class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_field="name"):
     """Every `tau` iterations all meet: each worker moves by `alpha` to the centre, and that by `beta` to their mean.
 
     What takes part is as in the asynchronous form. Elastic symmetry, which is the rule unless both are given, is
@@ -81,17 +79,17 @@ class _Elastic:
         self._tau, self._worker = settings.tau, worker
         self._alpha, _ = rates(settings.alpha, settings.beta, worker.size)
         worker.finish(worker.communicator.broadcast(worker.weights))
-        self._centre = worker.communicator.centre(worker.weights)
+        self._variable = worker.communicator.shared_variable(worker.weights)
         self._model = torch.empty_like(worker.weights)
 
     def round(self) -> None:
         worker = self._worker
         worker.train(self._tau)
         with worker.doing(Activity.EXCHANGE):
-            self._centre.exchange(worker.weights, self._alpha)
+            self._variable.exchange(worker.weights, self._alpha)
 
     def model(self) -> Tensor:
-        self._centre.read(self._model)
+        self._variable.read(self._model)
         return self._model
 
     def state(self) -> Mapping[str, Tensor]:
@@ -99,7 +97,7 @@ class _Elastic:
 
     def finish(self) -> None:
         self._worker.communicator.barrier()
-        self._centre.read(self._worker.weights)
+        self._variable.read(self._worker.weights)
 
 
 class _SynchronousElastic:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -17,8 +17,7 @@ from netdsl.errors import DistributedError
 from netdsl.solver.flat import FlatWeights
 
 
-@dataclass(frozen=True)
-class MPCA:
+class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
     """The first worker coordinates: of each shard's mean it makes the joint model, and sends where that seems to go.
 
     Before every iteration a worker's weights move by `alpha` towards what it got, or its gradients do so if

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -13,8 +13,7 @@ from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
 from netdsl.distributed.worker import Worker
 
 
-@dataclass(frozen=True)
-class OuterMomentum:
+class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
     """What learns is moved by the outer step; BatchNorm's sums are averaged.
 
     What solvers remember stays each worker's own. The learning rate of a worker follows its own iterations, and `lr`

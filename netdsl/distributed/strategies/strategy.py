@@ -1,4 +1,4 @@
-"""What a strategy is: settings, from which every worker begins a course."""
+"""What a strategy is: settings, from which every worker begins its part."""
 
 from __future__ import annotations
 
@@ -31,11 +31,15 @@ class StrategyRun(Protocol):
 
 
 class Strategy(Protocol):
-    """Settings, which are a frozen dataclass of plain values."""
+    """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 
     name: ClassVar[str]
     synchronous: ClassVar[bool]  # a round ends for all at once, and comes out the same each time
-    divides_batch: ClassVar[bool]  # the net's batch is that of all workers together
+
+    @property
+    def divides_batch(self) -> bool:
+        """Whether the net's batch is that of all workers together."""
+        ...
 
     def begin(self, worker: Worker) -> StrategyRun:
         """Take part. All workers begin with the first one's blobs."""

@@ -1,103 +1,156 @@
-"""A worker's connections to the driver: lines of JSON, events out and wishes in; and others for its lanes."""
+"""A worker's connections to the control server: heartbeats and reports out, requests to stop in."""
 
 from __future__ import annotations
 
-import json
 import os
+import signal
 import socket
+import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from netdsl.distributed.supervision.control_server import WELCOME
-from netdsl.distributed.supervision.heartbeat import Signs
-from netdsl.errors import PeerLostError
-from netdsl.spark.workers.worker_spec import SparkWorkerSpec
+import msgspec
 
-PATIENCE = 30.0  # seconds for the driver to answer
-_PULSE = 1.0  # seconds between two signs of life
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.supervision.heartbeat import Pulse
+from netdsl.distributed.supervision.protocol import (
+    Abort,
+    Ended,
+    Ending,
+    Heartbeat,
+    Hello,
+    Purpose,
+    Report,
+    StopAfterRound,
+    Welcome,
+    receive_from_server,
+    send,
+)
+from netdsl.distributed.supervision.store import ControlStore
+from netdsl.errors import DistributedError, PeerLostError
+
+_ANSWER = 30.0  # seconds for the server to answer
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed in 40 s
 
 
-class ControlClient:
-    """Where it ends without having been closed the driver is gone, however that came, and the worker goes too."""
+class ControlAddress(msgspec.Struct, frozen=True):
+    """Where the control server is, and the token by which it knows its workers."""
 
-    def __init__(self, place: SparkWorkerSpec, rank: int) -> None:
-        self.signs = Signs()
-        self._telling, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
-        self._socket = connected(place, rank)
-        self.address: str = self._socket.getsockname()[0]
+    host: str
+    port: int
+    token: str
+
+
+def end_process(reason: str) -> None:
+    """End this process at once, with whatever runs in its group if that is its own."""
+    sys.stderr.write(f"{reason}\n")
+    sys.stderr.flush()
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
+class ControlClient:
+    """One worker's side. When the connection ends, and nobody closed it, the supervisor is gone, and the worker too.
+
+    `interruption` happens when another worker was lost. A worker whose supervisor is gone ends by `leave`, at once,
+    since another supervisor may begin again from the journal.
+    """
+
+    def __init__(
+        self, address: ControlAddress, rank: int, beat: float = 1.0, leave: Callable[[str], object] = end_process
+    ) -> None:
+        self.pulse, self.interruption = Pulse(), Interruption()
+        self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
+        self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._socket = self._connect(Purpose.CONTROL)
+        self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
 
     def __enter__(self) -> Self:
-        for work in (self._listen, self._pulse):
-            threading.Thread(target=work, name="channel", daemon=True).start()
+        for work in (self._listen, self._pass_on_pulse):
+            threading.Thread(target=work, name="control client", daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Leave; the worker's end was told before."""
         self._closed.set()
-        with suppress(OSError):  # the driver may have left first
+        with suppress(OSError):  # the server may have left first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """Send the driver an event, as JSON can say it."""
-        line = f"{json.dumps(message)}\n".encode()
-        try:
-            with self._telling:
-                self._socket.sendall(line)
-        except OSError as problem:
-            raise PeerLostError(f"the driver is gone: {problem}") from None
+    def report(self, contents: dict[str, Any]) -> None:
+        """Report an event or a record, as plain values."""
+        self._send(Report(contents))
 
-    def wanted(self) -> bool:
+    def report_end(self, ending: Ending, reason: str = "") -> None:
+        """Say how the worker ended."""
+        self._send(Ended(ending, reason))
+        self._closed.set()  # from now on the server may go first
+
+    def is_to_stop(self) -> bool:
         """Whether the worker shall stop when it has finished a round."""
         return self._stop.is_set()
 
+    def open_store(self) -> ControlStore:
+        """A connection to the dictionary that all workers share."""
+        return ControlStore(self._connect(Purpose.STORE))
+
+    def open_lane(self, lane: int) -> socket.socket:
+        """A connection to a lane of the relay."""
+        return self._connect(Purpose.RELAY, lane)
+
+    def _connect(self, purpose: Purpose, lane: int = 0) -> socket.socket:
+        address = self._address
+        where = f"the control server at {address.host}:{address.port}"
+        try:
+            connection = socket.create_connection((address.host, address.port), _ANSWER)
+            _keep_alive(connection)
+            connection.sendall(address.token.encode())
+            send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
+            answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        except (OSError, DistributedError) as problem:
+            raise PeerLostError(f"{where} can't be reached: {problem}") from None
+        if not isinstance(answer, Welcome):
+            connection.close()
+            raise PeerLostError(f"{where} doesn't let worker {self._rank} in; it had one already, or waits for others")
+        connection.settimeout(None)
+        return connection
+
+    def _send(self, message: Report | Ended | Heartbeat) -> None:
+        try:
+            with self._sending:
+                send(self._socket, message)
+        except OSError as problem:
+            raise PeerLostError(f"the supervisor is gone: {problem}") from None
+
     def _listen(self) -> None:
-        with suppress(OSError), self._socket.makefile("rb") as lines:
-            for line in lines:
-                if json.loads(line).get("stop"):
-                    self._stop.set()
-        self._vanish()
+        with suppress(OSError, DistributedError):
+            while (message := receive_from_server(self._socket)) is not None:
+                match message:
+                    case StopAfterRound():
+                        self._stop.set()
+                    case Abort(reason):
+                        self.interruption.happen(reason)
+        self._lose_supervisor()
 
-    def _pulse(self) -> None:
-        while not self._closed.wait(_PULSE):
-            sign = self.signs.taken()
+    def _pass_on_pulse(self) -> None:
+        while not self._closed.wait(self._beat):
+            sign = self.pulse.take()
             if sign is not None:
-                try:
-                    self.tell({"sign": sign.value})
-                except PeerLostError:
-                    self._vanish()
+                with suppress(PeerLostError):  # who listens sees it too
+                    self._send(Heartbeat(sign))
 
-    def _vanish(self) -> None:
+    def _lose_supervisor(self) -> None:
         if not self._closed.is_set():
-            os._exit(1)
-
-
-def connected(place: SparkWorkerSpec, rank: int, lane: int | None = None) -> socket.socket:
-    """A connection that the driver has let in, as this worker's or as one of its lanes."""
-    hello = {"token": place.token, "rank": rank, "host": socket.gethostname(), "lane": lane}
-    where = f"the driver at {place.host}:{place.hub}"
-    try:
-        connection = socket.create_connection((place.host, place.hub), PATIENCE)
-        _keep_alive(connection)
-        connection.sendall(f"{json.dumps(hello)}\n".encode())
-        welcome = connection.recv(len(WELCOME), socket.MSG_WAITALL)
-    except OSError as problem:
-        raise PeerLostError(f"{where} can't be reached: {problem}") from None
-    if welcome != WELCOME:
-        connection.close()
-        raise PeerLostError(f"{where} doesn't let worker {rank} in; it had one already, or waits for others")
-    connection.settimeout(None)
-    return connection
+            self.interruption.happen("the supervisor is gone")
+            self._leave(f"worker {self._rank}: {self.interruption.reason}")
 
 
 def _keep_alive(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for name, value in _KEEP_ALIVE.items():
         if hasattr(socket, name):  # not every system has all
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

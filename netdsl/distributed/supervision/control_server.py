@@ -1,135 +1,170 @@
-"""The driver's port: workers tell here what happens, and their lanes to a star begin here."""
+"""The control server: workers report here what happens, meet at its store, and reach the relay through it."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import socket
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any, Self
+from typing import Self
 
+from netdsl.distributed.supervision.protocol import (
+    HANDSHAKE,
+    TOKEN_BYTES,
+    Abort,
+    Ended,
+    FromWorker,
+    Heartbeat,
+    Hello,
+    Purpose,
+    Report,
+    StopAfterRound,
+    Welcome,
+    receive_exactly,
+    receive_from_worker,
+    send,
+)
+from netdsl.distributed.supervision.store import StoreServer
 from netdsl.errors import DistributedError
 
-WELCOME = b"welcome\n"
-HELLO = 10.0  # seconds for whoever connects to say who it is
-_HELLO_BYTES = 4096
-_LONGEST = 1 << 24  # bytes of a line; a record is far below
+_STRANGERS = 64  # connections at once that haven't shown the token yet; more are closed
+_RETRY = 0.05  # seconds until a server without free descriptors tries again
 
-Message = dict[str, Any]
-Happened = tuple[int, Message | None]  # what a worker told; None when its connection has ended
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
+Happened = tuple[int, Hello | Heartbeat | Report | Ended | None]  # a worker's message; None when its connection ended
 
-_NONSENSE = (OSError, ValueError, TypeError, AttributeError, RecursionError, DistributedError)  # and those who vanish
+_NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
 
 
 class ControlServer:
     """Lets in whoever has the token, as one of `size` workers. Leaving it ends all connections."""
 
     def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None) -> None:
-        self.token = secrets.token_hex(16)
+        self.token = secrets.token_hex(TOKEN_BYTES // 2)
         self._size, self._adopt = size, adopt
+        self._store = StoreServer()
         self._happened: SimpleQueue[Happened] = SimpleQueue()
-        self._connections: dict[int, socket.socket] = {}
+        self._workers: dict[int, socket.socket] = {}
+        self._stores: set[socket.socket] = set()
         self._seen: set[int] = set()
-        self._changing, self._left = threading.Lock(), False
+        self._changing, self._closed = threading.Lock(), False
+        self._strangers = threading.BoundedSemaphore(_STRANGERS)
         try:
-            self._listener = socket.create_server((host, port), backlog=64)
+            self._listener = socket.create_server((host, port), backlog=_STRANGERS)
         except OSError as problem:
-            raise unheard(host, port, problem) from None
+            where = f"{host}:{port}" if port else host
+            raise DistributedError(f"the supervisor can't listen at {where}: {problem}") from None
         self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, name="hub", daemon=True).start()
+        threading.Thread(target=self._accept, name="control server", daemon=True).start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        with self._changing:
+            self._closed = True
+            connections = [*self._workers.values(), *self._stores]
+        self._store.close()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        with self._changing:
-            self._left = True
-            for connection in self._connections.values():
-                _end(connection)
+        for connection in connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
-    def next(self, patience: float) -> Happened | None:
-        """What happens within so many seconds, if anything does."""
+    def next(self, timeout: float) -> Happened | None:
+        """The next thing that happens within so many seconds, if anything does."""
         try:
-            return self._happened.get(timeout=patience)
+            return self._happened.get(timeout=timeout)
         except Empty:
             return None
 
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Tell all who are here."""
-        line = f"{json.dumps(message)}\n".encode()
+    def tell_all(self, message: StopAfterRound | Abort) -> None:
+        """Send a message to all workers that are here."""
         with self._changing:
-            for connection in self._connections.values():
+            for connection in self._workers.values():
                 with suppress(OSError):  # if it has ended, that is noticed elsewhere
-                    connection.sendall(line)
+                    send(connection, message)
 
     def _accept(self) -> None:
-        with suppress(OSError):  # the hub was left
-            while True:
+        while not self._closed:
+            try:
                 connection, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(connection,), name="hub", daemon=True).start()
+            except OSError:  # it is closed; or there are no free descriptors, which passes
+                time.sleep(_RETRY)
+                continue
+            if not self._strangers.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        """Let in a worker or one of its lanes; whoever says what nobody understands is left outside."""
-        with suppress(*_NONSENSE):
-            hello = self._hello(connection)
-            if hello.lane is None:
-                self._listen_to(connection, hello)
-            elif self._adopt is not None:
-                connection.sendall(WELCOME)
-                self._adopt(connection, hello.rank, hello.lane)
-                return
-        connection.close()
+    def _admit(self, connection: socket.socket) -> None:
+        """Serve a worker; whoever hasn't the token, or says what nobody understands, is left outside."""
+        hello: FromWorker | None = None
+        try:
+            with suppress(*_NONSENSE):
+                hello = self._hello(connection)
+        finally:
+            self._strangers.release()
+        adopted = False
+        if isinstance(hello, Hello):
+            with suppress(*_NONSENSE):
+                adopted = self._serve(connection, hello)
+        if not adopted:
+            connection.close()
 
-    def _hello(self, connection: socket.socket) -> _Hello:
-        """Who it is. What follows the line is left in the connection."""
-        connection.settimeout(HELLO)
-        with connection.makefile("rb", buffering=0) as lines:
-            hello = _Hello(**json.loads(lines.readline(_HELLO_BYTES)))
+    def _hello(self, connection: socket.socket) -> FromWorker | None:
+        """Who connects. Nothing is parsed before the token was shown, and all of it has one deadline."""
+        deadline = time.monotonic() + HANDSHAKE
+        token = receive_exactly(connection, TOKEN_BYTES, deadline)
+        if token is None or not secrets.compare_digest(token, self.token.encode()):
+            return None
+        hello = receive_from_worker(connection, deadline)
         connection.settimeout(None)
-        if not secrets.compare_digest(hello.token.encode(), self.token.encode()) or hello.rank not in range(self._size):
-            raise ValueError("a stranger")
-        return hello
+        return hello if isinstance(hello, Hello) and hello.rank in range(self._size) else None
 
-    def _listen_to(self, connection: socket.socket, hello: _Hello) -> None:
-        """Read what a worker tells, until it has no more to say."""
-        rank = int(hello.rank)
+    def _serve(self, connection: socket.socket, hello: Hello) -> bool:
+        """Serve a connection to its end; returns whether somebody else has it now."""
+        if hello.purpose is Purpose.RELAY:
+            if self._adopt is None:
+                return False
+            send(connection, Welcome())
+            self._adopt(connection, hello.rank, hello.lane)
+            return True
+        if hello.purpose is Purpose.STORE:
+            self._serve_store(connection)
+        else:
+            self._serve_worker(connection, hello)
+        return False
+
+    def _serve_store(self, connection: socket.socket) -> None:
         with self._changing:
-            if self._left or rank in self._seen:  # a task that Spark began once more would be a second replica
+            if self._closed:
                 return
-            connection.sendall(WELCOME)
-            self._seen.add(rank)
-            self._connections[rank] = connection
-        self._happened.put((rank, {"host": str(hello.host)}))
-        with suppress(*_NONSENSE), connection.makefile("rb") as lines:
-            while line := lines.readline(_LONGEST):
-                self._happened.put((rank, dict(json.loads(line))))
+            self._stores.add(connection)
+        try:
+            send(connection, Welcome())
+            self._store.serve(connection)
+        finally:
+            with self._changing:
+                self._stores.discard(connection)
+
+    def _serve_worker(self, connection: socket.socket, hello: Hello) -> None:
+        """Read a worker's messages, until it has no more to say."""
+        rank = hello.rank
         with self._changing:
-            del self._connections[rank]
+            if self._closed or rank in self._seen:  # a worker that something began once more would be a second replica
+                return
+            send(connection, Welcome())
+            self._seen.add(rank)
+            self._workers[rank] = connection
+        self._happened.put((rank, hello))
+        with suppress(*_NONSENSE):
+            while isinstance(message := receive_from_worker(connection), Heartbeat | Report | Ended):
+                self._happened.put((rank, message))
+        with self._changing:
+            del self._workers[rank]
         self._happened.put((rank, None))
-
-
-@dataclass(frozen=True)
-class _Hello:
-    token: str
-    rank: int
-    host: str = ""
-    lane: int | None = None
-
-
-def unheard(host: str, port: int, problem: Exception) -> DistributedError:
-    """The driver's address isn't its own, or a port is taken."""
-    where, what = (f"{host}:{port}", "spark.netdsl.port to a free one") if port else (host, "spark.driver.host")
-    return DistributedError(f"the driver can't listen at {where}: {problem}; set {what}")
-
-
-def _end(connection: socket.socket) -> None:
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)

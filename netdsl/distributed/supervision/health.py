@@ -1,93 +1,99 @@
-"""Who of the workers is there, alive, and at its end, as their signs tell."""
+"""The health of a run's workers, as their heartbeats tell: who is there, alive, and how each ended."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from enum import IntEnum
 
-from netdsl.distributed.supervision.heartbeat import Sign
+from netdsl.distributed.supervision.protocol import Ending, Sign
 
-START = 120.0  # seconds for all tasks to begin
+START = 120.0  # seconds for all workers to begin
 _STUCK = 5.0  # deadlines in which everybody only waits
 _STOPPED = 5.0  # seconds between two looks: this process itself was stopped, perhaps with all others
 
 
-class Ending(IntEnum):
-    """How a worker ended, the first of which says most about what went wrong."""
-
-    CRASHED = 0  # with an exception
-    GONE = 1  # without a word
-    LOST = 2  # because it lost another
-    DONE = 3
-
-
 @dataclass
-class _Member:
+class _WorkerHealth:
     host: str
-    sign: float  # the time of the last one
+    alive: float  # the time of the last heartbeat
     worked: float  # of the last one that isn't of waiting
     ending: Ending | None = None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass
 class Health:
-    """How `size` workers are that have a deadline for their signs of life."""
+    """The health of `size` workers that have a deadline for their heartbeats."""
 
     size: int
     deadline: float
-    members: dict[int, _Member] = field(default_factory=dict)
+    workers: dict[int, _WorkerHealth] = field(default_factory=dict)
     _since: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self._looked = self._since
 
     def welcome(self, rank: int, host: str) -> None:
-        """A worker begins."""
+        """Note that a worker begins."""
         now = time.monotonic()
-        self.members[rank] = _Member(host, now, now)
+        self.workers[rank] = _WorkerHealth(host, now, now)
 
     def note_sign(self, rank: int, sign: Sign) -> None:
-        """A worker is alive."""
-        member, now = self.members[rank], time.monotonic()
-        member.sign = now
+        """Note that a worker is alive."""
+        worker, now = self.workers[rank], time.monotonic()
+        worker.alive = now
         if sign is Sign.WORKING:
-            member.worked = now
+            worker.worked = now
 
-    def note_end(self, rank: int, ending: Ending, why: str = "") -> None:
-        """A worker ended; what it said itself counts, not what is seen later."""
-        member = self.members[rank]
-        if member.ending is None:
-            member.ending, member.why = ending, why
+    def note_end(self, rank: int, ending: Ending, reason: str = "") -> None:
+        """Note that a worker ended; what it said itself counts, not what is seen later."""
+        worker = self.workers.setdefault(rank, _WorkerHealth("", 0.0, 0.0))
+        if worker.ending is None:
+            worker.ending, worker.reason = ending, reason
 
     def all_done(self) -> bool:
-        """Whether all came to a good end."""
-        return [each.ending for each in self.members.values()] == [Ending.DONE] * self.size
+        """Whether all workers came to a good end."""
+        return [worker.ending for worker in self.workers.values()] == [Ending.DONE] * self.size
+
+    def running(self, rank: int) -> bool:
+        """Whether a worker has begun and not ended."""
+        return rank in self.workers and self.workers[rank].ending is None
 
     def name(self, rank: int) -> str:
-        """What to call a worker."""
-        return f"worker {rank} on {self.members[rank].host}"
+        """A worker as messages call it; its host is named where there are several."""
+        hosts = {worker.host for worker in self.workers.values()}
+        return f"worker {rank} on {self.workers[rank].host}" if len(hosts) > 1 else f"worker {rank}"
 
     def blame(self) -> str:
-        """Who ended badly, and why: those who say most about it."""
-        bad = {rank: each for rank, each in self.members.items() if each.ending not in (None, Ending.DONE)}
-        worst = min((each.ending or Ending.CRASHED for each in bad.values()), default=None)
-        return "; ".join(f"{self.name(rank)} {each.why}" for rank, each in bad.items() if each.ending is worst)
+        """Who ended badly, and why: those whose ends say most about it."""
+        bad = {rank: each for rank, each in self.workers.items() if each.ending not in (None, Ending.DONE)}
+        worst = min((worker.ending or Ending.CRASHED for worker in bad.values()), default=None)
+        return "; ".join(f"{self.name(rank)} {each.reason}" for rank, each in bad.items() if each.ending is worst)
 
-    def silence(self) -> str:
-        """Who should have given a sign by now."""
+    def hung(self) -> list[int]:
+        """The running workers without a heartbeat for the deadline."""
+        now = self._now()
+        return [
+            rank
+            for rank, worker in self.workers.items()
+            if worker.ending is None and now - max(worker.alive, self._since) > self.deadline
+        ]
+
+    def standstill(self) -> str:
+        """Why nothing gets on although nobody is hung, if that is so."""
+        now = self._now()
+        running = [worker for worker in self.workers.values() if worker.ending is None]
+        if len(self.workers) < self.size and now - self._since > START:
+            return f"only {len(self.workers)} of {self.size} workers began within {START:g} s"
+        worked = max((worker.worked for worker in running), default=now)
+        if now - max(worked, self._since) > _STUCK * self.deadline:
+            return f"all workers wait for each other since {_STUCK * self.deadline:g} s"
+        return ""
+
+    def _now(self) -> float:
+        """The time. What lies before a pause of this process itself counts for nobody."""
         now = time.monotonic()
         if now - self._looked > _STOPPED:
             self._since = now
         self._looked = now
-        running = {rank: each for rank, each in self.members.items() if each.ending is None}
-        hung = [rank for rank, each in running.items() if now - max(each.sign, self._since) > self.deadline]
-        if hung:
-            return f"{', '.join(map(self.name, hung))} gave no sign of life for {self.deadline:g} s"
-        if len(self.members) < self.size and now - self._since > START:
-            return f"only {len(self.members)} of {self.size} tasks began within {START:g} s"
-        worked = max((each.worked for each in running.values()), default=now)
-        if now - max(worked, self._since) > _STUCK * self.deadline:
-            return f"all workers wait for each other since {_STUCK * self.deadline:g} s"
-        return ""
+        return now

@@ -1,123 +1,116 @@
-"""Signs of life: whether a worker computes, or waits for others."""
+"""Heartbeats: whether a worker computes, or waits for others."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator, Handle, SharedVariable
+from netdsl.distributed.supervision.protocol import Sign
 
 
-class Sign(Enum):
-    """What a worker has done since it was last asked."""
-
-    WORKING = "working"
-    WAITING = "waiting"
-
-
-class Signs:
-    """What a worker's own thread has given, for another one to pass on."""
+class Pulse:
+    """A worker's signs of life, given by its own thread and passed on by another one."""
 
     def __init__(self) -> None:
-        self._given, self._waiting = threading.Event(), False
+        self._beat, self._waiting = threading.Event(), False
 
-    def give(self) -> None:
-        """The worker gets on."""
-        self._given.set()
+    def beat(self) -> None:
+        """Say that the worker gets on."""
+        self._beat.set()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """While it waits for others it is alive."""
+        """Say that the worker is alive while it waits for others."""
         self._waiting = True
         try:
             yield
         finally:
             self._waiting = False
-            self.give()
+            self.beat()
 
-    def taken(self) -> Sign | None:
+    def take(self) -> Sign | None:
         """The sign since the last call, if there was one."""
-        if self._given.is_set():
-            self._given.clear()
+        if self._beat.is_set():
+            self._beat.clear()
             return Sign.WORKING
         return Sign.WAITING if self._waiting else None
 
 
-class Lively:
-    """A communicator whose worker gives signs of life."""
+class WatchedCommunicator:
+    """A communicator whose worker counts as alive while it waits for others."""
 
-    def __init__(self, communicator: Communicator, signs: Signs) -> None:
-        self._communicator, self._signs = communicator, signs
+    def __init__(self, communicator: Communicator, pulse: Pulse) -> None:
+        self._communicator, self._pulse = communicator, pulse
         self.rank, self.size, self.traffic = communicator.rank, communicator.size, communicator.traffic
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Handle:
-        """Everybody's weighted mean."""
-        return _LivelyHandle(self._communicator.mean(buffer, weight, lane=lane), self._signs)
+        """Replace everybody's buffer by their weighted mean."""
+        return _WatchedHandle(self._communicator.mean(buffer, weight, lane=lane), self._pulse)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Handle:
-        """The same for one worker only."""
-        return _LivelyHandle(self._communicator.reduce(buffer, weight, root=root, lane=lane), self._signs)
+        """Replace the root's buffer by the weighted mean."""
+        return _WatchedHandle(self._communicator.reduce(buffer, weight, root=root, lane=lane), self._pulse)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Handle:
-        """Everybody's buffer becomes the root's."""
-        return _LivelyHandle(self._communicator.broadcast(buffer, root=root, lane=lane), self._signs)
+        """Replace everybody's buffer by the root's."""
+        return _WatchedHandle(self._communicator.broadcast(buffer, root=root, lane=lane), self._pulse)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Handle:
-        """A buffer for another worker."""
-        return _LivelyHandle(self._communicator.send(buffer, to=to, lane=lane), self._signs)
+        """Send a buffer to another worker."""
+        return _WatchedHandle(self._communicator.send(buffer, to=to, lane=lane), self._pulse)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Handle:
-        """What another worker sends."""
-        return _LivelyHandle(self._communicator.receive(buffer, source=source, lane=lane), self._signs)
+        """Fill a buffer with what another worker sends."""
+        return _WatchedHandle(self._communicator.receive(buffer, source=source, lane=lane), self._pulse)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """A few numbers of everybody."""
-        with self._signs.waiting():
+        """Everybody's numbers, by rank."""
+        with self._pulse.waiting():
             return self._communicator.gather(values)
 
     def barrier(self) -> None:
         """Wait for all others."""
-        with self._signs.waiting():
+        with self._pulse.waiting():
             self._communicator.barrier()
 
-    def centre(self, buffer: Tensor) -> SharedVariable:
-        """A variable that all share."""
-        with self._signs.waiting():
-            return _LivelyCentre(self._communicator.centre(buffer), self._signs)
+    def shared_variable(self, buffer: Tensor) -> SharedVariable:
+        """A variable that all workers share."""
+        with self._pulse.waiting():
+            return _WatchedVariable(self._communicator.shared_variable(buffer), self._pulse)
 
-    def alive(self) -> None:
-        """A sign of life."""
-        self._signs.give()
+    def close(self) -> None:
+        """Let go of the communicator."""
+        self._communicator.close()
 
 
-class _LivelyHandle:
-    def __init__(self, handle: Handle, signs: Signs) -> None:
-        self._handle, self._signs = handle, signs
+class _WatchedHandle:
+    def __init__(self, handle: Handle, pulse: Pulse) -> None:
+        self._handle, self._pulse = handle, pulse
 
     def done(self) -> bool:
         return self._handle.done()
 
     def wait(self) -> None:
-        with self._signs.waiting():
+        with self._pulse.waiting():
             self._handle.wait()
 
 
-class _LivelyCentre:
-    def __init__(self, centre: SharedVariable, signs: Signs) -> None:
-        self._centre, self._signs = centre, signs
+class _WatchedVariable:
+    def __init__(self, variable: SharedVariable, pulse: Pulse) -> None:
+        self._variable, self._pulse = variable, pulse
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:
-        with self._signs.waiting():
-            self._centre.exchange(buffer, alpha)
+        with self._pulse.waiting():
+            self._variable.exchange(buffer, alpha)
 
     def read(self, buffer: Tensor) -> None:
-        with self._signs.waiting():
-            self._centre.read(buffer)
+        with self._pulse.waiting():
+            self._variable.read(buffer)
 
     def write(self, buffer: Tensor) -> None:
-        with self._signs.waiting():
-            self._centre.write(buffer)
+        with self._pulse.waiting():
+            self._variable.write(buffer)

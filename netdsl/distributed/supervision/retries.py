@@ -1,4 +1,4 @@
-"""The course of a run: one generation of workers after the other, until one comes to a good end."""
+"""Attempts at a run, one after the other, until one comes to a good end."""
 
 from __future__ import annotations
 
@@ -19,34 +19,33 @@ class End(Enum):
 
 
 class Retries:
-    """What lasts from generation to generation: failures since the last progress, and a wish to stop."""
+    """Failures since the last progress, and a request to stop, which last from attempt to attempt."""
 
-    def __init__(self, asked: Callable[[], bool], retries: int) -> None:
-        self._asked, self._retries = asked, retries
+    def __init__(self, stop_requested: Callable[[], bool], most: int) -> None:
+        self._stop_requested, self._most = stop_requested, most
         self._failures, self._stopping = 0, False
 
     def stopping(self) -> bool:
-        """Whether there is a wish to stop, which lasts although it is only heard once."""
-        self._stopping = self._stopping or self._asked()
+        """Whether somebody asked to stop. The request lasts, although it is only heard once."""
+        self._stopping = self._stopping or self._stop_requested()
         return self._stopping
 
-    def progress(self) -> None:
-        """Retries are counted from here."""
+    def note_progress(self) -> None:
+        """Count failures anew."""
         self._failures = 0
 
-    def follow(self, attempt: Callable[[int], str | None], restarted: Callable[[int, str], object]) -> End:
-        """Let generations try, each of which says why it failed, if it did; `restarted` is told so before the next."""
+    def run(self, attempt: Callable[[int], str | None], on_restart: Callable[[int, str], object]) -> End:
+        """Make attempts, each of which returns why it failed, if it did; `on_restart` is told so before the next."""
         for number in count():
-            why = attempt(number)
-            if why is None or self.stopping():
+            reason = attempt(number)
+            if reason is None or self.stopping():
                 break
-            self._note_failure(why)
-            restarted(number + 1, why)
+            self._note_failure(reason)
+            on_restart(number + 1, reason)
         return End.STOPPED if self.stopping() else End.FINISHED
 
-    def _note_failure(self, why: str) -> None:
-        """One more, or one too many."""
+    def _note_failure(self, reason: str) -> None:
         self._failures += 1
-        if self._failures > self._retries:
+        if self._failures > self._most:
             times = f"{self._failures} times " if self._failures > 1 else ""
-            raise DistributedError(f"training failed {times}without progress: {why}")
+            raise DistributedError(f"training failed {times}without progress: {reason}")

@@ -1,4 +1,4 @@
-"""A buffer's values in main memory, from where they can be sent."""
+"""A buffer's values in main memory, from where every transport can move them."""
 
 from __future__ import annotations
 
@@ -6,43 +6,44 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from netdsl.distributed.transports.relay.connection import Bytes
-from netdsl.distributed.transports.relay.request import SUMMED
 from netdsl.errors import DistributedError
 
-_KINDS: dict[torch.dtype, np.dtype[Any]] = dict(zip((torch.float32, torch.float64, torch.int64), SUMMED, strict=True))
 
-
-def kind_of(buffer: Tensor) -> np.dtype[Any]:
-    """What the driver is told to add up."""
-    if buffer.dtype not in _KINDS:
-        raise DistributedError(f"{buffer.dtype} values can't be added up; give float32, float64 or int64")
-    return _KINDS[buffer.dtype]
-
-
-class Staged:
-    """The bytes of a buffer that lies there itself, or on a GPU, for which a place there is found."""
+class StagedBuffer:
+    """A buffer that lies in main memory itself, or on a GPU, from which it is copied by way of pinned memory."""
 
     def __init__(self, buffer: Tensor) -> None:
         if buffer.device.type not in ("cpu", "cuda"):
-            raise DistributedError(f"a buffer on {buffer.device} can't be sent; move it to main memory or to a GPU")
-        self._own = self._host = buffer.detach().view(-1).view(torch.uint8)
+            raise DistributedError(
+                f"a buffer on {buffer.device} can't be exchanged; move it to main memory or to a GPU"
+            )
+        self._buffer = self.host = buffer.detach().view(-1)
         self._ready: torch.cuda.Event | None = None
         if buffer.is_cuda:
-            self._host = torch.empty_like(self._own, device="cpu", pin_memory=True)
+            self.host = torch.empty_like(self._buffer, device="cpu", pin_memory=True)
             self._ready = torch.cuda.current_stream(buffer.device).record_event()
 
-    def fetch(self) -> Bytes:
-        """Its values, as soon as they are computed."""
+    def fetch(self) -> Tensor:
+        """The values in main memory, as soon as they are computed."""
         if self._ready is not None:
             self._ready.synchronize()
-            self._host.copy_(self._own)
-        found: Bytes = self._host.numpy()
-        return found
+            self.host.copy_(self._buffer)
+        return self.host
+
+    def array(self) -> NDArray[Any]:
+        """The values as numpy sees them."""
+        values: NDArray[Any] = self.fetch().numpy()
+        return values
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """The values' bytes, of any type."""
+        raw: NDArray[np.uint8] = self.fetch().view(torch.uint8).numpy()
+        return raw
 
     def put_back(self) -> None:
-        """Give it the values that are there now."""
-        if self._host is not self._own:
-            self._own.copy_(self._host)
+        """Give the buffer the values that are in main memory now."""
+        if self.host is not self._buffer:
+            self._buffer.copy_(self.host)

@@ -2,145 +2,169 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from enum import Enum
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch import distributed as dist
-from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store, TCPStore
+from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 
-from netdsl.distributed.traffic import Traffic
-from netdsl.distributed.transports.lane import Lane, Operation, check
-from netdsl.distributed.transports.torch_shared_variable import TorchVariable, lost
-from netdsl.errors import DistributedError
+from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
+from netdsl.distributed.transports.staging import StagedBuffer
+from netdsl.distributed.transports.torch_shared_variable import TorchVariable, peer_errors
+from netdsl.distributed.transports.weighted_mean import add_up, check_weights, scales_of
 
-LANES = 4
-TIMEOUT = 60.0  # seconds that others may keep a worker waiting
+TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
+_PIECE = 1 << 18  # values that are added up at once, so that they stay in the cache
 
 
-def store_at(host: str, port: int, rank: int, size: int, timeout: float = TIMEOUT) -> Store:
-    """Where workers find each other: the first one serves at this address."""
-    with lost("meeting the others"):
-        return TCPStore(host, port, size, rank == 0, timedelta(seconds=timeout))
+class Library(Enum):
+    """What moves the buffers."""
+
+    GLOO = "gloo"
+    NCCL = "nccl"
 
 
 class TorchGroup:
-    """One of `size` workers that meet at a store. Whoever keeps another waiting for longer than the timeout is lost.
+    """One of `size` workers that meet at a store.
 
-    Sums are in torch's order, the same for all workers.
+    Over gloo, means are added up in the order of ranks, to the same bits as by the other transports, and buffers on
+    GPUs are copied by way of pinned memory. NCCL adds up in an order of its own, the same for all workers, and needs a
+    GPU for each.
     """
 
     def __init__(
-        self, store: Store, rank: int, size: int, device: torch.device | str = "cpu", timeout: float = TIMEOUT
+        self,
+        store: Store,
+        rank: int,
+        size: int,
+        *,
+        library: Library = Library.GLOO,
+        device: torch.device | str = "cpu",
+        interruption: Interruption | None = None,
+        timeout: float = TIMEOUT,
     ) -> None:
-        self.rank, self.size, self.device, self.traffic = rank, size, torch.device(device), Traffic()
+        self.rank, self.size, self.traffic = rank, size, Traffic()
+        self._library, self._device = library, torch.device(device)
         self._store, self._timeout = store, timedelta(seconds=timeout)
-        self._counting = threading.Lock()
-        self._centres = 0
-        with lost("meeting the others"):
-            self._control = self._gloo("control")
-            self._groups = [self._group(f"lane {number}") for number in range(LANES)]
-        self._lanes = [Lane(number) for number in range(LANES)]
+        self._interruption = interruption or Interruption()
+        self._variables = 0
+        self._control_lane = Lane("control", self._interruption)
+        self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
+        self._groups: list[Any] = []
+        self._control_lane.do(self._meet)
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Everybody's weighted mean."""
-
-        def work(group: Any) -> int:
-            total = buffer if buffer.is_floating_point() else buffer.double()
-            total.mul_(self._summed(group, weight, total, group.allreduce))
-            if total is not buffer:
-                buffer.copy_(total.round_())
-            return 4 * (self.size - 1) * buffer.nbytes // self.size
-
-        return self._add(lane, f"mean of {buffer.numel()} values", work)
+        """Replace everybody's buffer by their weighted mean."""
+        average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
+        return self._add(lane, f"mean of {buffer.numel()} values", buffer, partial(average, weight, None))
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """The same for one worker only. The others' buffers would not stay as they are, so copies are summed."""
-
-        def work(group: Any) -> int:
-            total = buffer.clone() if buffer.is_floating_point() else buffer.double()
-            options = dist.ReduceOptions()
-            options.rootRank = root
-            scale = self._summed(group, weight, total, partial(group.reduce, opts=options))
-            if self.rank == root:
-                total.mul_(scale)
-                buffer.copy_(total if buffer.is_floating_point() else total.round_())
-            return 2 * (self.size - 1) * buffer.nbytes // self.size
-
-        return self._add(lane, f"reduce of {buffer.numel()} values", work)
+        """Replace the root's buffer by the weighted mean."""
+        average = self._average_by_nccl if self._library is Library.NCCL else self._average_in_order
+        return self._add(
+            lane,
+            f"reduce of {buffer.numel()} values",
+            buffer,
+            partial(average, weight, root),
+            changes=self.rank == root,
+        )
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Everybody's buffer becomes the root's."""
+        """Replace everybody's buffer by the root's."""
 
-        def work(group: Any) -> int:
-            group.broadcast(buffer, root).wait()
-            return buffer.nbytes
+        def work(group: Any, values: Tensor) -> int:
+            group.broadcast(values, root).wait()
+            return values.nbytes
 
-        return self._add(lane, f"broadcast of {buffer.numel()} values", work)
+        return self._add(lane, f"broadcast of {buffer.numel()} values", buffer, work)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
-        """A buffer for another worker."""
+        """Send a buffer to another worker."""
 
-        def work(group: Any) -> int:
-            group.send([buffer], to, 0).wait()
-            return buffer.nbytes
+        def work(group: Any, values: Tensor) -> int:
+            group.send([values], to, 0).wait()
+            return values.nbytes
 
-        return self._add(lane, f"send to {to}", work)
+        return self._add(lane, f"send to worker {to}", buffer, work, changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """What another worker sends."""
+        """Fill a buffer with what another worker sends."""
 
-        def work(group: Any) -> int:
-            group.recv([buffer], source, 0).wait()
-            return buffer.nbytes
+        def work(group: Any, values: Tensor) -> int:
+            group.recv([values], source, 0).wait()
+            return values.nbytes
 
-        return self._add(lane, f"receive from {source}", work)
+        return self._add(lane, f"receive from worker {source}", buffer, work)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """A few numbers of everybody."""
-        start = time.monotonic()
-        with lost("gather"):
-            gathering, rows = self._gathering(self._control, [*values, 0.0], torch.device("cpu"))
-            gathering.wait()
-        self._count(Traffic(time.monotonic() - start, 0.0, 8 * len(values) * self.size))
-        return [row[:-1].tolist() for row in rows]
+        """Everybody's numbers."""
+        rows: list[list[float]] = []
+
+        def work() -> None:
+            start = time.monotonic()
+            with peer_errors("a gather of numbers"):
+                gathered = self._gathered(self._control, [*values, 0.0], torch.device("cpu"))
+            rows.extend(row[:-1].tolist() for row in gathered)
+            self.traffic.add(waited=time.monotonic() - start, count=8 * len(values) * self.size)
+
+        self._control_lane.do(work)
+        return rows
 
     def barrier(self) -> None:
         """Wait for all others."""
         self.gather([])
 
-    def centre(self, buffer: Tensor) -> TorchVariable:
-        """A variable on the first worker, which serves the others."""
-        self._centres += 1
-        centre = TorchVariable(self._control, self.rank, self.size, self._centres, buffer, self._count)
+    def shared_variable(self, buffer: Tensor) -> TorchVariable:
+        """A variable in the first worker's memory, which serves the others."""
+        self._variables += 1
+        variable = TorchVariable(
+            self._control, self.rank, self.size, self._variables, buffer, self.traffic, self._interruption
+        )
         self.barrier()
-        return centre
-
-    def alive(self) -> None:
-        """Torch knows whether others are there by their connections and its timeout."""
+        return variable
 
     def close(self) -> None:
         """End the lanes and let go of all connections."""
-        for lane in self._lanes:
+        for lane in (*self._lanes, self._control_lane):
             lane.close()
         self._groups.clear()
         del self._control
 
-    def _add(self, number: int, doing: str, work: Callable[[Any], int]) -> Operation:
-        check(number, LANES)
-        ready = torch.cuda.current_stream(self.device).record_event() if self.device.type == "cuda" else None
+    def _meet(self) -> None:
+        with peer_errors("meeting the other workers"):
+            self._control: Any = self._gloo("control")
+            self._groups = [self._group(f"lane {number}") for number in range(LANES)]
+
+    def _add(
+        self,
+        number: int,
+        doing: str,
+        buffer: Tensor,
+        work: Callable[[Any, Tensor], int],
+        *,
+        changes: bool = True,
+    ) -> Operation:
+        check_lane(number)
+        on_gpu = self._library is Library.NCCL
+        ready = torch.cuda.current_stream(self._device).record_event() if on_gpu else None
+        staged = None if on_gpu else StagedBuffer(buffer)
 
         def run() -> None:
             start = time.monotonic()
-            with lost(f"{doing}, lane {number}"), self._stream(ready):
-                moved = work(self._groups[number])
-            self._count(Traffic(moved=time.monotonic() - start, bytes=moved))
+            with peer_errors(f"{doing}, lane {number}"), self._stream(ready):
+                moved = work(self._groups[number], buffer.detach() if staged is None else staged.fetch())
+                if staged is not None and changes:
+                    staged.put_back()
+            self.traffic.add(moved=time.monotonic() - start, count=moved)
 
         return self._lanes[number].add(run)
 
@@ -150,39 +174,82 @@ class TorchGroup:
         if ready is None:
             yield
             return
-        stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
+        stream = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
         with torch.cuda.stream(stream):
             stream.wait_event(ready)
             yield
             stream.synchronize()
 
-    def _summed(self, group: Any, weight: float, total: Tensor, add: Callable[[list[Tensor]], Any]) -> float:
-        """Add up what all have, each as often as it counts, and give what makes a mean of the sum.
+    def _average_in_order(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
+        """The mean as all transports add it up: each worker a share of the values, in the order of ranks."""
+        weights = [row.item() for row in self._gathered(group, [weight], torch.device("cpu"))]
+        scales = scales_of(weights, f"mean of {buffer.numel()} values")
+        if self.size == 2 and scales[0] == scales[1] and buffer.is_floating_point():  # a sum of two has no order
+            total = buffer if root is None else buffer.clone()
+            group.allreduce([total]).wait()
+            if root in (None, self.rank):
+                torch.mul(total, scales[0], out=buffer)
+            return 2 * buffer.nbytes
+        if not buffer.numel():
+            return 0
+        length = -(-buffer.numel() // self.size)
+        sent = buffer.new_zeros(length * self.size)
+        sent[: buffer.numel()] = buffer.view(-1)
+        received = torch.empty_like(sent)
+        group.alltoall_base(received, sent, [], []).wait()
+        mean = sent[:length].numpy()
+        shares = [share.numpy() for share in received.view(self.size, length)]
+        for start in range(0, length, _PIECE):
+            part = slice(start, start + _PIECE)
+            add_up([share[part] for share in shares], scales, mean[part])
+        self._collect(group, root, sent[:length], received)
+        if root in (None, self.rank):
+            buffer.view(-1)[:] = received[: buffer.numel()]
+        return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-        The weights go along at the same time, since for small buffers each round trip counts.
-        """
+    def _collect(self, group: Any, root: int | None, mean: Tensor, rows: Tensor) -> None:
+        """Everybody's share of the mean in the rows, of all workers or of the root."""
+        if root is None:
+            group._allgather_base(rows, mean).wait()
+            return
+        options = dist.GatherOptions()
+        options.rootRank = root
+        shares = [list(rows.view(self.size, -1))] if self.rank == root else []
+        group.gather(shares, [mean], options).wait()
+
+    def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
+        """The mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""
+        exact = buffer.is_floating_point()
+        total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
             total.mul_(weight)
-        gathering, weights = self._gathering(group, [weight], self.device)
-        adding = add([total])
-        start = time.monotonic()
-        gathering.wait()
-        waited = time.monotonic() - start  # whoever comes first waits here for the others
-        adding.wait()
-        self._count(Traffic(waited, -waited))
-        everybody: float = torch.stack(weights).sum().item()
-        if not everybody > 0:
-            raise DistributedError(f"all weights together are {everybody:g}, which gives no mean")
-        return 1 / everybody
+        weights = self._gathered(group, [weight], self._device)
+        if root is None:
+            group.allreduce([total]).wait()
+        else:
+            options = dist.ReduceOptions()
+            options.rootRank = root
+            group.reduce([total], options).wait()
+        sum_of_weights = sum(row.item() for row in weights)
+        check_weights(sum_of_weights, f"mean of {buffer.numel()} values")
+        if root in (None, self.rank):
+            total.mul_(1 / sum_of_weights)
+            if total is not buffer:
+                buffer.copy_(total if exact else total.round_())
+        return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _gathering(self, group: Any, values: Sequence[float], device: torch.device) -> tuple[Any, list[Tensor]]:
-        """Under way: everybody's numbers, by rank."""
-        own = torch.tensor(values, dtype=torch.float64, device=device)
-        rows = [torch.empty_like(own) for _ in range(self.size)]
-        return group.allgather([rows], [own]), rows
+    def _gathered(self, group: Any, values: Sequence[float], device: torch.device) -> list[Tensor]:
+        """Everybody's numbers, by rank. Whoever comes first waits here for the others."""
+        start = time.monotonic()
+        numbers = torch.tensor(values, dtype=torch.float64, device=device)
+        rows = [torch.empty_like(numbers) for _ in range(self.size)]
+        group.allgather([rows], [numbers]).wait()
+        waited = time.monotonic() - start
+        self.traffic.add(waited=waited, moved=-waited)
+        return rows
 
     def _group(self, name: str) -> Any:
-        if self.device.type == "cpu":
+        if self._library is Library.GLOO:
             return self._gloo(name)
         options = dist.ProcessGroupNCCL.Options()
         options._timeout = self._timeout
@@ -190,9 +257,3 @@ class TorchGroup:
 
     def _gloo(self, name: str) -> Any:
         return ProcessGroupGloo(PrefixStore(name, self._store), self.rank, self.size, self._timeout)
-
-    def _count(self, cost: Traffic) -> None:
-        with self._counting:
-            self.traffic.waited += cost.waited
-            self.traffic.moved += cost.moved
-            self.traffic.bytes += cost.bytes

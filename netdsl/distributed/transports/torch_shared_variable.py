@@ -1,11 +1,11 @@
-"""A variable that the first worker has, and serves to the others over torch.distributed."""
+"""A variable in the first worker's memory, which serves it to the others over torch.distributed."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from enum import IntEnum
@@ -14,15 +14,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from netdsl.distributed.traffic import Traffic
+from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.lane import Lane
+from netdsl.distributed.transports.staging import StagedBuffer
 from netdsl.errors import PeerLostError
 
-_PLACE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
+_SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
 _IDLE = timedelta(days=365)  # a worker asks when it likes; that it is gone is seen by its connection
 
 
 class SharedVariableRequest(IntEnum):
-    """What a worker asks for."""
+    """What a worker asks the first one for."""
 
     EXCHANGE = 0
     READ = 1
@@ -30,73 +33,85 @@ class SharedVariableRequest(IntEnum):
 
 
 @contextmanager
-def lost(doing: str) -> Iterator[None]:
-    """Torch's errors while others are waited for are those of a worker who lost another."""
+def peer_errors(doing: str) -> Iterator[None]:
+    """Turn torch's errors while others are waited for into a PeerLostError."""
     try:
         yield
     except RuntimeError as problem:
-        what = _PLACE.sub("", (str(problem).splitlines() or [type(problem).__name__])[0])
-        raise PeerLostError(f"{doing}: {what}") from None
+        reason = _SOURCE_LINE.sub("", (str(problem).splitlines() or [type(problem).__name__])[0])
+        raise PeerLostError(f"{doing}: {reason}") from None
 
 
 class TorchVariable:
     """The variable as one worker sees it. The first worker has a thread for each of the others."""
 
     def __init__(
-        self, group: Any, rank: int, size: int, number: int, buffer: Tensor, count: Callable[[Traffic], None]
+        self,
+        group: Any,
+        rank: int,
+        size: int,
+        number: int,
+        buffer: Tensor,
+        traffic: Traffic,
+        interruption: Interruption,
     ) -> None:
-        self._group, self._rank, self._tag, self._count = group, rank, number, count
-        self._values = buffer.detach().cpu().clone()
-        self._alone = threading.Lock()
+        self._group, self._rank, self._tag, self._traffic = group, rank, number, traffic
+        self._values = buffer.detach().view(-1).cpu().clone()
+        self._using = threading.Lock()
+        self._lane = Lane(f"variable {number}", interruption)
         for other in range(1, size if rank == 0 else 0):
-            threading.Thread(target=self._serve, args=(other,), name=f"centre for {other}", daemon=True).start()
+            threading.Thread(target=self._serve, args=(other,), name=f"variable for {other}", daemon=True).start()
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:
         """Draw the buffer and the variable together."""
         self._ask(SharedVariableRequest.EXCHANGE, buffer, alpha)
 
     def read(self, buffer: Tensor) -> None:
-        """Fill a buffer with what it is now."""
+        """Fill a buffer with the variable's values."""
         self._ask(SharedVariableRequest.READ, buffer)
 
     def write(self, buffer: Tensor) -> None:
-        """Set it."""
+        """Set the variable."""
         self._ask(SharedVariableRequest.WRITE, buffer)
 
-    def _ask(self, wish: SharedVariableRequest, buffer: Tensor, alpha: float = 0.0) -> None:
-        start, own = time.monotonic(), buffer.detach().cpu()
-        if self._rank == 0:
-            self._grant(wish, own, alpha)
-        else:
-            with lost(f"{wish.name.lower()} of the centre"):
-                self._send(torch.tensor([wish, alpha], dtype=torch.float64), 0)
-                self._send(own, 0)
-                self._group.recv([own], 0, self._tag).wait()
-        if own.data_ptr() != buffer.data_ptr():
-            buffer.detach().copy_(own)
-        self._count(Traffic(0.0, time.monotonic() - start, 2 * own.nbytes if self._rank else 0))
+    def _ask(self, request: SharedVariableRequest, buffer: Tensor, alpha: float = 0.0) -> None:
+        start, staged = time.monotonic(), StagedBuffer(buffer)
+        values = staged.fetch()
 
-    def _grant(self, wish: SharedVariableRequest, given: Tensor, alpha: float) -> None:
-        """Do what is asked, with what the worker has."""
-        with self._alone:
-            if wish is SharedVariableRequest.READ:
-                given.copy_(self._values)
-            elif wish is SharedVariableRequest.WRITE:
-                self._values.copy_(given)
+        def work() -> None:
+            with peer_errors(f"{request.name.lower()} of the shared variable"):
+                self._send(torch.tensor([request, alpha], dtype=torch.float64), 0)
+                self._send(values, 0)
+                self._group.recv([values], 0, self._tag).wait()
+
+        if self._rank == 0:
+            self._grant(request, values, alpha)
+        else:
+            self._lane.do(work)
+        staged.put_back()
+        self._traffic.add(moved=time.monotonic() - start, count=2 * values.nbytes if self._rank else 0)
+
+    def _grant(self, request: SharedVariableRequest, values: Tensor, alpha: float) -> None:
+        """Do what is asked, with a worker's values."""
+        with self._using:
+            if request is SharedVariableRequest.READ:
+                values.copy_(self._values)
+            elif request is SharedVariableRequest.WRITE:
+                self._values.copy_(values)
             else:
-                moved = (given - self._values).mul_(alpha)
-                given.sub_(moved)
+                moved = (values - self._values).mul_(alpha)
+                values.sub_(moved)
                 self._values.add_(moved)
 
     def _serve(self, other: int) -> None:
-        """Grant what a worker asks for, until it is gone."""
-        wish, given = torch.empty(2, dtype=torch.float64), torch.empty_like(self._values)
+        """Grant a worker's requests, until it is gone."""
+        head, values = torch.empty(2, dtype=torch.float64), torch.empty_like(self._values)
         with suppress(RuntimeError):
             while True:
-                for each in (wish, given):
-                    self._group.recv([each], other, self._tag).wait(_IDLE)
-                self._grant(SharedVariableRequest(int(wish[0])), given, wish[1].item())
-                self._send(given, other)
+                for buffer in (head, values):
+                    self._group.recv([buffer], other, self._tag).wait(_IDLE)
+                self._grant(SharedVariableRequest(int(head[0])), values, head[1].item())
+                self._send(values, other)
 
-    def _send(self, what: Tensor, to: int) -> None:
-        self._group.send([what], to, self._tag).wait()
+    def _send(self, values: Tensor, to: int) -> None:
+        self._group.send([values], to, self._tag).wait()

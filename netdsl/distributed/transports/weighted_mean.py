@@ -14,11 +14,16 @@ Array = NDArray[Any]
 
 
 def scales_of(weights: list[float], doing: str) -> list[float]:
-    """What each worker's values are multiplied by."""
+    """The factor of each worker's values in the mean."""
     total = sum(weights)
+    check_weights(total, doing)
+    return [weight / total for weight in weights]
+
+
+def check_weights(total: float, doing: str) -> None:
+    """Raise a DistributedError where the weights of all workers together give no mean."""
     if not total > 0:
         raise DistributedError(f"{doing}: all weights together are {total:g}, which gives no mean")
-    return [weight / total for weight in weights]
 
 
 def add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
@@ -38,12 +43,12 @@ def add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
             mean[:] = total
 
 
-def draw_together(values: Array, centre: Array, alpha: float) -> None:
-    """Each moves to the other by a part of what is between them."""
-    moved = values - centre
+def draw_together(values: Array, variable: Array, alpha: float) -> None:
+    """Move values and variable towards each other, each by a part of their difference."""
+    moved = values - variable
     np.multiply(moved, alpha, out=moved)
     np.subtract(values, moved, out=values)
-    np.add(centre, moved, out=centre)
+    np.add(variable, moved, out=variable)
 
 
 def _is_power_of_two(scale: float) -> bool:

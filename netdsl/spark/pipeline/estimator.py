@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.settings import parse
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.strategies.settings import AnyStrategy, parse
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import SolverError
 from netdsl.spark.pipeline.fit import fit_net
 from netdsl.spark.pipeline.fit_request import FitRequest
@@ -33,7 +34,6 @@ from netdsl.spark.pipeline.param_values import (
 )
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import EstimatorReader, EstimatorWriter
-from netdsl.spark.workers.transport import Transport
 
 
 class NetEstimator(
@@ -73,7 +73,8 @@ class NetEstimator(
     transport: Param[str] = Param(
         Params._dummy(),
         "transport",
-        "which way models go: from peer to peer, or through the driver; what works if it isn't set",
+        "the way that models go: gloo, nccl, shared-memory, or relay, which goes by way of the driver; one that works "
+        "if it isn't set",
         typeConverter=transport_of,
     )
     runFolder: Param[str] = Param(
@@ -117,7 +118,7 @@ class NetEstimator(
         """How to train, as prototxt."""
         return self.getOrDefault(self.solver)
 
-    def setStrategy(self, value: Strategy | str) -> Self:
+    def setStrategy(self, value: AnyStrategy | str) -> Self:
         """Say what workers exchange, and when."""
         return self._set(strategy=value)
 
@@ -190,26 +191,29 @@ class NetEstimator(
         return EstimatorWriter(self)
 
     def _fit(self, dataset: DataFrame) -> NetModel:
-        with fit_net(self._wish(), dataset) as found:
-            model = NetModel(found.net, found.weights, history=found.history)
+        with fit_net(self._request(), dataset) as trained:
+            model = NetModel(trained.net, trained.weights, history=trained.history)
         return self._copyValues(model)
 
-    def _wish(self) -> FitRequest:
-        def given(param: Param[Any]) -> Any:
+    def _request(self) -> FitRequest:
+        def value_of(param: Param[Any]) -> Any:
             return self.getOrDefault(param) if self.isDefined(param) else None
 
-        transport, folder = given(self.transport), given(self.runFolder)
-        return FitRequest(
+        transport, folder = value_of(self.transport), value_of(self.runFolder)
+        run = Run(
             self._settings(),
             parse(self.getStrategy()),
-            self.getBindings(),
-            workers=given(self.workers),
+            weights=tuple(value_of(self.weights) or ()),
             transport=None if transport is None else Transport(transport),
+        )
+        return FitRequest(
+            run,
+            self.getBindings(),
+            workers=value_of(self.workers),
             folder=None if folder is None else Path(folder),
-            weights=tuple(given(self.weights) or ()),
             preprocess=self.function(),
             shuffle=self.getShuffle(),
-            validation=given(self.validationIndicatorCol) or "",
+            validation=value_of(self.validationIndicatorCol) or "",
         )
 
     def _settings(self) -> pb.SolverParameter:

@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.upgrade import upgrade_net
 from netdsl.checking.shape_guesses import assume
-from netdsl.distributed.chronicle import EVENTS, chronicle
-from netdsl.distributed.history import Moment, moments_of
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run, exists
+from netdsl.distributed.run_log import EVENTS, Moment, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
+from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
@@ -28,9 +28,7 @@ from netdsl.net.graph import Phase, connect, filtered
 from netdsl.solver.nets import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
-from netdsl.spark.workers.preflight import check
-from netdsl.spark.workers.train import carry_out
-from netdsl.spark.workers.transport import Transport
+from netdsl.spark.workers.launcher import SparkLauncher
 
 FOLDER = "spark.netdsl.folder"  # the setting of a cluster that says where runs without a folder of their own go
 
@@ -48,29 +46,33 @@ class Trained:
 
 
 @contextmanager
-def fit_net(wish: FitRequest, data: Data) -> Iterator[Trained]:
-    """Do what is wished; a run that was left in the folder goes on."""
+def fit_net(request: FitRequest, data: Data) -> Iterator[Trained]:
+    """Train as requested; a run that was left in the folder goes on."""
     session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
-    cluster = Cluster(session)
-    with _folder_of(wish, session, cluster) as run:
-        if (run / MODEL).exists():
-            raise DistributedError(f"{run}: has a run that is finished; name another folder for a new one")
+    launcher = SparkLauncher(session)
+    with _folder_of(request, session, launcher.cluster) as folder:
+        if (folder / MODEL).exists():
+            raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
         with _TAKING_TURNS:
-            cluster.await_slots(wish.workers or 1)
-            size = wish.workers or cluster.slots()
-            transport = check(cluster, run, size, wish.transport, _log.warning)  # before a query, which may take long
-            plan = plan_fit(wish, data, run, size, cluster.task_cores)
-            net = _told(plan)
-            _begin(run, plan, seeded=wish.param.random_seed >= 0)
-            _train(run, cluster, transport)
-        yield Trained(net, run / MODEL, moments_of(run / EVENTS))
+            launcher.cluster.await_slots(request.workers or 1)
+            workers, threads = request.workers or launcher.cluster.slots(), launcher.cluster.task_cores
+            begun = Run.load(folder) if exists(folder) else None
+            run = replace(request.run, workers=workers, threads=threads)
+            if begun is not None and run.transport is None:
+                run = replace(run, transport=begun.transport)
+            run = launcher.prepare(folder, run, _log.warning)  # before a query, which may take long
+            run = plan_fit(request, run, data, folder)
+            net = _shaped_net(run)
+            _begin(run, begun, folder, seeded=request.run.solver.random_seed >= 0)
+            _train(folder, launcher)
+        yield Trained(net, folder / MODEL, read_moments(folder / EVENTS))
 
 
 @contextmanager
-def _folder_of(wish: FitRequest, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
+def _folder_of(request: FitRequest, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
     """The folder that is wished; or a new one, which is gone afterwards."""
-    if wish.folder is not None:
-        run = wish.folder.resolve()
+    if request.folder is not None:
+        run = request.folder.resolve()
         try:
             run.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -91,31 +93,30 @@ def _folder_of(wish: FitRequest, session: SparkSession, cluster: Cluster) -> Ite
         shutil.rmtree(run, ignore_errors=True)
 
 
-def _told(plan: Plan) -> pb.NetParameter:
+def _shaped_net(run: Run) -> pb.NetParameter:
     """The net, with the shapes of its first batch. Data that don't fit the net are an error already here."""
-    param, training = plan.param, train_net(plan.param)
-    net = upgrade_net(param.net_param if param.HasField("net_param") else param.train_net_param).message
+    solver, training = run.solver, train_net(run.solver)
+    net = upgrade_net(solver.net_param if solver.HasField("net_param") else solver.train_net_param).message
     graph = connect(filtered(training, training.state))
-    with closing(Feeds.open(graph, table=plan.tables[Phase.TRAIN])) as feeds:
+    with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
         assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.wanted.items()}, LAYERS)
     return net
 
 
-def _begin(run: Path, plan: Plan, *, seeded: bool) -> None:
-    """Save the plan, unless it is there: then this one must be the same."""
-    if not (run / "run.json").exists():
-        plan.save(run)
+def _begin(run: Run, begun: Run | None, folder: Path, *, seeded: bool) -> None:
+    """Save the run, unless it was begun before: then this one must be the same."""
+    if begun is None:
+        run.save(folder)
         return
-    kept = Plan.load(run)
     if not seeded:
-        plan.param.random_seed = kept.param.random_seed
-    if replace(plan, folder=kept.folder) != kept:
-        raise DistributedError(f"{run}: has a run with other settings; name another folder")
+        run.solver.random_seed = begun.solver.random_seed
+    if replace(run, folder=begun.folder) != begun:
+        raise DistributedError(f"{folder}: has a run with other settings; name another folder")
 
 
-def _train(run: Path, cluster: Cluster, transport: Transport) -> None:
-    def restarted(generation: int, why: str) -> None:
-        _log.warning("%s; all workers begin again from the last round that was saved", why)
+def _train(folder: Path, launcher: SparkLauncher) -> None:
+    def on_restart(attempt: int, reason: str) -> None:
+        _log.warning("%s; all workers begin again from the last round that was saved", reason)
 
-    with chronicle(run) as write:
-        carry_out(run, cluster, transport, told=write, restarted=restarted)
+    with open_run_log(folder) as write:
+        train(folder, launcher, told=write, on_restart=on_restart)

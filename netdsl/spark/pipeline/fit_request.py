@@ -1,11 +1,14 @@
-"""From settings and data to the plan of a run, whose data are then on storage that all machines share."""
+"""A request to train a net on the rows of a DataFrame or an RDD, and the run that it becomes.
+
+The run's data are then on storage that all machines share.
+"""
 
 from __future__ import annotations
 
 import math
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.plan import Plan, settled
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.run import Run
 from netdsl.errors import DataError, DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
@@ -23,7 +25,6 @@ from netdsl.net.graph import Phase, connect, filtered
 from netdsl.prediction.blobs import NetInput, Preprocess, inputs_of
 from netdsl.solver.nets import test_nets, train_net
 from netdsl.spark.tables.store import store_rows
-from netdsl.spark.workers.transport import Transport
 from netdsl.tables.table import Table
 
 Data = DataFrame | RDD[Any]
@@ -33,43 +34,40 @@ _DISPLAYS = 50  # of a loss, where the settings don't say when
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What to train and how; the settings have their nets in them."""
+    """What to train and how, whose settings have their nets in them, and which columns are for which blobs."""
 
-    param: pb.SolverParameter
-    strategy: Strategy
+    run: Run
     bindings: Mapping[str, str]
-    workers: int | None = None  # as many as Spark has slots for
-    transport: Transport | None = None
-    folder: Path | None = None  # a new one, which is gone afterwards
-    weights: tuple[str, ...] = ()
+    workers: int | None = None  # if unset, as many as Spark has slots for
+    folder: Path | None = None  # of the run; if unset a new one, which is gone afterwards
     preprocess: Preprocess | None = None
     shuffle: bool = True
     validation: str = ""  # the column that is true for rows to test on
 
 
-def plan_fit(wish: FitRequest, data: Data, run: Path, size: int, threads: int) -> Plan:
-    """The plan for so many workers; what a run wrote into its folder before is used again."""
-    param, weights = _settled(wish, run), _copied(wish.weights, run)
-    training, testing = _split(data, wish.validation)
-    tables = {Phase.TRAIN: _training(wish, param, training, run)}
+def plan_fit(request: FitRequest, run: Run, data: Data, folder: Path) -> Run:
+    """The run, with its data in a folder; what a run wrote there before is used again."""
+    solver, weights = _with_defaults(request, folder), _copied(request.run.weights, folder)
+    training, testing = _split(data, request.validation)
+    tables = {Phase.TRAIN: _training(request, solver, training, folder)}
     if testing is not None:
-        tables[Phase.TEST] = _testing(wish, param, testing, run)
-    return settled(Plan(param, wish.strategy, size, weights=weights, threads=threads, tables=tables))
+        tables[Phase.TEST] = _testing(request, solver, testing, folder)
+    return replace(run, solver=solver, weights=weights, tables=tables).settled()
 
 
-def _settled(wish: FitRequest, run: Path) -> pb.SolverParameter:
+def _with_defaults(request: FitRequest, folder: Path) -> pb.SolverParameter:
     """The settings with what they leave open. Tests are of rows for validation only, so without any there are none."""
-    param = pb.SolverParameter()
-    param.CopyFrom(wish.param)
-    if not param.HasField("display"):
-        param.display = max(1, param.max_iter // _DISPLAYS)
-    if not param.HasField("test_initialization"):
-        param.test_initialization = False
-    if not wish.validation:
+    solver = pb.SolverParameter()
+    solver.CopyFrom(request.run.solver)
+    if not solver.HasField("display"):
+        solver.display = max(1, solver.max_iter // _DISPLAYS)
+    if not solver.HasField("test_initialization"):
+        solver.test_initialization = False
+    if not request.validation:
         for name in ("test_iter", "test_interval", "test_net_param", "test_state"):
-            param.ClearField(name)
-    param.snapshot_prefix, param.snapshot_after_train = str(run / "snapshot"), False
-    return param
+            solver.ClearField(name)
+    solver.snapshot_prefix, solver.snapshot_after_train = str(folder / "snapshot"), False
+    return solver
 
 
 def _split(data: Data, validation: str) -> tuple[Data, Data | None]:
@@ -78,48 +76,48 @@ def _split(data: Data, validation: str) -> tuple[Data, Data | None]:
         return data, None
     if not isinstance(data, DataFrame) or validation not in data.columns:
         raise DataError(f"there is no column '{validation}', which should say which rows are for validation")
-    chosen = col(f"`{validation}`").cast("boolean")
-    return data.where(~chosen), data.where(chosen)
+    is_chosen = col(f"`{validation}`").cast("boolean")
+    return data.where(~is_chosen), data.where(is_chosen)
 
 
-def _training(wish: FitRequest, param: pb.SolverParameter, data: Data, run: Path) -> Table:
-    inputs = _inputs(train_net(param), wish)
-    found = store_rows(data, run / "data" / "train", [each.blob for each in inputs], wish.preprocess)
-    return Table(found.source, shuffle=wish.shuffle)
+def _training(request: FitRequest, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
+    inputs = _inputs(train_net(solver), request)
+    stored = store_rows(data, folder / "data" / "train", [each.blob for each in inputs], request.preprocess)
+    return Table(stored.source, shuffle=request.shuffle)
 
 
-def _testing(wish: FitRequest, param: pb.SolverParameter, data: Data, run: Path) -> Table:
-    """The settings get what tests need: by default all rows are tested at the end."""
-    wanted = list(param.test_iter)
-    param.test_interval = param.test_interval or param.max_iter
-    param.test_iter[:] = wanted or [1]
-    inputs = _inputs(test_nets(param)[0], wish)
-    found = store_rows(data, run / "data" / "test", [each.blob for each in inputs], wish.preprocess)
-    param.test_iter[:] = wanted or [math.ceil(found.rows / inputs[0].batch)]
-    return Table(found.source)
+def _testing(request: FitRequest, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
+    """The table to test on. The settings get what tests need: by default all rows are tested at the end."""
+    test_iter = list(solver.test_iter)
+    solver.test_interval = solver.test_interval or solver.max_iter
+    solver.test_iter[:] = test_iter or [1]
+    inputs = _inputs(test_nets(solver)[0], request)
+    stored = store_rows(data, folder / "data" / "test", [each.blob for each in inputs], request.preprocess)
+    solver.test_iter[:] = test_iter or [math.ceil(stored.rows / inputs[0].batch)]
+    return Table(stored.source)
 
 
-def _inputs(net: pb.NetParameter, wish: FitRequest) -> list[NetInput]:
-    """What a net takes from outside."""
-    sources = {top: None for layer in net.layer if not layer.bottom for top in layer.top}
-    for name in wish.bindings:
-        if name not in sources:
-            raise DataError(f"no blob '{name}' comes from outside; those that do are {', '.join(sources) or 'none'}")
-    found = inputs_of(build(connect(filtered(net, net.state)), LAYERS), wish.bindings)
-    if not found:
+def _inputs(net: pb.NetParameter, request: FitRequest) -> list[NetInput]:
+    """The blobs that a net takes from outside."""
+    outside = {top: None for layer in net.layer if not layer.bottom for top in layer.top}
+    for name in request.bindings:
+        if name not in outside:
+            raise DataError(f"no blob '{name}' comes from outside; those that do are {', '.join(outside) or 'none'}")
+    inputs = inputs_of(build(connect(filtered(net, net.state)), LAYERS), request.bindings)
+    if not inputs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
-    return found
+    return inputs
 
 
-def _copied(weights: Sequence[str], run: Path) -> tuple[str, ...]:
+def _copied(weights: Sequence[str], folder: Path) -> tuple[str, ...]:
     """The files to begin from, where all workers see them."""
-    found = []
+    copies = []
     for number, name in enumerate(weights):
-        path = run / f"weights{number}{Path(name).suffix}"
+        path = folder / f"weights{number}{Path(name).suffix}"
         try:
-            run.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(name, path)
         except OSError as problem:
             raise DistributedError(f"{name}: can't be copied to {path}: {problem.strerror}") from None
-        found.append(str(path))
-    return tuple(found)
+        copies.append(str(path))
+    return tuple(copies)

@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, Struct
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
-from netdsl.distributed.history import Moment
+from netdsl.distributed.run_log import Moment
 from netdsl.errors import DataError
 from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net

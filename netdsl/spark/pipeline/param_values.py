@@ -11,13 +11,13 @@ from caffe_proto.files import read_net
 from caffe_proto.text.prototxt import from_text, text_of
 from caffe_proto.upgrade import upgrade_net, upgrade_solver
 from netdsl.distributed.strategies import settings
-from netdsl.distributed.strategies.strategy import Strategy
+from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.transports.transport import Transport
 from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
 from netdsl.solver.nets import inline_nets
 from netdsl.solver.settings import read_settings
-from netdsl.spark.workers.transport import Transport
 
 Described = NetParams | pb.NetParameter | str | Path
 Settings = pb.SolverParameter | Mapping[str, Any] | str | Path
@@ -62,7 +62,7 @@ def _is_text(value: str | Path) -> bool:
     return "\n" in str(value)
 
 
-def strategy_of(value: Strategy | str) -> str:
+def strategy_of(value: AnyStrategy | str) -> str:
     """A strategy's name and settings."""
     return settings.text_of(settings.parse(value) if isinstance(value, str) else value)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
 from pyspark.sql import SparkSession
 
-from netdsl.distributed.history import Moment
+from netdsl.distributed.run_log import Moment
 from netdsl.spark.pipeline.params import PredictionParams
 
 if TYPE_CHECKING:

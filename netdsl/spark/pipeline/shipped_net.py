@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, read_net, write
 from caffe_proto.text.prototxt import from_text
-from netdsl.distributed.open_worker import compute_threads
+from netdsl.distributed.run_worker import compute_threads
 
 T = TypeVar("T")
 

@@ -1,63 +1,72 @@
-"""Whether a cluster can do a run, and by which transport: asked before it begins and answered in sentences."""
+"""The preflight of a run on Spark: whether the cluster is fit for it, and by which transport."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
+import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 
-from netdsl.errors import DistributedError
+import torch
+
+from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
+from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.transports.transport import Transport, choose_transport, connect
+from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import BarrierJob, Cluster
-from netdsl.spark.workers.examination import Versions, examine
-from netdsl.spark.workers.serving import serving
-from netdsl.spark.workers.transport import Transport, remembered
 
 _LIMIT = 120.0  # seconds for all tasks to look
+_REACH = 30.0  # seconds for the others to be reached
+_BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
 
-def check(
-    cluster: Cluster, run: Path, size: int, transport: Transport | None, note: Callable[[str], object]
-) -> Transport:
-    """Refuse what can't work, and say what to do about it; else the transport, one that works if none is wanted."""
+def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+    """Refuse what can't work, and say what to do about it; else return the run with a transport that works."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
-    cluster.await_slots(size)
-    tried = transport or remembered(run) or Transport.PEER
-    with _probed(run) as probe:
-        found = _found(cluster, run, size, tried, probe.name)
-        unseen = {str(rank) for rank in range(size)} - {path.name for path in probe.iterdir()}
-    wrong = _sentence(problem for problem, only_apart in found if not only_apart)
-    if wrong:
-        raise DistributedError(wrong)
+    cluster.await_slots(run.workers)
+    planned = run.with_transport(choose_transport([run.device(0)] * min(2, run.workers), machines=2))
+    assert planned.transport is not None
+    with _probe(folder) as probe:
+        problems = _examine_all(cluster, folder, run.workers, planned.transport, probe.name)
+        unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
+    serious = _sentence(problem for problem, only_apart in problems if not only_apart)
+    if serious:
+        raise DistributedError(serious)
     if unseen:
-        raise DistributedError(f"{run}: what workers write there doesn't reach the driver; put it on shared storage")
-    apart = _sentence(problem for problem, _ in found)
-    return tried if not apart else _way_out(transport, apart, note)
+        raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
+    apart = _sentence(problem for problem, _ in problems)
+    return planned if not apart else replace(run, transport=_way_out(run.transport, apart, note))
 
 
-def _way_out(transport: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
-    """What to do where executors can't reach each other."""
-    if transport is Transport.PEER:
+def _way_out(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
+    """The relay, where executors can't reach each other and nobody asked for something else."""
+    if requested is not None:
         raise DistributedError(
-            f"transport {transport.value}: executors can't reach each other ({apart}); open the network between them, "
-            f"or take the transport {Transport.DRIVER.value}"
+            f"transport {requested.value}: executors can't reach each other ({apart}); open the network between them, "
+            f"or take the transport {Transport.RELAY.value}"
         )
-    note(
-        f"transport {Transport.DRIVER.value}: executors can't reach each other ({apart}); the driver averages for them"
-    )
-    return Transport.DRIVER
+    note(f"transport {Transport.RELAY.value}: executors can't reach each other ({apart}); the driver averages for them")
+    return Transport.RELAY
 
 
-def _found(cluster: Cluster, run: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
+def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
     """What tasks find to be wrong."""
-    with serving(cluster, run, size, transport) as (_, place):
-        task = partial(examine, place.text(), Versions.here(), probe)
-        job = cluster.submit(size, task, f"netdsl examination {place.token[:8]}")
+    with ControlServer(cluster.bound, size, cluster.port) as server:
+        address = ControlAddress(cluster.host, server.port, server.token)
+        spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
+        task = partial(examine, spec.text(), Versions.here(), probe)
+        job = cluster.submit(size, task, f"netdsl preflight {server.port}")
         try:
             return _answers(job, size)
         finally:
@@ -69,9 +78,9 @@ def _sentence(problems: Iterable[str]) -> str:
 
 
 @contextmanager
-def _probed(run: Path) -> Iterator[Path]:
+def _probe(folder: Path) -> Iterator[Path]:
     """A folder in the run's, for workers to find and write to."""
-    probe = run / f".probe-{secrets.token_hex(8)}"
+    probe = folder / f".probe-{secrets.token_hex(8)}"
     try:
         probe.mkdir()
     except OSError as problem:
@@ -96,3 +105,64 @@ def _answers(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
     if problem:
         raise DistributedError(f"Spark can't run the workers: {problem}")
     return job.results()
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions of what must be the same everywhere."""
+
+    netdsl: str
+    torch: str
+
+    @classmethod
+    def here(cls) -> Versions:
+        """Those of this machine."""
+        return cls(version("netdsl"), torch.__version__)
+
+
+def examine(text: str, versions: Versions, probe: str, ranks: Iterable[int]) -> Iterator[tuple[str, bool]]:
+    """Say, in a task, what is wrong with its machine, and whether that only keeps workers apart from each other."""
+    (rank,) = ranks
+    spec, host = WorkerSpec.of(text), socket.gethostname()
+    for problem in (_other_versions(versions), _unseen(spec, probe, rank)):
+        if problem:
+            yield f"{host}: {problem}", False
+    try:
+        with ControlClient(spec.control, rank) as control:
+            apart = "" if spec.transport is Transport.RELAY else _apart(spec, control, rank)
+        if apart:
+            yield f"{host}: {apart}", True
+    except PeerLostError as problem:
+        way = "open the network from executors to the driver, or set spark.driver.host to an address they reach"
+        yield f"{host}: {problem}; {way}", False
+
+
+def _other_versions(driver: Versions) -> str:
+    here, there = asdict(Versions.here()), asdict(driver)
+    other = [f"{name} is {here[name]}, and {there[name]} at the driver" for name in here if here[name] != there[name]]
+    return f"{'; '.join(other)}; install the same everywhere" if other else ""
+
+
+def _unseen(spec: WorkerSpec, probe: str, rank: int) -> str:
+    """Whether the driver's folders are here, at the same path, and can be written to."""
+    if not Path(spec.folder).is_dir():
+        return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
+    seen = Path(spec.run, probe)
+    if not seen.is_dir():
+        return f"the run's folder {spec.run} isn't the one that the driver sees; put it on storage that all share"
+    try:
+        (seen / str(rank)).touch()
+    except OSError as problem:
+        return f"the run's folder {spec.run} can't be written to: {problem.strerror}; let user {os.getuid()} do so"
+    return ""
+
+
+def _apart(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
+    """Why the other workers can't be reached, if they can't."""
+    way = Transport.SHARED_MEMORY if spec.transport is Transport.SHARED_MEMORY else Transport.GLOO
+    try:
+        with closing(connect(way, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
+            communicator.barrier()
+    except DistributedError as problem:
+        return str(problem)
+    return ""

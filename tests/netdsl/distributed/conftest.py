@@ -13,9 +13,9 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
-from netdsl.distributed.open_worker import compute_threads, open_worker
-from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
@@ -77,7 +77,7 @@ def run(param: pb.SolverParameter) -> Run:
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
     ) -> Ran:
-        plan = settled(Plan(param, parse(strategy), size, tables=tables or {}))
+        plan = Run(param, parse(strategy), size, tables=tables or {}).settled()
         world, found = World(size, pace), Ran()
         network = Network(world, link or Link())
 

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Journal
-from netdsl.distributed.plan import Keeping
+from netdsl.distributed.journal import Journal, Keeping
 from netdsl.distributed.simulator.link import Link
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events

@@ -7,13 +7,12 @@ import resource
 from pathlib import Path
 
 import pytest
+from netdsl.distributed.messages import message_of
+from netdsl.distributed.records import RECORDS, RecordFile, read_records
 
 from caffe_proto.errors import FileError
-from netdsl.distributed.journal import Journal
-from netdsl.distributed.messages import message_of
-from netdsl.distributed.plan import Keeping
+from netdsl.distributed.journal import Journal, Keeping
 from netdsl.distributed.record import Activity, RoundRecord, Span
-from netdsl.distributed.records import RECORDS, RecordFile, read_records
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Stepped
 from tests.netdsl.distributed.conftest import Run

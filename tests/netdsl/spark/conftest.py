@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from netdsl.distributed.messages import Told
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
-from netdsl.distributed.messages import Told
-from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.spark.session import SETTINGS, open_session
@@ -60,7 +60,7 @@ class Here:
 
 def planned(param: pb.SolverParameter, folder: Path, strategy: str, *, size: int = 2, deadline: float = 30.0) -> Path:
     """Begin a run."""
-    settled(Plan(param, parse(strategy), size, deadline=deadline)).save(folder)
+    Run(param, parse(strategy), size, deadline=deadline).settled().save(folder)
     return folder
 
 

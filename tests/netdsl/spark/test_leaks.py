@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-
-from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.messages import Told
-from netdsl.distributed.plan import Keeping, Plan, settled
-from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.run_worker import MODEL
-from netdsl.distributed.strategies.settings import parse
 from netdsl.spark.workers.train import train
 from netdsl.spark.workers.transport import Transport
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Keeping
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import MODEL
+from netdsl.distributed.strategies.settings import parse
 from tests.netdsl.spark.conftest import executor_of, workers_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -80,7 +81,7 @@ def size_of(folder: Path) -> int:
 @pytest.mark.parametrize("transport", Transport)
 def test_two_hundred_rounds_of_a_model_of_20_mb(session: Any, folder: Path, transport: Transport) -> None:
     param: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
-    settled(Plan(param, parse("averaging:tau=1"), 2, keeping=Keeping(every=20))).save(folder)
+    Run(param, parse("averaging:tau=1"), 2, keeping=Keeping(every=20)).settled().save(folder)
     watch = Watch(folder, Path(session.sparkContext.getConf().get("spark.local.dir")))
     train(folder, session, transport=transport, told=watch)
     assert (folder / MODEL).stat().st_size > 20e6

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ def test_spark_submit(folder: Path) -> None:
     done = called(*submit, *TRAIN, folder, "--transport", "driver", PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
     assert (folder / MODEL).exists()
-    assert Plan.load(folder).threads == 2
+    assert Run.load(folder).threads == 2
     failed = called(*submit, *TRAIN, folder, PYSPARK_PYTHON=sys.executable)
     assert failed.returncode == 2
     assert (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.plan import Plan
+from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -15,5 +15,5 @@ from zoo.simulating.trial import Trial
 @pytest.fixture
 def trial() -> Trial:
     """Two workers, thirty iterations."""
-    plan = Plan(Task(batch=6, iterations=30).settings(1, 10), ModelAveraging(5), 2)
+    plan = Run(Task(batch=6, iterations=30).settings(1, 10), ModelAveraging(5), 2)
     return Trial(plan, Link(1e6), Machines(0.5, 2))

@@ -34,8 +34,8 @@ def test_a_damaged_file_is_as_none(trial: Trial, tmp_path: Path) -> None:
 
 def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = trial.plan
-    param = type(plan.param)()
-    param.CopyFrom(plan.param)
+    param = type(plan.solver)()
+    param.CopyFrom(plan.solver)
     param.net_param.layer[2].inner_product_param.num_output = 63
     others = [
         replace(trial, link=Link(2e6)),

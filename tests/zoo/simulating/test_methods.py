@@ -19,7 +19,7 @@ def test_all_methods_have_one_network_and_its_exchange_takes_so_many_iterations(
     assert {trial.machines.step for each in trials for trial in each} == {1.0}
     assert len(links) == 1
     assert links.pop().seconds(ExchangeKind.MEAN, 8, SIZE) == pytest.approx(ratio)
-    assert [each[0].plan.size for each in trials] == [1, 8, 8, 8]
+    assert [each[0].plan.workers for each in trials] == [1, 8, 8, 8]
 
 
 def test_the_server_of_elastic_averaging_can_keep_up() -> None:

@@ -36,10 +36,10 @@ def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
 @pytest.mark.parametrize(("cell", "every"), [(Cell(2, 3, 4), 10), (Cell(2, 25, 4), 25), (Cell(1, 10, 32), 10)])
 def test_what_is_trained_for_a_cell(cell: Cell, every: int) -> None:
     trials = QUESTION.trials(cell)
-    params = [trial.plan.param for trial in trials]
+    params = [trial.plan.solver for trial in trials]
     assert [param.random_seed for param in params] == [1, 2, 3]
     assert {param.test_interval for param in params} == {every}
     assert {param.net_param.layer[0].data_param.batch_size for param in params} == {cell.batch}
-    assert {(trial.plan.size, trial.plan.strategy.tau, trial.goal) for trial in trials} == {
+    assert {(trial.plan.workers, trial.plan.strategy.tau, trial.goal) for trial in trials} == {
         (cell.workers, cell.tau, 0.8)
     }

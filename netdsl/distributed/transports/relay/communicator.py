@@ -1,140 +1,178 @@
-"""A communicator for workers that reach the driver only."""
+"""A communicator for workers that reach only the driver."""
 
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from netdsl.distributed.traffic import Traffic
-from netdsl.distributed.transports.lane import Lane, Operation, check
-from netdsl.distributed.transports.relay.connection import CONTROL, LANES, TIMEOUT, Bytes, bytes_of
-from netdsl.distributed.transports.relay.request import NUMBERS, RAW, REAL, RelayOperation, RelayRequest
-from netdsl.distributed.transports.relay.shared_variable import NOTHING, RelayVariable
+from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
+from netdsl.distributed.transports.relay.connection import CONTROL, TIMEOUT, Bytes, bytes_of
+from netdsl.distributed.transports.relay.request import NUMBERS, RAW, REAL, SUMMED, RelayOperation, RelayRequest
 from netdsl.distributed.transports.relay.worker_link import WorkerLink
-from netdsl.distributed.transports.staging import Staged, kind_of
+from netdsl.distributed.transports.staging import StagedBuffer
 from netdsl.errors import DistributedError, PeerLostError
+
+_DTYPES: dict[torch.dtype, np.dtype[Any]] = dict(zip((torch.float32, torch.float64, torch.int64), SUMMED, strict=True))
+_NOTHING: Bytes = np.empty(0, np.uint8)
 
 
 class RelayCommunicator:
-    """One of `size` workers. `connect` gives a connection that the driver's star adopts for a lane.
+    """One of `size` workers. `connect` gives a connection that the driver's relay adopts for a lane.
 
-    Sums are in the order of ranks, the same bits as of workers that share memory.
+    Means are added up in the order of ranks, to the same bits as by workers that share memory.
     """
 
-    def __init__(self, connect: Callable[[int], socket.socket], rank: int, size: int, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        connect: Callable[[int], socket.socket],
+        rank: int,
+        size: int,
+        *,
+        interruption: Interruption | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
         self.rank, self.size, self.traffic = rank, size, Traffic()
-        self._counting = threading.Lock()
-        self._centres = 0
-        self._lanes = [Lane(number) for number in range(LANES)]
-        self._lines: dict[int, WorkerLink] = {}
+        self._variables = 0
+        interruption = interruption or Interruption()
+        self._lanes = [Lane(f"lane {number}", interruption) for number in range(LANES)]
+        self._control_lane = Lane("control", interruption)
+        self._links: dict[int, WorkerLink] = {}
         try:
             for number in (CONTROL, *range(LANES)):
-                self._lines[number] = _line(connect, number, timeout)
-                self._lines[number].be_welcome()
+                self._links[number] = _link(connect, number, timeout)
+                self._links[number].await_welcome()
         except BaseException:
             self.close()
             raise
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Everybody's weighted mean."""
-        return self._add(lane, RelayRequest(RelayOperation.MEAN, kind_of(buffer), buffer.numel(), 0, weight), buffer)
+        """Replace everybody's buffer by their weighted mean."""
+        return self._add(lane, RelayRequest(RelayOperation.MEAN, _dtype_of(buffer), buffer.numel(), 0, weight), buffer)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """The same for one worker only."""
-        request = RelayRequest(RelayOperation.REDUCE, kind_of(buffer), buffer.numel(), root, weight)
+        """Replace the root's buffer by the weighted mean."""
+        request = RelayRequest(RelayOperation.REDUCE, _dtype_of(buffer), buffer.numel(), root, weight)
         return self._add(lane, request, buffer, takes=self.rank == root)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Everybody's buffer becomes the root's."""
-        request, here = RelayRequest(RelayOperation.BROADCAST, RAW, buffer.nbytes, root), self.rank == root
-        return self._add(lane, request, buffer, sends=here, takes=not here)
+        """Replace everybody's buffer by the root's."""
+        request, is_root = RelayRequest(RelayOperation.BROADCAST, RAW, buffer.nbytes, root), self.rank == root
+        return self._add(lane, request, buffer, sends=is_root, takes=not is_root)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
-        """A buffer for another worker. It is over when the driver has passed it on."""
+        """Send a buffer to another worker. It is over when the driver has passed it on."""
         return self._add(lane, RelayRequest(RelayOperation.SEND, RAW, buffer.nbytes, to), buffer, takes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """What another worker sends."""
+        """Fill a buffer with what another worker sends."""
         return self._add(lane, RelayRequest(RelayOperation.RECEIVE, RAW, buffer.nbytes, source), buffer, sends=False)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """A few numbers of everybody, as many at once as the driver takes."""
-        found: list[list[float]] = [[] for _ in range(self.size)]
+        """Everybody's numbers, as many at once as the driver takes."""
+        all_rows: list[list[float]] = [[] for _ in range(self.size)]
         for start in range(0, max(len(values), 1), NUMBERS):
-            own = np.array(values[start : start + NUMBERS], REAL)
-            rows = np.empty(self.size * own.size, REAL)
-            self._ask(RelayRequest(RelayOperation.GATHER, REAL, own.size), bytes_of(own), bytes_of(rows))
-            for row, more in zip(found, rows.reshape(self.size, -1).tolist(), strict=True):
+            numbers = np.array(values[start : start + NUMBERS], REAL)
+            rows = np.empty(self.size * numbers.size, REAL)
+            self._ask(RelayRequest(RelayOperation.GATHER, REAL, numbers.size), bytes_of(numbers), bytes_of(rows))
+            for row, more in zip(all_rows, rows.reshape(self.size, -1).tolist(), strict=True):
                 row += more
-        return found
+        return all_rows
 
     def barrier(self) -> None:
         """Wait for all others."""
         self.gather([])
 
-    def centre(self, buffer: Tensor) -> RelayVariable:
+    def shared_variable(self, buffer: Tensor) -> RelayVariable:
         """A variable at the driver, which the first worker fills."""
         if not buffer.is_floating_point():
-            raise DistributedError(f"a centre of {buffer.dtype} values; give float32 or float64")
-        self._ask(RelayRequest(RelayOperation.CENTRE, kind_of(buffer), buffer.numel()), NOTHING, NOTHING)
-        centre = RelayVariable(self._ask, self._centres)
-        self._centres += 1
+            raise DistributedError(f"a shared variable of {buffer.dtype} values; give float32 or float64")
+        self._ask(RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel()), _NOTHING, _NOTHING)
+        variable = RelayVariable(self._ask, self._variables)
+        self._variables += 1
         if self.rank == 0:
-            centre.write(buffer)
+            variable.write(buffer)
         self.barrier()
-        return centre
-
-    def alive(self) -> None:
-        """The driver knows whether others are there by their connections and its timeout."""
+        return variable
 
     def close(self) -> None:
         """Let go of all connections; what is under way fails."""
-        for line in self._lines.values():
-            line.end()
-        for lane in self._lanes:
-            last = lane.add(_rest)
+        for link in self._links.values():
+            link.end()
+        for lane in (*self._lanes, self._control_lane):
+            last = lane.add(_nothing)
             lane.close()
             with suppress(DistributedError):
                 last.wait()
-        for line in self._lines.values():
-            line.close()
+        for link in self._links.values():
+            link.close()
 
     def _add(
         self, number: int, request: RelayRequest, buffer: Tensor, *, sends: bool = True, takes: bool = True
     ) -> Operation:
-        check(number, LANES)
-        staged = Staged(buffer)
+        check_lane(number)
+        staged = StagedBuffer(buffer)
 
         def work() -> None:
-            values = staged.fetch()
-            sent, taken = (values if each else NOTHING for each in (sends, takes))
-            self._count(self._lines[number].exchange(request, sent, taken, f"{request}, lane {number}"))
+            values = staged.bytes()
+            sent, taken = values if sends else _NOTHING, values if takes else _NOTHING
+            self._links[number].exchange(request, sent, taken, f"{request}, lane {number}", self.traffic)
             if takes:
                 staged.put_back()
 
         return self._lanes[number].add(work)
 
     def _ask(self, request: RelayRequest, sent: Bytes, taken: Bytes) -> None:
-        self._count(self._lines[CONTROL].exchange(request, sent, taken, str(request)))
-
-    def _count(self, cost: Traffic) -> None:
-        with self._counting:  # lanes finish at once
-            self.traffic.waited += cost.waited
-            self.traffic.moved += cost.moved
-            self.traffic.bytes += cost.bytes
+        self._control_lane.do(lambda: self._links[CONTROL].exchange(request, sent, taken, str(request), self.traffic))
 
 
-def _line(connect: Callable[[int], socket.socket], number: int, timeout: float) -> WorkerLink:
+class RelayVariable:
+    """A shared variable as a worker sees it. It lies at the driver; `ask` brings a request there with values."""
+
+    def __init__(self, ask: Callable[[RelayRequest, Bytes, Bytes], None], number: int) -> None:
+        self._ask, self._number = ask, number
+
+    def exchange(self, buffer: Tensor, alpha: float) -> None:
+        """Draw the buffer and the variable together."""
+        staged = StagedBuffer(buffer)
+        values = staged.bytes()
+        self._ask(self._request(RelayOperation.EXCHANGE, buffer, alpha), values, values)
+        staged.put_back()
+
+    def read(self, buffer: Tensor) -> None:
+        """Fill a buffer with the variable's values."""
+        staged = StagedBuffer(buffer)
+        self._ask(self._request(RelayOperation.READ, buffer), _NOTHING, staged.bytes())
+        staged.put_back()
+
+    def write(self, buffer: Tensor) -> None:
+        """Set the variable."""
+        self._ask(self._request(RelayOperation.WRITE, buffer), StagedBuffer(buffer).bytes(), _NOTHING)
+
+    def _request(self, operation: RelayOperation, buffer: Tensor, alpha: float = 0.0) -> RelayRequest:
+        return RelayRequest(operation, _dtype_of(buffer), buffer.numel(), self._number, alpha)
+
+
+def _dtype_of(buffer: Tensor) -> np.dtype[Any]:
+    """The type that the driver adds up."""
+    if buffer.dtype not in _DTYPES:
+        raise DistributedError(f"{buffer.dtype} values can't be added up; give float32, float64 or int64")
+    return _DTYPES[buffer.dtype]
+
+
+def _link(connect: Callable[[int], socket.socket], number: int, timeout: float) -> WorkerLink:
     try:
         return WorkerLink(connect(number), number, timeout)
     except OSError as problem:
         raise PeerLostError(f"the driver can't be reached: {problem}") from None
 
 
-def _rest() -> None:
-    """The end of a lane, after all that was asked for."""
+def _nothing() -> None:
+    """The end of a lane, after everything that was asked for."""

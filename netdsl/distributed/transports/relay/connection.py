@@ -1,4 +1,4 @@
-"""A connection of a worker and the driver: values in pieces, and the driver's word before each that all is well."""
+"""A connection between a worker and the driver: values in pieces, each after the driver's assurance."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.distributed.transports.lane import LANES
 from netdsl.distributed.transports.relay.request import LENGTH, RelayRequest
 from netdsl.errors import DistributedError, PeerLostError
 
-LANES = 4
 CONTROL = LANES  # the connection for what has no lane
 TIMEOUT = 60.0  # seconds that others may keep a worker waiting
 PIECE = 1 << 20  # bytes: what is under way stays in the cache
-_ANSWER = struct.Struct("<BxH")  # what it is, and how long the reason that follows
+_REPLY = struct.Struct("<BxH")  # what it is, and how long the reason that follows
 _REASON = 0xFFFF  # bytes of the longest
 
 Bytes = NDArray[np.uint8]
 
 
 class Reply(IntEnum):
-    """What the driver says."""
+    """The driver's assurance, or why there is none."""
 
     WELL = 0
     WRONG = 1  # workers ask for what makes no sense
@@ -34,13 +34,13 @@ class Reply(IntEnum):
 
 
 class Connection:
-    """One end of it; `other` is who is at the other end."""
+    """One end of a connection; `other` names who is at the other end."""
 
-    def __init__(self, connection: socket.socket, other: str, timeout: float) -> None:
-        self.socket, self._other, self._timeout = connection, other, timeout
-        connection.settimeout(timeout)
+    def __init__(self, endpoint: socket.socket, other: str, timeout: float) -> None:
+        self.socket, self._other, self._timeout = endpoint, other, timeout
+        endpoint.settimeout(timeout)
         with suppress(OSError):  # not every kind has it
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            endpoint.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, data: bytes | memoryview) -> None:
         """Send it all."""
@@ -71,7 +71,7 @@ class Connection:
             got += more
 
     def request(self) -> RelayRequest:
-        """What the worker asks for next."""
+        """The worker's next request."""
         data = np.empty(LENGTH, np.uint8)
         self.fill(data, patient=True)
         try:
@@ -81,7 +81,7 @@ class Connection:
 
     def assure(self) -> None:
         """Say to the worker that all is well."""
-        self.send(_ANSWER.pack(Reply.WELL, 0))
+        self.send(_REPLY.pack(Reply.WELL, 0))
 
     def give(self, data: Bytes) -> None:
         """Send the worker values."""
@@ -91,27 +91,27 @@ class Connection:
 
     def refuse(self, problem: DistributedError) -> None:
         """Say to the worker what is wrong, if it still listens."""
-        answer = Reply.LOST if isinstance(problem, PeerLostError) else Reply.WRONG
+        reply = Reply.LOST if isinstance(problem, PeerLostError) else Reply.WRONG
         reason = str(problem).encode()[:_REASON]
         with suppress(PeerLostError):
-            self.send(_ANSWER.pack(answer, len(reason)) + reason)
+            self.send(_REPLY.pack(reply, len(reason)) + reason)
 
-    def be_assured(self) -> None:
+    def await_assurance(self) -> None:
         """Wait until the driver says that all is well, or raise what it says is wrong."""
-        data = np.empty(_ANSWER.size, np.uint8)
+        data = np.empty(_REPLY.size, np.uint8)
         self.fill(data)
-        answer, length = _ANSWER.unpack(data.tobytes())
-        if answer == Reply.WELL:
+        reply, length = _REPLY.unpack(data.tobytes())
+        if reply == Reply.WELL:
             return
         reason = np.empty(length, np.uint8)
         self.fill(reason)
-        kind = PeerLostError if answer == Reply.LOST else DistributedError
+        kind = PeerLostError if reply == Reply.LOST else DistributedError
         raise kind(reason.tobytes().decode(errors="replace"))
 
     def take(self, data: Bytes) -> None:
         """Receive values from the driver."""
         for piece in pieces(data):
-            self.be_assured()
+            self.await_assurance()
             self.fill(piece)
 
     def end(self, how: int = socket.SHUT_RDWR) -> None:

@@ -1,4 +1,4 @@
-"""The driver's side of what has no lane: numbers of all workers, and the variables that they share."""
+"""The driver's side of what belongs to no lane: gathered numbers, and shared variables."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from netdsl.errors import DistributedError, PeerLostError
 class _Visit:
     """A worker that waits for all others."""
 
-    wire: Connection
+    connection: Connection
     request: RelayRequest
     numbers: NDArray[np.float64]
 
 
 class Meeting:
-    """Each worker's connection has a thread that reads from it at any time, so that its end is seen at once."""
+    """Where all workers meet. A thread reads from each connection at any time, so that its end is seen at once."""
 
     def __init__(self, size: int, lose: Callable[[PeerLostError], PeerLostError]) -> None:
         self._size, self._lose = size, lose
@@ -35,38 +35,38 @@ class Meeting:
         self._variables: list[Variable] = []
         self._problem: DistributedError | None = None  # after which nobody meets any more
 
-    def serve(self, rank: int, wire: Connection) -> None:
-        """Do what one worker asks for, until it is gone or told why that can't be done."""
+    def serve(self, rank: int, connection: Connection) -> None:
+        """Do what one worker asks for, until it is gone or is told why that can't be done."""
         try:
             while True:
-                self._grant(rank, wire, wire.request())
+                self._grant(rank, connection, connection.request())
         except PeerLostError as problem:
-            self._end(self._lose(problem), wire)
+            self._end(self._lose(problem), connection)
         except DistributedError as problem:
-            self._end(problem, wire)
+            self._end(problem, connection)
 
-    def _grant(self, rank: int, wire: Connection, request: RelayRequest) -> None:
+    def _grant(self, rank: int, connection: Connection, request: RelayRequest) -> None:
         variable = self._variable(request)
         if variable is not None:
-            variable.serve(request, wire)
-        elif request.wish is RelayOperation.GATHER:
+            variable.serve(request, connection)
+        elif request.operation is RelayOperation.GATHER:
             numbers = np.empty(request.count, REAL)
-            wire.fill(bytes_of(numbers))
-            self._meet(rank, _Visit(wire, request, numbers))
-        elif request.wish is RelayOperation.CENTRE and request.kind.kind == "f":
-            self._meet(rank, _Visit(wire, request, np.empty(0, REAL)))
+            connection.fill(bytes_of(numbers))
+            self._meet(rank, _Visit(connection, request, numbers))
+        elif request.operation is RelayOperation.VARIABLE and request.kind.kind == "f":
+            self._meet(rank, _Visit(connection, request, np.empty(0, REAL)))
         else:
             raise DistributedError(f"worker {rank} asks for a {request}, which can't be")
 
     def _variable(self, request: RelayRequest) -> Variable | None:
-        """The one that a worker goes to, if it does and there is such a one."""
-        if request.wish not in CHANGES or request.other not in range(len(self._variables)):
+        """The variable that a request is about, if it is about one that exists."""
+        if request.operation not in CHANGES or request.other not in range(len(self._variables)):
             return None
-        found = self._variables[request.other]
-        return found if found.fits(request) else None
+        variable = self._variables[request.other]
+        return variable if variable.fits(request) else None
 
     def _meet(self, rank: int, visit: _Visit) -> None:
-        """Whoever comes last lets all go on."""
+        """Wait for the others; whoever comes last lets everybody go on."""
         with self._meeting:
             self._here[rank] = visit
             self._problem = self._problem or self._mismatch()
@@ -76,7 +76,7 @@ class Meeting:
                 self._send_away(self._problem)
 
     def _go_on(self, request: RelayRequest) -> None:
-        if request.wish is RelayOperation.CENTRE:
+        if request.operation is RelayOperation.VARIABLE:
             try:
                 self._variables.append(Variable(request))
             except MemoryError:
@@ -85,24 +85,24 @@ class Meeting:
         rows = bytes_of(np.concatenate([self._here[rank].numbers for rank in range(self._size)]))
         for visit in self._here.values():
             with suppress(PeerLostError):  # its own thread sees that
-                visit.wire.assure()
-                visit.wire.give(rows)
-                visit.wire.assure()
+                visit.connection.assure()
+                visit.connection.give(rows)
+                visit.connection.assure()
         self._here.clear()
 
     def _mismatch(self) -> DistributedError | None:
-        wishes = {rank: str(visit.request) for rank, visit in sorted(self._here.items())}
-        if len(set(wishes.values())) == 1:
+        requests = {rank: str(visit.request) for rank, visit in sorted(self._here.items())}
+        if len(set(requests.values())) == 1:
             return None
-        said = ", ".join(f"worker {rank} asks for a {wish}" for rank, wish in wishes.items())
+        said = ", ".join(f"worker {rank} asks for a {operation}" for rank, operation in requests.items())
         return DistributedError(f"{said}; all must have the same net and ask for the same in the same order")
 
-    def _end(self, problem: DistributedError, *wires: Connection) -> None:
+    def _end(self, problem: DistributedError, *connections: Connection) -> None:
         with self._meeting:
             self._problem = self._problem or problem
-            self._send_away(self._problem, *wires)
+            self._send_away(self._problem, *connections)
 
-    def _send_away(self, problem: DistributedError, *wires: Connection) -> None:
-        for wire in (*(visit.wire for visit in self._here.values()), *wires):
-            wire.refuse(problem)
+    def _send_away(self, problem: DistributedError, *connections: Connection) -> None:
+        for connection in (*(visit.connection for visit in self._here.values()), *connections):
+            connection.refuse(problem)
         self._here.clear()

@@ -1,4 +1,4 @@
-"""What a worker asks the driver for."""
+"""A worker's requests to the relay, as they go over the network."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LENGTH = _FORM.size  # of a request, in bytes
 
 
 class RelayOperation(IntEnum):
-    """All there is."""
+    """Everything that a worker can ask for."""
 
     MEAN = 1
     REDUCE = 2
@@ -34,13 +34,13 @@ class RelayOperation(IntEnum):
     SEND = 4
     RECEIVE = 5
     GATHER = 6
-    CENTRE = 7
+    VARIABLE = 7
     EXCHANGE = 8
     READ = 9
     WRITE = 10
 
 
-CHANGES = (RelayOperation.EXCHANGE, RelayOperation.READ, RelayOperation.WRITE)  # what is done with a centre
+CHANGES = (RelayOperation.EXCHANGE, RelayOperation.READ, RelayOperation.WRITE)  # what is done with a variable
 _TEXTS = {
     RelayOperation.MEAN: "mean of {0.count} {0.kind}",
     RelayOperation.REDUCE: "reduce to {0.other} of {0.count} {0.kind}",
@@ -48,43 +48,43 @@ _TEXTS = {
     RelayOperation.SEND: "send of {0.count} bytes to {0.other}",
     RelayOperation.RECEIVE: "receive of {0.count} bytes from {0.other}",
     RelayOperation.GATHER: "gather of {0.count} numbers",
-    RelayOperation.CENTRE: "centre of {0.count} {0.kind}",
-    RelayOperation.EXCHANGE: "exchange with the centre",
-    RelayOperation.READ: "read of the centre",
-    RelayOperation.WRITE: "write of the centre",
+    RelayOperation.VARIABLE: "variable of {0.count} {0.kind}",
+    RelayOperation.EXCHANGE: "exchange with the variable",
+    RelayOperation.READ: "read of the variable",
+    RelayOperation.WRITE: "write of the variable",
 }
 
 
 @dataclass(frozen=True)
 class RelayRequest:
-    """A wish with what belongs to it. What it says is followed by the values that the driver needs for it."""
+    """An operation and its arguments. The values that the driver needs for it follow on the connection."""
 
-    wish: RelayOperation
+    operation: RelayOperation
     kind: np.dtype[Any] = RAW
     count: int = 0  # of values
-    other: int = 0  # the root, who receives or sends, or the number of a centre
-    value: float = 1.0  # a weight, or a centre's alpha
+    other: int = 0  # the root, who receives or sends, or the number of a variable
+    value: float = 1.0  # a weight, or a variable's alpha
 
     def __str__(self) -> str:
-        return _TEXTS[self.wish].format(self)
+        return _TEXTS[self.operation].format(self)
 
     def packed(self) -> bytes:
         """As it goes over the network."""
-        return _FORM.pack(self.wish, _KINDS.index(self.kind), self.other, self.count, self.value)
+        return _FORM.pack(self.operation, _KINDS.index(self.kind), self.other, self.count, self.value)
 
     @classmethod
     def of(cls, data: bytes) -> RelayRequest:
         """What came over the network; a DistributedError if that is nonsense."""
-        wish, kind, other, count, value = _FORM.unpack(data)
+        operation, kind, other, count, value = _FORM.unpack(data)
         try:
-            found = cls(RelayOperation(wish), _KINDS[kind], count, other, value)
+            request = cls(RelayOperation(operation), _KINDS[kind], count, other, value)
         except (ValueError, IndexError):
             raise DistributedError("a request that nobody understands") from None
-        if count > (NUMBERS if found.wish is RelayOperation.GATHER else _MOST):
+        if count > (NUMBERS if request.operation is RelayOperation.GATHER else _MOST):
             raise DistributedError(f"a request for {count} values at once")
-        return found
+        return request
 
     @property
     def common(self) -> tuple[object, ...]:
-        """What must be equal for all who take part; what one counts in it is its own."""
-        return self.wish, self.kind, self.count, self.other
+        """What must be equal for all workers of an operation; only the weight may differ."""
+        return self.operation, self.kind, self.count, self.other

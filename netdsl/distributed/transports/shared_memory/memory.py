@@ -6,15 +6,15 @@ import mmap
 import os
 import tempfile
 import threading
-import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.distributed.transports.lane import LANES
 from netdsl.errors import DistributedError
 
-LANES = 4
 SLOTS = 4  # pieces of a buffer under way at once; three are in work, and one lets a worker fall behind a little
 PIECE = 1 << 20  # bytes: what is under way stays in the cache
 CELLS = 256  # numbers that one gather holds
@@ -42,18 +42,36 @@ def fence() -> None:
         pass
 
 
+def is_available() -> bool:
+    """Whether workers can open memory that has no name, by way of the process that made it."""
+    return Path("/proc/self/fd").is_dir()
+
+
 def create(size: int) -> int:
-    """The descriptor of shared memory for so many workers, where there is room for it."""
-    problem: OSError | None = None
+    """Make shared memory for so many workers, where there is room for it; returns its descriptor."""
+    last_error: OSError | None = None
     for folder in _FOLDERS:
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
                 reserve(file.fileno(), 0, _header(size) + _lane(size))  # other lanes when they are used
                 os.truncate(file.fileno(), _header(size) + LANES * _lane(size))
                 return os.dup(file.fileno())
-        except OSError as found:
-            problem = found
-    raise DistributedError(f"no room for what {size} workers share: {problem}; make some in {' or '.join(_FOLDERS)}")
+        except OSError as error:
+            last_error = error
+    raise DistributedError(f"no room for what {size} workers share: {last_error}; make some in {' or '.join(_FOLDERS)}")
+
+
+def path_of(descriptor: int) -> str:
+    """The path by which other processes of the same user open it, as long as this process has it."""
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+def attach(path: str) -> int:
+    """Open the memory that another process made; returns a descriptor of our own."""
+    try:
+        return os.open(path, os.O_RDWR)
+    except OSError as problem:
+        raise DistributedError(f"{path}: the memory that workers share can't be opened: {problem.strerror}") from None
 
 
 def reserve(descriptor: int, start: int, length: int) -> None:
@@ -71,7 +89,7 @@ def pages(length: int) -> int:
 
 def _header(size: int) -> int:
     gathered, lanes = size * (_LINE + 2 * CELLS), LANES * size * (_LINE + 2 * SLOTS + 2 * size)
-    return pages(8 * (_LINE * (1 + size) + gathered + lanes))
+    return pages(8 * (gathered + lanes))
 
 
 def _lane(size: int) -> int:
@@ -79,15 +97,13 @@ def _lane(size: int) -> int:
 
 
 class SharedBlock:
-    """What a worker, or who watches them, sees of it."""
+    """The memory as one worker sees it, laid out in counters, cells for numbers, and slots for pieces of buffers."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor, self.size = descriptor, size
         self.length = _header(size) + LANES * _lane(size)
         self._mapped = mmap.mmap(descriptor, self.length)
         self._used = 0
-        self._state: Numbers = self._take(np.int64, _LINE)
-        self._signs: Reals = self._take(np.float64, size, _LINE)
         self.turns: Numbers = self._take(np.int64, size, _LINE)  # gathers so far, and how many numbers in each
         self.cells: Reals = self._take(np.float64, size, 2, CELLS)
         self.counts: Numbers = self._take(np.int64, LANES, size, _LINE)
@@ -109,20 +125,3 @@ class SharedBlock:
             reserve(self.descriptor, _header(self.size) + lane * _lane(self.size), _lane(self.size))
         except OSError as problem:
             raise DistributedError(f"no room in shared memory: {problem}; make some in {_FOLDERS[0]}") from None
-
-    @property
-    def aborted(self) -> bool:
-        """Whether this run is over, since somebody was lost."""
-        return bool(self._state[0])
-
-    def abort(self) -> None:
-        """Let all who wait give up."""
-        self._state[0] = 1
-
-    def sign(self, rank: int) -> float:
-        """When a worker gave its last sign of life, on the clock that all processes share; 0 if it hasn't yet."""
-        return float(self._signs[rank, 0])
-
-    def give_sign(self, rank: int) -> None:
-        """Say that a worker lives."""
-        self._signs[rank, 0] = time.monotonic()

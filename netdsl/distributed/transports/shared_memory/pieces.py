@@ -11,7 +11,8 @@ import time
 import zlib
 from collections.abc import Iterator
 
-from netdsl.distributed.traffic import Traffic
+from netdsl.distributed.communicator import Traffic
+from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.shared_memory.memory import (
     COLLECTED,
     CONTRIBUTED,
@@ -21,9 +22,10 @@ from netdsl.distributed.transports.shared_memory.memory import (
     SLOTS,
     TAKEN,
     Bytes,
+    SharedBlock,
     fence,
 )
-from netdsl.distributed.transports.shared_memory.waiting import Patience
+from netdsl.distributed.transports.shared_memory.waiting import Missing, wait_until_none
 from netdsl.distributed.transports.weighted_mean import Array, add_up, scales_of
 from netdsl.errors import DistributedError
 
@@ -33,15 +35,15 @@ _ALIGNED = 16  # values that shares are multiples of
 class Pieces:
     """One lane of a worker: as many pieces have gone through it as through everybody else's."""
 
-    def __init__(self, patience: Patience, lane: int) -> None:
-        self.patience, self.memory, self.rank = patience, patience.memory, patience.rank
+    def __init__(self, memory: SharedBlock, rank: int, lane: int, traffic: Traffic, interruption: Interruption) -> None:
+        self.memory, self.rank, self._traffic, self._interruption = memory, rank, traffic, interruption
         self.lane, self.size = lane, self.memory.size
         self.counts, self.slots = self.memory.counts[lane], self.memory.slots[lane]
         self.passed = 0
         self.request, self.doing = 0, ""
         self.waited, self.bytes = 0.0, 0
 
-    def mean(self, buffer: Array, weight: float, root: int | None) -> Traffic:
+    def mean(self, buffer: Array, weight: float, root: int | None) -> None:
         """The weighted mean, for all or for one."""
         begun = self._begin(f"{'mean' if root is None else f'reduce to {root}'} of {buffer.size} {buffer.dtype}")
         parts = list(_parts(buffer))
@@ -53,9 +55,9 @@ class Pieces:
                 self._reduce(parts[step - 1], self.passed + step - 1, step == 1, collects)
             if step >= 2:
                 self._collect(parts[step - 2], self.passed + step - 2, collects)
-        return self._end(begun, len(parts))
+        self._end(begun, len(parts))
 
-    def broadcast(self, buffer: Bytes, root: int) -> Traffic:
+    def broadcast(self, buffer: Bytes, root: int) -> None:
         """What one has, for all."""
         begun = self._begin(f"broadcast of {buffer.size} bytes from {root}")
         parts = list(_parts(buffer))
@@ -69,9 +71,9 @@ class Pieces:
                 part[:] = self._slot(number, root, part)
             self.bytes += part.nbytes
             self._mark(number + 1, CONTRIBUTED, REDUCED, COLLECTED)
-        return self._end(begun, len(parts))
+        self._end(begun, len(parts))
 
-    def send(self, buffer: Bytes, to: int) -> Traffic:
+    def send(self, buffer: Bytes, to: int) -> None:
         """Bytes for another worker, who has taken them all at the end."""
         begun = self._begin(f"send of {buffer.size} bytes from {self.rank} to {to}")
         mail, parts = self.memory.mail[self.lane, self.rank, to], list(_parts(buffer))
@@ -82,11 +84,10 @@ class Pieces:
             self._write(number, part)
             fence()
             mail[SENT] = number + 1
-            self.memory.give_sign(self.rank)
         self._wait_for_mail(mail, TAKEN, first + len(parts), to)
-        return self._end(begun, 0, buffer.nbytes)
+        self._end(begun, 0, buffer.nbytes)
 
-    def receive(self, buffer: Bytes, source: int) -> Traffic:
+    def receive(self, buffer: Bytes, source: int) -> None:
         """Bytes that another worker sends."""
         begun = self._begin(f"send of {buffer.size} bytes from {source} to {self.rank}")
         mail = self.memory.mail[self.lane, source, self.rank]
@@ -98,17 +99,17 @@ class Pieces:
             part[:] = self._slot(number, source, part)
             fence()
             mail[TAKEN] = number + 1
-            self.memory.give_sign(self.rank)
-        return self._end(begun, 0, buffer.nbytes)
+        self._end(begun, 0, buffer.nbytes)
 
     def _begin(self, doing: str) -> float:
         self.doing, self.request = f"{doing}, lane {self.lane}", zlib.crc32(doing.encode())
         self.waited, self.bytes = 0.0, 0
         return time.monotonic()
 
-    def _end(self, begun: float, passed: int, moved: int = 0) -> Traffic:
+    def _end(self, begun: float, passed: int, moved: int = 0) -> None:
         self.passed += passed
-        return Traffic(self.waited, time.monotonic() - begun - self.waited, self.bytes + moved)
+        seconds = time.monotonic() - begun - self.waited
+        self._traffic.add(waited=self.waited, moved=seconds, count=self.bytes + moved)
 
     def _contribute(self, part: Array, number: int, weight: float) -> None:
         """Write what others add up."""
@@ -168,7 +169,6 @@ class Pieces:
         fence()
         for count in counts:
             self.counts[self.rank, count] = number
-        self.memory.give_sign(self.rank)
 
     def _wait_for_slot(self, number: int) -> None:
         """Until nobody needs any more what was in it."""
@@ -176,10 +176,13 @@ class Pieces:
 
     def _wait(self, ranks: list[int], count: int, number: int) -> None:
         counts = self.counts
-        self.waited += self.patience.until(lambda: [rank for rank in ranks if counts[rank, count] < number], self.doing)
+        self._wait_for(lambda: [rank for rank in ranks if counts[rank, count] < number])
 
     def _wait_for_mail(self, mail: Array, count: int, number: int, other: int) -> None:
-        self.waited += self.patience.until(lambda: [other] if mail[count] < number else [], self.doing)
+        self._wait_for(lambda: [other] if mail[count] < number else [])
+
+    def _wait_for(self, missing: Missing) -> None:
+        self.waited += wait_until_none(missing, self._interruption, self.doing)
 
     def _check(self, ranks: list[int], number: int) -> None:
         """Whether the others want the same."""

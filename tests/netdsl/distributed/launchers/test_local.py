@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from netdsl.distributed.messages import Told
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from netdsl.distributed.launchers.local import train
-from netdsl.distributed.messages import Told
-from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
@@ -28,7 +28,7 @@ from tests.netdsl.distributed.conftest import Run
 
 
 def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 2) -> Path:
-    settled(Plan(param, parse(strategy), size, deadline=20)).save(folder)
+    Run(param, parse(strategy), size, deadline=20).settled().save(folder)
     return folder
 
 

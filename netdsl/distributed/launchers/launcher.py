@@ -1,0 +1,75 @@
+"""What every launcher does: starts a run's workers, or finds them, and tells each who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import msgspec
+
+from netdsl.distributed.run import Run
+from netdsl.distributed.supervision.control_client import ControlAddress
+from netdsl.distributed.transports.transport import Transport
+
+
+class WorkerSpec(msgspec.Struct, frozen=True):
+    """One worker: which it is, where its run is, and how it reaches its supervisor."""
+
+    run: str  # the folder of the run
+    folder: str  # the current folder where training was begun
+    size: int
+    transport: Transport
+    control: ControlAddress
+    beat: float  # seconds between two heartbeats
+    rank: int = 0
+    local_rank: int = 0  # among the workers of its machine
+
+    def text(self) -> str:
+        """The spec as a line of text."""
+        return msgspec.json.encode(self).decode()
+
+    @classmethod
+    def of(cls, text: str) -> WorkerSpec:
+        """The spec that a line of text has."""
+        return msgspec.json.decode(text, type=cls)
+
+
+class Workers:
+    """The workers of one attempt, as their launcher sees them; this one sees nothing of them."""
+
+    def endings(self) -> Mapping[int, str]:
+        """How workers ended, by rank, as far as the launcher sees that; this includes good ends."""
+        return {}
+
+    def last_words(self, rank: int) -> str:
+        """What a worker wrote last, and where; empty if the launcher doesn't know."""
+        return ""
+
+    def problem(self) -> str:
+        """What the launcher itself says went wrong; empty if nothing did."""
+        return ""
+
+    def close(self) -> None:
+        """End those that still run, and let go of them."""
+
+
+class Launcher(Protocol):
+    """Starts workers, or finds those that something else has started."""
+
+    name: ClassVar[str]
+    restarts: ClassVar[bool]  # whether it can start workers again when one is lost
+    host: str  # by which workers reach the control server
+    bound: str  # which the control server listens at
+    port: int  # 0 for any
+
+    def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+        """The run with what only the launcher knows, such as the transport; an error if it can't work here.
+
+        `note` is told what a user should know.
+        """
+        ...
+
+    def start(self, spec: WorkerSpec) -> Workers:
+        """Start the workers of a run, each with its rank in the spec."""
+        ...

@@ -1,0 +1,146 @@
+"""A training run: everything that says what is trained and how, as one value that can be written and read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import CaffeFile, Form, read_solver, write
+from caffe_proto.storage import replacing
+from netdsl.distributed.journal import Keeping
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.strategies.settings import AnyStrategy
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError
+from netdsl.net.graph import Phase
+from netdsl.solver.module_net import Compute
+from netdsl.solver.nets import inline_nets
+from netdsl.tables.table import Table
+
+NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one
+_RUN, _SOLVER = "run.json", "solver.prototxt"
+_VERSION = 2  # of the file; the first one had no number
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to train and how, by one worker in this process, or by several, whose run is kept in a folder.
+
+    `folder` is where the names of files begin. Worker i of a machine computes on its i-th device, and again from the
+    first. `snapshot` is a solver state to go on from, or NEWEST. Tables take the place of
+    what the nets themselves read.
+    """
+
+    solver: pb.SolverParameter
+    strategy: AnyStrategy = field(default_factory=ModelAveraging)
+    workers: int = 1
+    folder: Path = Path()
+    weights: tuple[str, ...] = ()
+    snapshot: str | None = None
+    compute: Compute = field(default_factory=Compute)
+    devices: tuple[torch.device, ...] = ()  # if none is named, that of `compute`
+    threads: int | None = None  # that each worker computes with; if unset, as many as torch takes
+    tables: Mapping[Phase, Table] = field(default_factory=dict)
+    transport: Transport | None = None  # if unset, the best one for the devices and machines
+    deadline: float = 120.0  # seconds without a heartbeat, after which a worker counts as lost
+    keeping: Keeping = field(default_factory=Keeping)
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise DistributedError(f"{self.workers} workers; there must be one at least")
+
+    def device(self, local_rank: int) -> torch.device:
+        """The device of a worker, by its rank on its machine."""
+        devices = self.devices or (self.compute.device,)
+        return devices[local_rank % len(devices)]
+
+    def with_transport(self, best: Transport) -> Run:
+        """The run with the transport that was asked for, or else the best one; an error if it can't be."""
+        transport = self.transport or best
+        if transport is Transport.NCCL and best is not Transport.NCCL:
+            raise DistributedError("the transport nccl needs a GPU for each worker; leave it out, or take gloo")
+        return replace(self, transport=transport)
+
+    def settled(self) -> Run:
+        """The same run with everything that must be fixed to repeat it: nets in the settings, and a random seed."""
+        solver = inline_nets(self.solver, self.folder)
+        if solver.random_seed < 0:
+            solver.random_seed = random.randrange(2**31)
+        weights = (*solver.weights, *self.weights)
+        solver.ClearField("weights")
+        return replace(self, solver=solver, weights=weights, folder=self.folder.resolve())
+
+    def save(self, path: Path, *, again: bool = False) -> None:
+        """Begin a run of several workers in a folder, which is made; or write it again after a change."""
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise DistributedError(f"{path}: can't be made: {problem.strerror}") from None
+        if (path / _RUN).exists() and not again:
+            raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
+        write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
+        data = msgspec.json.encode(_RunFile(_VERSION, self), enc_hook=_to_plain)
+        with replacing(path / _RUN) as temporary:
+            temporary.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Run:
+        """The run that a folder has."""
+        file = path / _RUN
+        try:
+            data = file.read_bytes()
+            if msgspec.json.decode(data, type=_Version).version != _VERSION:
+                raise DistributedError(
+                    f"{file}: is the run of another version of netdsl, which kept runs in another form; begin a "
+                    "new one, with the model or the newest snapshot of this one as --weights"
+                )
+            return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path)).run
+        except OSError as problem:
+            raise DistributedError(f"{file}: can't be read: {problem.strerror}; does a run begin there?") from None
+        except msgspec.MsgspecError as problem:
+            raise DistributedError(f"{file}: is damaged: {problem}") from None
+
+
+def exists(path: Path) -> bool:
+    """Whether a run was begun in a folder."""
+    return (path / _RUN).exists()
+
+
+class _Version(msgspec.Struct, frozen=True):
+    version: int = 1
+
+
+class _RunFile(msgspec.Struct, frozen=True):
+    """The file of a run. The solver's settings are prototxt beside it."""
+
+    version: int
+    run: Run
+
+
+def _to_plain(value: Any) -> str:
+    match value:
+        case pb.SolverParameter():
+            return _SOLVER
+        case torch.dtype():
+            return str(value).removeprefix("torch.")
+        case _:
+            return str(value)
+
+
+def _from_plain(folder: Path, kind: type, text: str) -> Any:
+    if kind is pb.SolverParameter:
+        return read_solver(folder / text).message
+    if kind is torch.dtype:
+        dtype = getattr(torch, text, None)
+        if not isinstance(dtype, torch.dtype):
+            raise ValueError(f"'{text}' is no type of torch's")
+        return dtype
+    return kind(text)

@@ -1,0 +1,67 @@
+"""The launcher of Spark: workers that are tasks of one barrier job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
+from netdsl.distributed.run import Run
+from netdsl.distributed.transports.transport import Transport
+from netdsl.spark.cluster import BarrierJob, Cluster
+from netdsl.spark.workers.preflight import check
+from netdsl.spark.workers.task import work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SparkLauncher:
+    """Begins a barrier job with a task for each worker, and another one when a worker is lost.
+
+    The run's folder, and its data, must be on storage that all executors see at the same path.
+    """
+
+    name: ClassVar[str] = "spark"
+    restarts: ClassVar[bool] = True
+
+    def __init__(self, session: SparkSession) -> None:
+        self.cluster = Cluster(session)
+        self.host, self.bound, self.port = self.cluster.host, self.cluster.bound, self.cluster.port
+        self._fit: tuple[int, Transport] | None = None  # workers and transport that this cluster was found fit for
+
+    def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+        """The run with a transport by which executors reach each other; an error if the cluster isn't fit for it."""
+        if run.transport is None or (run.workers, run.transport) != self._fit:
+            run = check(self.cluster, folder, run, note)
+            assert run.transport is not None
+            self._fit = run.workers, run.transport
+        return run
+
+    def start(self, spec: WorkerSpec) -> SparkWorkers:
+        """Begin the job."""
+        self.cluster.await_slots(spec.size)
+        name = f"netdsl {Path(spec.run).name} {spec.control.port}"
+        return SparkWorkers(self.cluster.submit(spec.size, partial(work, spec.text()), name), spec.size)
+
+
+class SparkWorkers(Workers):
+    """The tasks of one job."""
+
+    def __init__(self, job: BarrierJob, size: int) -> None:
+        self._job, self._size = job, size
+
+    def endings(self) -> Mapping[int, str]:
+        """All workers, if the job has ended."""
+        return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.ended() else {}
+
+    def problem(self) -> str:
+        """Spark's own words, if the job has failed."""
+        problem = self._job.problem()
+        return f"Spark says: {problem}" if problem else ""
+
+    def close(self) -> None:
+        """End the job."""
+        self._job.cancel()
