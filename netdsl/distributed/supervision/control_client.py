@@ -29,7 +29,6 @@ from netdsl.distributed.supervision.protocol import (
     receive_from_server,
     send,
 )
-from netdsl.distributed.supervision.store import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
 
 _ANSWER = 30.0  # seconds for the server to answer
@@ -93,9 +92,9 @@ class ControlClient:
         """Whether the worker shall stop when it has finished a round."""
         return self._stop.is_set()
 
-    def open_store(self) -> ControlStore:
+    def open_store(self) -> socket.socket:
         """A connection to the dictionary that all workers share."""
-        return ControlStore(self._connect(Purpose.STORE))
+        return self._connect(Purpose.STORE)
 
     def open_lane(self, lane: int) -> socket.socket:
         """A connection to a lane of the relay."""
