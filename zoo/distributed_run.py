@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from netdsl.data.batches.reading import Bad
+from netdsl.data.batches.reading import BadItems
 from netdsl.distributed.chronicle import chronicle
 from netdsl.distributed.launchers.local import train as train_here
 from netdsl.distributed.messages import Told
@@ -68,7 +68,7 @@ def begin(run: Run, strategy: Strategy, workers: int, kept: Path, where: Placeme
         precision=str(run.way.precision).removeprefix("torch."),
         compiled=run.way.compiled,
         decoders=min(loading.workers, cores),
-        skip_bad=loading.bad is Bad.SKIP,
+        skip_bad=loading.bad is BadItems.SKIP,
         threads=cores,
         tables=run.tables,
     )

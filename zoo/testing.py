@@ -13,8 +13,8 @@ from caffe_proto.files import CaffeFile, read_net
 from caffe_proto.upgrade import upgrade_net
 from converters.model import open_model
 from converters.weights import bundled
-from netdsl.data.sources.open_source import part_of
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
 from netdsl.net.graph import filtered
 from netdsl.net.module import NetModule
@@ -82,7 +82,7 @@ def _batches(wish: TestRequest, net: pb.NetParameter, device: torch.device) -> F
 
 def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; where there are none, its rows are for the net's inputs."""
-    source = part_of(data, DataSplit.TEST)
+    source = with_split(data, DataSplit.TEST)
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     for layer in reading:
         layer.data_param.source = source

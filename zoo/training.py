@@ -11,8 +11,8 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
-from netdsl.data.sources.open_source import part_of
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase, included
 from netdsl.solver import state
@@ -88,7 +88,9 @@ def fed(run: Run, data: str | None, test_data: str | None) -> Run:
     if any(layer.HasField("data_param") for layer in train_net(run.param, folder).layer):
         return replace(run, param=with_data(run.param, folder, data, test_data))
     sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
-    tables = {phase: Table(part_of(source, split)) for phase, (source, split) in sources.items() if source is not None}
+    tables = {
+        phase: Table(with_split(source, split)) for phase, (source, split) in sources.items() if source is not None
+    }
     return replace(run, tables=tables)
 
 
@@ -106,7 +108,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
         tests = not included(layer, pb.NetState(phase=pb.TRAIN))
         source = test_data or data if tests else data
         if source is not None:
-            layer.data_param.source = part_of(source, DataSplit.TEST if tests else DataSplit.TRAIN)
+            layer.data_param.source = with_split(source, DataSplit.TEST if tests else DataSplit.TRAIN)
     changed.ClearField("net")
     changed.net_param.CopyFrom(net)
     return changed

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.clock import Clock
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.plan import Plan
@@ -42,7 +42,7 @@ def open_worker(
         size=communicator.size,
         divided=plan.strategy.divides_batch,
         workers=plan.decoders,
-        bad=Bad.SKIP if plan.skip_bad else Bad.STOP,
+        bad=BadItems.SKIP if plan.skip_bad else BadItems.STOP,
     )
     device = torch.device(plan.devices[communicator.rank % len(plan.devices)])
     way = Compute(device, getattr(torch, plan.precision), plan.compiled, loading)

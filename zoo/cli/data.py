@@ -13,7 +13,7 @@ from zoo.cli.counting import counting
 from zoo.cli.output import complain, print_json
 
 if TYPE_CHECKING:
-    from netdsl.data.writing.summary import SourceSummary
+    from netdsl.data.sources.summary import SourceSummary
 
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
@@ -114,7 +114,7 @@ def show_command(source: str, output: str | None, count: int, rgb: bool, as_json
     """What a data set holds: how many items, their shapes and types, and the labels of the first ones."""
     from caffe_proto.storage import write_pieces
     from netdsl.data.sources.open_source import open_source
-    from netdsl.data.writing.summary import first_items, summarise
+    from netdsl.data.sources.summary import first_items, summarise
 
     with closing(open_source(source)) as opened:
         items = first_items(opened, count)

@@ -11,7 +11,7 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.solver.events import Listener
@@ -138,7 +138,7 @@ def _run(
     if max_iter is not None:
         param.max_iter = max_iter
     devices = devices_of(device, param.solver_mode)
-    loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
+    loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
     way = Compute(devices[0], _PRECISIONS[precision], compiled, loading)

@@ -17,7 +17,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.open_source import open_source
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.records import read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
