@@ -17,7 +17,7 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 from netdsl.spark.session import open_session, task_cores
 from netdsl.spark.workers.train import train as train_on_spark
 from netdsl.spark.workers.transport import Transport
@@ -81,7 +81,7 @@ def train(
     listeners: Sequence[Listener] = (),
     restarted: Callable[[int, str], object] = lambda generation, why: None,
     note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     where: Placement = HERE,
 ) -> None:
     """Train the run that a folder has to its end, from its beginning or from where it was left."""

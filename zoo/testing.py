@@ -21,10 +21,10 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.blobs import NetInput, check_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.scoring import RowScore, Scorer, built_for, needed
+from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
-from netdsl.solver.testing import averaged
 from netdsl.spark.session import open_session
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
@@ -75,7 +75,7 @@ def _batches(wish: TestRequest, net: pb.NetParameter, device: torch.device) -> F
     with closing(ModuleNet(net, Compute(device), values=table)) as running:
         for name in split_names(wish.weights):
             load_file(running.built, name)
-        found = averaged(running, wish.batches or BATCHES)
+        found = average_batches(running, wish.batches or BATCHES)
     assert found is not None  # nobody interrupts it
     return found
 

@@ -20,7 +20,7 @@ from netdsl.solver.events import Event, Listener
 from netdsl.solver.module_net import Compute
 from netdsl.solver.nets import find_file, train_net
 from netdsl.solver.open_solver import open_solver
-from netdsl.solver.solver import Action, Solver, nothing_wanted
+from netdsl.solver.solver import Action, Solver, no_action
 from netdsl.tables.table import Table
 
 NEWEST = "auto"
@@ -43,7 +43,7 @@ def train(
     run: Run,
     *,
     listeners: Sequence[Listener] = (),
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
 ) -> Solver:
     """Train to the end."""
 
@@ -55,12 +55,12 @@ def train(
     with open_solver(
         run.param,
         folder=run.folder,
-        way=run.way,
+        compute=run.way,
         devices=run.devices,
         weights=() if start else run.weights,
         tables=run.tables,
         listen=listen,
-        requested=requested,
+        poll_action=requested,
     ) as solver:
         if start is not None:
             state.restore(solver, start)

@@ -12,13 +12,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Began, Displayed, Event, Inspected, Saved, Stepped, Tested, Testing
+from netdsl.solver.events import Event
 
 Told = Event | RoundRecord
 
-_KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Began, Stepped, Displayed, Inspected, Testing, Tested, Saved, RoundRecord)
-}
+_KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in (*get_args(Event), RoundRecord)}
 
 
 def message_of(told: Told) -> dict[str, Any]:

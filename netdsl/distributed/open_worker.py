@@ -18,7 +18,7 @@ from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import Action, nobody_listens
+from netdsl.solver.solver import Action, ignore_event
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def compute_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def open_worker(
-    plan: Plan, communicator: Communicator, *, clock: Clock | None = None, listen: Listener = nobody_listens
+    plan: Plan, communicator: Communicator, *, clock: Clock | None = None, listen: Listener = ignore_event
 ) -> Iterator[Worker]:
     """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
     loading = Loading(
@@ -45,7 +45,7 @@ def open_worker(
         bad=BadItems.SKIP if plan.skip_bad else BadItems.STOP,
     )
     device = torch.device(plan.devices[communicator.rank % len(plan.devices)])
-    way = Compute(device, getattr(torch, plan.precision), plan.compiled, loading)
+    compute = Compute(device, getattr(torch, plan.precision), plan.compiled, loading)
     param = plan.param if communicator.rank == 0 else _only_training(plan.param)
 
     def alive() -> Action:
@@ -56,11 +56,11 @@ def open_worker(
     with open_solver(
         param,
         folder=Path(plan.folder),
-        way=way,
+        compute=compute,
         weights=plan.weights,
         tables=plan.tables,
         listen=listen,
-        requested=alive,
+        poll_action=alive,
     ) as solver:
         seed(param, communicator.rank)
         yield Worker(solver, communicator, clock)

@@ -11,7 +11,7 @@ from netdsl.distributed.loop import Loop
 from netdsl.distributed.messages import Told
 from netdsl.distributed.open_worker import compute_threads, open_worker
 from netdsl.distributed.plan import Plan
-from netdsl.solver.solver import Action, nobody_listens, nothing_wanted
+from netdsl.solver.solver import Action, ignore_event, no_action
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
@@ -21,7 +21,7 @@ def run_worker(
     run: Path,
     communicator: Communicator,
     tell: Callable[[Told], None],
-    wanted: Callable[[], Action] = nothing_wanted,
+    wanted: Callable[[], Action] = no_action,
 ) -> None:
     """Train as the plan of a run says, from where its journal is.
 
@@ -29,7 +29,7 @@ def run_worker(
     """
     plan = Plan.load(run)
     journal = Journal(run / "rounds", plan.keeping)
-    listen = tell if communicator.rank == 0 else nobody_listens
+    listen = tell if communicator.rank == 0 else ignore_event
     with compute_threads(plan.threads), open_worker(plan, communicator, listen=listen) as worker:
         loop = Loop(worker, plan.strategy, journal=journal, told=tell, wanted=wanted)
         loop.run()

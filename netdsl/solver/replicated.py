@@ -12,7 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.build import Built
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.trainable import Positions
+from netdsl.solver.trainable_net import Positions
 from netdsl.tables.table import Table
 
 

@@ -10,7 +10,17 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.timing import NetTime
-from netdsl.solver.events import Began, Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
+from netdsl.solver.events import (
+    BlobMagnitude,
+    DebugInfo,
+    Event,
+    Output,
+    SnapshotSaved,
+    TestFinished,
+    TestStarted,
+    TrainingProgress,
+    TrainingStarted,
+)
 from netdsl.solver.solver import Solver
 
 
@@ -38,32 +48,32 @@ class TrainingLog:
     def __call__(self, event: Event) -> None:
         """Write what happened."""
         match event:
-            case Began():
+            case TrainingStarted():
                 self._began(event)
-            case Displayed():
+            case TrainingProgress():
                 self._displayed(event)
-            case Inspected():
+            case DebugInfo():
                 for line in map(_magnitude, event.magnitudes):
                     info("net.cpp:591", line)
-            case Testing():
+            case TestStarted():
                 info("solver.cpp:347", f"Iteration {event.iteration}, Testing net (#{event.net})")
-            case Tested():
+            case TestFinished():
                 if event.loss is not None:
                     info("solver.cpp:401", f"Test loss: {event.loss:g}")
                 _outputs("solver.cpp:414", "Test", event.outputs)
-            case Saved():
+            case SnapshotSaved():
                 kind = "HDF5" if event.model.suffix == ".h5" else "binary proto"
                 info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
 
-    def _began(self, event: Began) -> None:
+    def _began(self, event: TrainingStarted) -> None:
         """Scripts count the time from here."""
         info("caffe.cpp:239", "Starting Optimization")
         info("solver.cpp:289", f"Solving {event.net}")
         info("solver.cpp:290", f"Learning Rate Policy: {self._param.lr_policy}")
         self._shown, self._since = event.iteration, time.monotonic()
 
-    def _displayed(self, event: Displayed) -> None:
+    def _displayed(self, event: TrainingProgress) -> None:
         """Caffe's rule: after the last iteration there is only the loss."""
         number = event.iteration
         if number >= self._param.max_iter:
@@ -84,8 +94,8 @@ class TrainingLog:
         info("caffe.cpp:250", "Optimization Done.")
 
 
-def _magnitude(each: Magnitude) -> str:
-    direction, blob = "Backward" if each.gradient else "Forward", "param" if each.own else "top"
+def _magnitude(each: BlobMagnitude) -> str:
+    direction, blob = "Backward" if each.gradient else "Forward", "param" if each.is_param else "top"
     what = "diff" if each.gradient else "data"
     return f"    [{direction}] Layer {each.layer}, {blob} blob {each.blob} {what}: {each.mean:g}"
 

@@ -9,7 +9,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.solver.events import Began, Displayed, Event, Inspected, Output, Saved, Stepped, Tested
+from netdsl.solver.events import (
+    DebugInfo,
+    Event,
+    IterationFinished,
+    Output,
+    SnapshotSaved,
+    TestFinished,
+    TrainingProgress,
+    TrainingStarted,
+)
 
 
 class TrainingDisplay:
@@ -26,27 +35,27 @@ class TrainingDisplay:
     def __call__(self, event: Event) -> None:
         """Show what happened."""
         match event:
-            case Began():
+            case TrainingStarted():
                 self._items, self._began, self._first = event.items, time.monotonic(), event.iteration
                 if self._bar is not None and self._task is not None:
                     self._bar.update(self._task, total=event.last, completed=event.iteration)
                 self._say(f"training {event.net or 'a net'} from iteration {event.iteration}")
-            case Stepped():
+            case IterationFinished():
                 self._step(event.iteration)
-            case Displayed():
+            case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
                 self._say(f"iteration {event.iteration}  {self._loss}{_words(event.outputs)}{speed}")
-            case Inspected():
+            case DebugInfo():
                 for each in event.magnitudes:
                     kind = "gradient of " if each.gradient else ""
-                    blob = f"blob {each.blob}" if each.own else f"top {each.blob}"
+                    blob = f"blob {each.blob}" if each.is_param else f"top {each.blob}"
                     self._say(f"iteration {event.iteration}  {kind}{each.layer}, {blob}: {each.mean:.4g}")
-            case Tested():
+            case TestFinished():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
                 self._say(f"iteration {event.iteration}  {name}{loss}{_words(event.outputs)}")
-            case Saved():
+            case SnapshotSaved():
                 self._say(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
 
     def _step(self, iteration: int) -> None:

@@ -14,7 +14,7 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.supervision import supervisor
 from netdsl.distributed.supervision.retries import RETRIES, End
 from netdsl.distributed.supervision.supervisor import Care
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 
 
 def train(
@@ -22,7 +22,7 @@ def train(
     *,
     told: Callable[[Told], object] = lambda told: None,
     restarted: Callable[[int, str], object] = lambda generation, why: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.

@@ -11,7 +11,7 @@ from netdsl.distributed.plan import Plan
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.supervision.control_server import Message
 from netdsl.distributed.supervision.retries import RETRIES, End, Retries
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.workers.generation import Generation
 from netdsl.spark.workers.preflight import check
@@ -29,7 +29,7 @@ def train(
     note: Callable[[str], object] = lambda note: None,
     told: Callable[[Told], object] = lambda told: None,
     restarted: Callable[[int, str], object] = lambda generation, why: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left, in tasks of one barrier job.
@@ -51,7 +51,7 @@ def carry_out(
     *,
     told: Callable[[Told], object],
     restarted: Callable[[int, str], object],
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """The same on a cluster that was found fit for it."""

@@ -15,7 +15,7 @@ from netdsl.distributed.plan import Keeping
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.distributed.records import RECORDS, RecordFile, read_records
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Stepped
+from netdsl.solver.events import IterationFinished
 from tests.netdsl.distributed.conftest import Run
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
@@ -97,7 +97,7 @@ def with_(**changes: object) -> str:
         "5",
         "[" * 100_000,
         '{"kind": "Record", "number": 1}',
-        json.dumps(message_of(Stepped(3))),
+        json.dumps(message_of(IterationFinished(3))),
         with_(kind="Other"),
         with_(more=1),
         with_(number="one"),
