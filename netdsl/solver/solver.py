@@ -55,8 +55,9 @@ def ignore_event(event: Event) -> None:
 class Solver:
     """Trains `net`, and tests its weights with the nets in `tests`.
 
-    `listen` is called with all events; `poll_action` is called before every iteration and every batch of a test, and
-    says whether to stop or to save a snapshot. A loss that isn't finite is an error, unless `require_finite` is false.
+    `listen` is called with all events; `poll_action` is called after every iteration and before every batch of a
+    test, and says whether to stop or to save a snapshot. A loss that isn't finite is an error, unless
+    `require_finite` is false.
     """
 
     def __init__(

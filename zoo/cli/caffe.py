@@ -16,10 +16,10 @@ from netdsl.net.timing import TimedPass, time_net
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
+from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
 from zoo.testing import TestRequest, test
 from zoo.training import Run, train
 
@@ -110,7 +110,7 @@ def _train(flags: Flags) -> None:
     weights = [flags.weights] if flags.weights else []
     run = Run(param, Path(solver_file).parent, Compute(devices[0]), devices, weights, flags.snapshot or None)
     log = TrainingLog(param)
-    with wishes(*effects) as requested:
+    with signal_actions(*effects) as requested:
         log.end(train(run, listeners=[log], requested=requested))
 
 
@@ -120,7 +120,7 @@ def _test(flags: Flags) -> None:
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
     wish = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    tell_test(*test(wish, device=device))
+    log_test(*test(wish, device=device))
 
 
 def _time(flags: Flags) -> None:
@@ -128,7 +128,7 @@ def _time(flags: Flags) -> None:
     phase = phase_of(flags.phase)
     net = upgrade_net(read_net(model, lenient=True).message).message
     device = _devices(flags.gpu)[0]
-    tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    log_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
 
 
 def _device_query(flags: Flags) -> None:

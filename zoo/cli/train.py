@@ -22,8 +22,8 @@ from netdsl.spark.workers.transport import Transport
 from zoo import distributed_run as together
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain
-from zoo.cli.progress import TrainingDisplay
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
+from zoo.cli.training_display import TrainingDisplay
 from zoo.distributed_run import Backend, Placement
 from zoo.models import folder_of, solver_of
 from zoo.training import NEWEST, Run, fed, train
@@ -94,7 +94,7 @@ def command(
         kept = Path(resume)
     with ExitStack() as stack:
         listeners = _listeners(stack, log, tensorboard, plot)
-        requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
+        requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if kept is None:
             train(run, listeners=listeners, requested=requested)
             return
