@@ -125,11 +125,11 @@ def speedup_command(
     than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
     """
     question = Question(accuracy, seeds, Task(iterations=iterations))
-    with _progress("speedup") as told:
-        found = speedups(question, told, Cache(cache), workers=workers, taus=taus)
-    tables.write_csv(output / "speedup.csv", tables.speedup_table(found))
-    figures.draw_speedups(found, accuracy, output / "speedup.png")
-    _print(tables.speedup_grid(found))
+    with _progress("speedup") as progress:
+        results = speedups(question, progress, Cache(cache), workers=workers, taus=taus)
+    tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
+    figures.draw_speedups(results, accuracy, output / "speedup.png")
+    _print(tables.speedup_grid(results))
 
 
 @command.command("cost", short_help="Draw SparkNet's Figure 4: speed-up by the cost of exchanges.")
@@ -158,15 +158,15 @@ def cost_command(
     A table has the time of a batch of size b on this machine, C(b), the time of an exchange on the network, S, and the
     number of iterations that one machine needs with such batches, N_a(b).
     """
-    question, kept = Question(accuracy, seeds, Task(iterations=iterations)), Cache(cache)
+    question, result_cache = Question(accuracy, seeds, Task(iterations=iterations)), Cache(cache)
     link = Link(bandwidth(width), seconds(latency))
-    with _progress("cost") as told:
-        found = costs(speedups(question, told, kept, workers=[workers], taus=taus))
-    with _progress("batches") as told:
-        batches = tables.batch_table(batch_costs(question, workers, link, told, kept))
-    tables.write_csv(output / "cost.csv", tables.cost_table(found))
+    with _progress("cost") as progress:
+        speedup_costs = costs(speedups(question, progress, result_cache, workers=[workers], taus=taus))
+    with _progress("batches") as progress:
+        batches = tables.batch_table(batch_costs(question, workers, link, progress, result_cache))
+    tables.write_csv(output / "cost.csv", tables.cost_table(speedup_costs))
     tables.write_csv(output / "batches.csv", batches)
-    figures.draw_costs(found, workers, output / "cost.png")
+    figures.draw_costs(speedup_costs, workers, output / "cost.png")
     _print(batches)
 
 
@@ -181,11 +181,11 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     networks that average the models of all workers in the time of 10 and of 100 iterations.
     """
     comparison = MethodComparison(workers, seeds, Task(iterations=iterations))
-    with _progress("methods") as told:
-        found = compared(comparison, told, Cache(cache))
-    table = tables.methods_table(found)
+    with _progress("methods") as progress:
+        results = compared(comparison, progress, Cache(cache))
+    table = tables.methods_table(results)
     tables.write_csv(output / "methods.csv", table)
-    figures.draw_methods(found, output / "methods.png")
+    figures.draw_methods(results, output / "methods.png")
     _print(table)
 
 
@@ -242,18 +242,18 @@ def run_command(
     param.test_interval = test_interval or param.test_interval
     link = Link(bandwidth(width), seconds(latency))
     scene = Scene(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
-    with _progress("simulating") as told:
-        found = answer(Plan(param, parse(strategy), workers, str(folder)), scene, told, accuracy)
-    _tell(found, as_json)
+    with _progress("simulating") as progress:
+        result = answer(Plan(param, parse(strategy), workers, str(folder)), scene, progress, accuracy)
+    _show(result, as_json)
 
 
-def _tell(found: Answer, as_json: bool) -> None:
+def _show(result: Answer, as_json: bool) -> None:
     if as_json:
-        print_json({**asdict(found), "speedup": found.speedup})
+        print_json({**asdict(result), "speedup": result.speedup})
         return
-    _print(tables.answer_table(found))
-    if found.speedup is not None:
-        click.echo(f"{found.speedup:.2f} times as fast as one machine")
+    _print(tables.answer_table(result))
+    if result.speedup is not None:
+        click.echo(f"{result.speedup:.2f} times as fast as one machine")
 
 
 @contextmanager
@@ -261,9 +261,9 @@ def _progress(label: str) -> Iterator[Told]:
     """A function that shows on a terminal how many trainings are done."""
     columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(label, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _print(table: tables.Table) -> None:

@@ -49,7 +49,7 @@ class BatchThreads:
         lock = threading.RLock()
         self._room, self._work, self._ready = (threading.Condition(lock) for _ in range(3))
         self._closed = False
-        self._taken, self._begun = first, first
+        self._next_to_take, self._next_to_begin = first, first  # numbers of batches
         self._batches: dict[int, Batch] = {}
         self._to_fetch: deque[Batch | list[Slot]] = deque()
         self._to_decode: deque[Callable[[], None]] = deque()
@@ -81,7 +81,7 @@ class BatchThreads:
         """Wait for a batch and remove it, which makes room for another one."""
         batch = self.wait(number)
         with self._room:
-            self._taken = number + 1
+            self._next_to_take = number + 1
             del self._batches[number]
             self._room.notify()
         return batch
@@ -124,13 +124,13 @@ class BatchThreads:
             return self._to_fetch.popleft()
 
     def _has_room(self) -> bool:
-        return self._begun < self._taken + self._loading.prefetch
+        return self._next_to_begin < self._next_to_take + self._loading.prefetch
 
     def _begin_batch(self) -> None:
         reading = self._reading
-        batch = Batch(self._begun, reading.batch_size, reading.transforms, pinned=self._loading.pinned)
-        self._batches[self._begun] = batch
-        self._begun += 1
+        batch = Batch(self._next_to_begin, reading.batch_size, reading.transforms, pinned=self._loading.pinned)
+        self._batches[self._next_to_begin] = batch
+        self._next_to_begin += 1
         if self._whole is not None:
             self._to_fetch.append(batch)
         else:
