@@ -51,7 +51,7 @@ def batches(path: Path, workers: int) -> Batches:
 def ours(path: Path, workers: int, count: int) -> float:
     """Images in a second, when nothing is left that was made before the clock started."""
     with batches(path, workers) as made:
-        for _ in range(Loading().ahead):
+        for _ in range(Loading().prefetch):
             next(made)
         start = time.perf_counter()
         for _ in range(count):
@@ -80,7 +80,7 @@ def by_hand(path: Path, count: int) -> float:
 def waiting(path: Path, workers: int, step: float, count: int) -> float:
     """The share of its time that a training step of so many seconds waits for data, after the first few."""
     with batches(path, workers) as made:
-        for _ in range(Loading().ahead):
+        for _ in range(Loading().prefetch):
             next(made)
             time.sleep(step)
         before, start = made.waited, time.perf_counter()

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from netdsl.spark.workers.serving import serving
+from netdsl.spark.workers.transport import Transport
 
 from benchmarks.spark_workers import task
 from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import SETTINGS, open_session
-from netdsl.spark.workers.serving import serving
-from netdsl.spark.workers.transport import Transport
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 WAYS = ("peer", "driver", "gloo", "mpi", "local", "spark")

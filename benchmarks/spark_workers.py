@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 import torch
 import torch.distributed
+from netdsl.spark.workers.rendezvous import met
+from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
-from netdsl.spark.workers.rendezvous import met
-from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 
 _PIECE = 4 << 20  # bytes that MPI gets at once
 

@@ -15,7 +15,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 
@@ -43,7 +43,7 @@ def train(
     listeners: Sequence[Listener] = (),
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
 ) -> End | None:
     """Train the run that a folder has to its end, from its beginning or from where it was left.
 
@@ -67,7 +67,7 @@ def train_on_devices(
     *,
     listeners: Sequence[Listener] = (),
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
     start = find_start(run)

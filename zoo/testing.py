@@ -13,18 +13,18 @@ from caffe_proto.files import CaffeFile, read_net
 from caffe_proto.upgrade import upgrade_net
 from converters.model import open_model
 from converters.weights import bundled
-from netdsl.data.sources.open_source import part_of
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
 from netdsl.net.graph import filtered
 from netdsl.net.module import NetModule
 from netdsl.prediction.blobs import NetInput, check_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.scoring import RowScore, Scorer, built_for, needed
+from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
-from netdsl.solver.testing import averaged
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
 from netdsl.weights.files import load_file
@@ -74,14 +74,14 @@ def _batches(wish: TestRequest, net: pb.NetParameter, device: torch.device) -> F
     with closing(ModuleNet(net, Compute(device), values=table)) as running:
         for name in split_names(wish.weights):
             load_file(running.built, name)
-        found = averaged(running, wish.batches or BATCHES)
+        found = average_batches(running, wish.batches or BATCHES)
     assert found is not None  # nobody interrupts it
     return found
 
 
 def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; where there are none, its rows are for the net's inputs."""
-    source = part_of(data, DataSplit.TEST)
+    source = with_split(data, DataSplit.TEST)
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     for layer in reading:
         layer.data_param.source = source

@@ -21,11 +21,11 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
+from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import as_numbers
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver
-from netdsl.solver.testing import averaged
 from netdsl.tables.table import Table
 from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import array_of, copy_weights, learned_layers, load_file, save_net
@@ -193,7 +193,7 @@ class Net:
         """The outputs of the net on the average of so many batches."""
         net = self._net_of(Phase.TEST)
         share_blobs(net.built, self.module.built)
-        found = averaged(net, batches)
+        found = average_batches(net, batches)
         assert found is not None
         return dict(as_numbers(found[1]))
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.batches.reading import Random
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
 from netdsl.prediction.blobs import Preprocess, arrays_of, preprocessed

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netdsl.data.batches.reading import ImageTransform
-from netdsl.data.sources.source import Array
 from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.columns import Rows, Shape, array_of, as_items
 

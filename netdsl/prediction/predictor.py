@@ -10,9 +10,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
-from netdsl.data.batches.reading import ImageTransform, Random
-from netdsl.data.sources.source import Array
 from netdsl.data.transforms.decode import decode
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, ShapeError, WeightsError
 from netdsl.net.build import Built, running

@@ -15,7 +15,7 @@ from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver as Loop
-from netdsl.solver.trainable import Positions
+from netdsl.solver.trainable_net import Positions
 
 
 class _Blobs:
@@ -70,7 +70,7 @@ class Solver:
         folder = Path(solver_file).parent
         self.net = Net.of(train_net(self.param, folder))
         self.test_nets = [Net.of(each) for each in test_nets(self.param, folder)]
-        self._loop = Loop(self.param, _Blobs(self.net), [_Blobs(each) for each in self.test_nets], finite=False)
+        self._loop = Loop(self.param, _Blobs(self.net), [_Blobs(each) for each in self.test_nets], require_finite=False)
         for name in split_names(self.param.weights):
             for net in (self.net, *self.test_nets):
                 net.copy_from(find_file(name, folder))

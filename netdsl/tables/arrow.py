@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import MissingExtraError
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 
 Row = Callable[[int], Any]  # what a column has in a row: an array, bytes, or None
 Maker = Callable[[Any], Row]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.data.batches.table_binding import are_alike
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow
 

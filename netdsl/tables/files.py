@@ -12,8 +12,8 @@ from caffe_proto.errors import FileError
 from caffe_proto.storage import replacing
 from netdsl.data.sources.columns import files_of
 from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.open_source import part_of
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow
 
@@ -29,7 +29,7 @@ class TableFormat(Enum):
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
     """The format and the path of a source's name; None if it's no table."""
-    kind, _, rest = part_of(name, DataSplit.TEST).partition(":")
+    kind, _, rest = with_split(name, DataSplit.TEST).partition(":")
     path, query, _ = rest.partition("?")
     if kind not in [each.value for each in TableFormat]:
         return None

@@ -44,7 +44,7 @@ def digits(folder: Path, iterations: int) -> Run:
 
 def accuracy(events: list[Event]) -> float:
     """What was tested last."""
-    return [as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, told.Tested)][-1]
+    return [as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, told.TestFinished)][-1]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase
 from netdsl.solver.module_net import Compute
@@ -132,7 +132,7 @@ def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path)
     (folder / "net.prototxt").write_text(NET.replace("train_lmdb", "bad/train_lmdb"))
     with pytest.raises(DataError, match="00000005"):
         train(run_of("stopped"))
-    solver = train(run_of("skipped", way=Compute(loading=Loading(bad=Bad.SKIP))))
+    solver = train(run_of("skipped", way=Compute(loading=Loading(bad=BadItems.SKIP))))
     assert solver.iteration == 20
 
 

@@ -17,10 +17,10 @@ from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimedPass, time_net
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
+from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
 from zoo.distributed_run import train_on_devices
 from zoo.testing import TestRequest, test
 from zoo.training import train
@@ -118,7 +118,7 @@ def _train(flags: Flags) -> None:
         devices=tuple(devices),
     )
     log = TrainingLog(param)
-    with wishes(*effects) as requested:
+    with signal_actions(*effects) as requested:
         if len(devices) > 1:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
@@ -132,7 +132,7 @@ def _test(flags: Flags) -> None:
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
     wish = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    tell_test(*test(wish, device=device))
+    log_test(*test(wish, device=device))
 
 
 def _time(flags: Flags) -> None:
@@ -140,7 +140,7 @@ def _time(flags: Flags) -> None:
     phase = phase_of(flags.phase)
     net = upgrade_net(read_net(model, lenient=True).message).message
     device = _devices(flags.gpu)[0]
-    tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    log_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
 
 
 def _device_query(flags: Flags) -> None:

@@ -8,7 +8,7 @@ import click
 
 from netdsl.prediction.add_columns import NewColumns
 from zoo.cli import places
-from zoo.cli.counting import counting
+from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
 
 
@@ -29,5 +29,5 @@ def command(
     place = places.table_backend_of(backend, master, workers)
     wanted = NewColumns({blob: blob for blob in blobs}, prediction="", probability="")
     wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
-    predict(wish, counting, place)
+    predict(wish, progress_bar, place)
     click.echo(f"wrote {wish.output}")

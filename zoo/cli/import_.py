@@ -1,4 +1,4 @@
-"""`zoo import`: a model brought in, for now as a program in the DSL."""
+"""`zoo import`: write a net as a Python program in the DSL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
 
-@click.command("import", short_help="A net as a Python program.")
+@click.command("import", short_help="Write a net as a Python program.")
 @click.argument("model", metavar="MODEL")
 @click.option("--as-dsl", is_flag=True, help="Write the net as a Python program in the layer DSL.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of printing.")
@@ -27,7 +27,7 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
     program gives exactly the same net, without its weights.
     """
     if not as_dsl:
-        raise click.UsageError("say what to import it as; --as-dsl is all there is")
+        raise click.UsageError("say what to write; --as-dsl is the only choice")
     file = read_net(model, dialect=dialect, lenient=lenient)
     try:
         net = upgrade_net(file.message).message
@@ -47,7 +47,7 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
 
 
 def _problem(net: pb.NetParameter) -> str | None:
-    """Why the net wouldn't work, if so."""
+    """The reason why the net wouldn't work, if there is one."""
     try:
         check(net)
     except CaffeError as error:

@@ -1,4 +1,4 @@
-"""How commands that convert models tell what they proved, and which tensors were taken for which layers."""
+"""The proofs of converting commands, and the matches of tensors and layers, as JSON and as text."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from converters.rewriting import Proof
 
 
 def plain(proofs: Sequence[Proof], names: Sequence[Mapped]) -> dict[str, object]:
-    """For JSON."""
+    """Proofs and matches as JSON."""
     return {
-        "proofs": [{"what": each.what, "difference": each.difference, "tolerance": each.tolerance} for each in proofs],
-        "names": [{"source": each.source, "layer": each.layer, "by": each.how.value} for each in names],
+        "proofs": [
+            {"what": proof.what, "difference": proof.difference, "tolerance": proof.tolerance} for proof in proofs
+        ],
+        "names": [{"source": name.source, "layer": name.layer, "by": name.how.value} for name in names],
     }
 
 
 def lines(proofs: Sequence[Proof], names: Sequence[Mapped]) -> list[str]:
-    """For people."""
-    found = [f"layer {each.layer} has {each.source}, by {each.how.value}" for each in names]
-    return found + [_line(each) for each in proofs]
+    """Proofs and matches as lines of text."""
+    matches = [f"layer {name.layer} has {name.source}, by {name.how.value}" for name in names]
+    return matches + [_line(proof) for proof in proofs]
 
 
 def _line(proof: Proof) -> str:

@@ -11,7 +11,7 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
@@ -25,8 +25,8 @@ from zoo.backends import TRAINING, Backend, ExternalBackend
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain
 from zoo.cli.places import backend_of
-from zoo.cli.progress import TrainingDisplay
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
+from zoo.cli.training_display import TrainingDisplay
 from zoo.models import folder_of, solver_of
 from zoo.training import fed, train
 
@@ -100,7 +100,7 @@ def command(
         kept = _begin(run, place, workers, strategy, folder, transport) if several else None
     with ExitStack() as stack:
         listeners = _listeners(stack, log, tensorboard, plot) if place.supervises else []
-        requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
+        requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if kept is not None:
             distributed_run.train(
                 kept, place, listeners=listeners, on_restart=_complain, note=complain, requested=requested
@@ -151,7 +151,7 @@ def _run(
     if max_iter is not None:
         param.max_iter = max_iter
     devices = devices_of(device, param.solver_mode)
-    loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
+    loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
     run = Run(

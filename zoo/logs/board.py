@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import MissingExtraError
-from netdsl.solver.events import Displayed, Event, Tested, as_numbers
+from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 
 
 class Board:
@@ -17,11 +17,11 @@ class Board:
 
     def __call__(self, event: Event) -> None:
         """Note what happened."""
-        if isinstance(event, Displayed):
+        if isinstance(event, TrainingProgress):
             self._scalars(
                 "train", {"loss": event.loss, "rate": event.rate, **as_numbers(event.outputs)}, event.iteration
             )
-        elif isinstance(event, Tested):
+        elif isinstance(event, TestFinished):
             loss = {} if event.loss is None else {"loss": event.loss}
             self._scalars(f"test{event.net or ''}", {**loss, **as_numbers(event.outputs)}, event.iteration)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from netdsl.solver.events import Displayed, Event, Tested, as_numbers
+from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 from zoo.logs.drawing import pyplot, save
 
 Points = dict[int, float]  # by iteration; a resumed run writes over what it repeats
@@ -22,9 +22,9 @@ class Curves:
 
     def __call__(self, event: Event) -> None:
         """Note what happened."""
-        if isinstance(event, Displayed):
+        if isinstance(event, TrainingProgress):
             self.losses["train"][event.iteration] = event.loss
-        elif isinstance(event, Tested):
+        elif isinstance(event, TestFinished):
             prefix = f"test {event.net} " if event.net else "test "
             weights = {output.name: output.loss_weight for output in event.outputs}
             for name, value in as_numbers(event.outputs).items():

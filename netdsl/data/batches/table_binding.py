@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netdsl.data.batches.reading import ImageTransform, Intake, Reading
+from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.open_source import chooses_columns, open_source
-from netdsl.data.sources.source import Array, Indices, Item, Source, WholeSource
+from netdsl.data.sources.source import Indices, Item, Source, WholeSource
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.table import Table
 

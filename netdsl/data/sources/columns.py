@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.batches.gather import gathered
 from netdsl.data.sources.arrays import as_top
-from netdsl.data.sources.source import Array, Indices, Item
+from netdsl.data.sources.gather import gather_rows
+from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.arrow import Columns, Row, rows_of
 
@@ -63,7 +64,7 @@ class ColumnSource(ABC):
 
     def take(self, indices: Indices) -> Item | None:
         """Many rows at once, if none is incomplete and all are of one shape."""
-        return gathered(indices, self._ends, lambda part: self.columns(part).whole)
+        return gather_rows(indices, self._ends, lambda part: self.columns(part).whole)
 
 
 def _value(where: str, name: str, rows: Row, row: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow

@@ -20,7 +20,7 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 
 _LOOK = 0.2  # seconds between two looks
 _GRACE = 1.0  # seconds for others to say what they saw when something went wrong
@@ -36,7 +36,7 @@ def train(
     told: Callable[[Told], object] = lambda told: None,
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.

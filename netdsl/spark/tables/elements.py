@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.prediction.blobs import Arrays, BlobColumn
 from netdsl.tables.arrow import arrow

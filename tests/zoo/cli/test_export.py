@@ -164,7 +164,7 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
         (["--to", "caffe", "--mean", "red"], 2, "'red' isn't like 104,117,123"),
         (["--to", "onnx", "--train-val"], 2, "--train-val and --solver are for --to caffe"),
         (["--to", "caffe", "--opset", "3"], 2, "--opset is for --to onnx"),
-        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for what is verified"),
+        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for verifying"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], code: int, what: str) -> None:

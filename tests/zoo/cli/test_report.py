@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
+from netdsl.distributed.records import RECORDS, RecordFile
 
 from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.records import RECORDS, RecordFile
 from tests.zoo.logs.conftest import averaging, shards
 
 
@@ -94,14 +94,14 @@ def test_what_is_no_run(zoo) -> None:
 def test_a_run_without_rounds(zoo) -> None:
     write("run", [])
     done = zoo("report", "run")
-    assert (done.code, done.err) == (2, "zoo: run: no round is over yet; try again when one is\n")
+    assert (done.code, done.err) == (2, "zoo: run: no round is complete yet; try again later\n")
 
 
 def test_pictures_that_cannot_be_written(zoo) -> None:
     write("run", averaging())
     Path("file").touch()
     done = zoo("report", "run", "-o", "file")
-    assert (done.code, done.err) == (2, "zoo: file: can't be made: File exists\n")
+    assert (done.code, done.err) == (2, "zoo: file: can't be created: File exists\n")
 
 
 def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> None:

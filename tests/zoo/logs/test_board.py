@@ -8,7 +8,7 @@ from tensorboardX.proto.event_pb2 import Event
 from tensorboardX.record_writer import masked_crc32c
 
 from netdsl.solver import events
-from netdsl.solver.events import Displayed, Output
+from netdsl.solver.events import Output, TrainingProgress
 from zoo.logs.board import Board
 
 
@@ -25,8 +25,8 @@ def scalars(folder: Path) -> dict[tuple[str, int], float]:
 
 def test_losses_and_scores(tmp_path: Path) -> None:
     board = Board(tmp_path / "run")
-    board(Displayed(3, 0.5, 0.25, (Output("loss", (0.5,), 1.0),)))
-    board(events.Tested(4, 0, None, (Output("accuracy", (0.75,)),)))
+    board(TrainingProgress(3, 0.5, 0.25, (Output("loss", (0.5,), 1.0),)))
+    board(events.TestFinished(4, 0, None, (Output("accuracy", (0.75,)),)))
     board.close()
     assert scalars(tmp_path / "run") == {
         ("train/loss", 3): 0.5,

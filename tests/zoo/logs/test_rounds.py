@@ -83,8 +83,8 @@ def test_losses_come_from_the_log(tmp_path: Path) -> None:
     assert displayed_losses(path) == {}
     lines = EventLog(path)
     for iteration, loss in ((0, 2.5), (20, 1.5), (20, 1.0), (40, math.nan)):
-        lines(events.Displayed(iteration, loss, 0.1, ()))
-    lines(events.Tested(20, 0, 0.5, (events.Output("loss", (0.5,), 1.0),)))
+        lines(events.TrainingProgress(iteration, loss, 0.1, ()))
+    lines(events.TestFinished(20, 0, 0.5, (events.Output("loss", (0.5,), 1.0),)))
     lines.close()
     with path.open("a") as file:
         file.write('5\n{"event": "train"}\n{"event": "tra')

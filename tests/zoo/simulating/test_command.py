@@ -122,7 +122,7 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
         (["speedup", "--taus", "1,x"], "'1,x' isn't like 1,2,5"),
         (["speedup", "--workers", "0"], "'0' isn't like 1,2,5"),
         (["cost", "--workers", "1"], "1 is not in the range x>=2"),
-        (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be made: Not a directory"),
+        (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be created: Not a directory"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], says: str, folder: Path) -> None:

@@ -10,13 +10,13 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 import pytest
+from netdsl.spark.workers.transport import Transport
+from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 
 from netdsl.distributed.supervision.control_client import ControlClient, connected
 from netdsl.distributed.supervision.control_server import WELCOME, ControlServer
 from netdsl.distributed.supervision.heartbeat import Sign
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.spark.workers.transport import Transport
-from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 
 HERE = "127.0.0.1"
 

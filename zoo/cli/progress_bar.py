@@ -1,4 +1,4 @@
-"""How commands that go through many items show how far they are."""
+"""The progress bar of commands that process many items."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def counting(total: int) -> Iterator[Callable[..., object]]:
-    """A bar that goes on by one or more with each call, if somebody sees it."""
+def progress_bar(total: int) -> Iterator[Callable[..., object]]:
+    """A function that advances a bar by one item or more; without a terminal there is no bar."""
     if not sys.stderr.isatty():
         yield lambda items=1: None
         return

@@ -6,9 +6,7 @@ from itertools import groupby
 
 import pytest
 
-from netdsl.data.batches.order import Order
-from netdsl.data.batches.reading import Loading, Reading
-from netdsl.errors import DataError
+from netdsl.data.sources.order import Order
 
 
 def indices(order: Order, count: int) -> list[int]:
@@ -62,25 +60,3 @@ def test_random_numbers_follow_from_the_seed_and_the_place() -> None:
     }
     assert len(set(draws.values())) == 4
     assert draws[1, 9] == Order((5,), seed=1, rank=2, size=3).random(9).integers(1 << 60)
-
-
-class Items:
-    def __init__(self, length: int) -> None:
-        self.length = length
-
-    def __len__(self) -> int:
-        return self.length
-
-
-@pytest.mark.parametrize(
-    ("reading", "loading", "why"),
-    [
-        (Reading(Items(0), 2), Loading(), "no items"),
-        (Reading(Items(5), 2, start=5), Loading(), "5 items should be passed over, but there are only 5"),
-        (Reading(Items(5), 2), Loading(rank=2, size=2), "ranks go from 0 to 1"),
-        (Reading(Items(5), 2), Loading(seed=-1), "seed -1"),
-    ],
-)
-def test_what_cannot_be_is_told(reading: Reading, loading: Loading, why: str) -> None:
-    with pytest.raises(DataError, match=why):
-        Order.of(reading, loading)

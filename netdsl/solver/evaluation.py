@@ -1,4 +1,4 @@
-"""What a net gives on the average of some batches."""
+"""Evaluation of a net: the averages of its loss and outputs over some batches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from torch import Tensor
 
 from netdsl.solver.events import Output
-from netdsl.solver.trainable import TrainableNet
+from netdsl.solver.trainable_net import TrainableNet
 
 
-def averaged(
+def average_batches(
     net: TrainableNet, batches: int, interrupted: Callable[[], bool] = lambda: False
 ) -> tuple[float, tuple[Output, ...]] | None:
-    """The mean loss and the mean outputs, or None if somebody interrupted it."""
+    """The mean loss and the mean outputs over the next batches, or None if it was interrupted before the end."""
     sums: dict[str, Tensor] = {}
     losses: list[Tensor] = []
     for _ in range(batches):
@@ -27,7 +27,7 @@ def averaged(
 
 
 def outputs_of(net: TrainableNet, tops: Mapping[str, Tensor]) -> tuple[Output, ...]:
-    """Values of a net's outputs. Caffe's rule: in the order of their names."""
+    """The values of a net's outputs. Caffe's rule: they are sorted by name."""
     weights = net.loss_weights()
     return tuple(
         Output(name, tuple(top.detach().flatten().tolist()), weights.get(name, 0.0))
