@@ -11,7 +11,7 @@ from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.strategies.settings import parse, text_of
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
@@ -65,7 +65,7 @@ class Plan:
         values = {name: value for name, value in vars(self).items() if name != "param"}
         values |= {"strategy": text_of(self.strategy), "keeping": vars(self.keeping)}
         values["tables"] = {phase.name: asdict(table) for phase, table in self.tables.items()}
-        with replacing(run / _PLAN) as temporary:
+        with atomic_path(run / _PLAN) as temporary:
             temporary.write_text(json.dumps(values, indent=1) + "\n")
 
     @classmethod

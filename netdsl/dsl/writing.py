@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of
-from caffe_proto.text.scalars import text_of
+from caffe_proto.text.scalars import format_value
 from netdsl.dsl.constructors import STRUCTURE, Constructor
 from netdsl.dsl.expression import BracketKind, CompoundExpression, Expression, Leaf, quoted
 from netdsl.errors import NetError
@@ -130,7 +130,7 @@ def _one(field: FieldDescriptor, value: Any) -> Expression:
 
 
 def _number(field: FieldDescriptor, value: float) -> Leaf:
-    text = text_of(value, field).replace("e+", "e")
+    text = format_value(value, field).replace("e+", "e")
     if text.lstrip("-") in ("inf", "nan"):
         return Leaf(f'float("{text}")')
     kind = BracketKind.REAL if field.cpp_type in _REAL else BracketKind.WHOLE

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import MissingExtraError
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.record import Activity
 
 COLOURS: Mapping[Activity, str] = {
@@ -36,6 +36,6 @@ def pyplot() -> Any:
 
 def save(figure: Any, path: str | Path) -> None:
     """Write a figure as a PNG, and be done with it."""
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
     pyplot().close(figure)

@@ -11,7 +11,7 @@ import torch
 
 import caffe_proto
 import netdsl
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.errors import DistributedError
 from zoo.simulating.trial import Outcome, Trial
@@ -38,7 +38,7 @@ class Cache:
 
     def put(self, trial: Trial, outcome: Outcome) -> None:
         """Keep what came out."""
-        with replacing(self._path(trial)) as temporary:
+        with atomic_path(self._path(trial)) as temporary:
             temporary.write_text(json.dumps(outcome.to_json()) + "\n")
 
     def _path(self, trial: Trial) -> Path:

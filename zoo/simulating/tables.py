@@ -6,7 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from zoo.simulating.answer import Answer
 from zoo.simulating.cost import BatchCost, Costs
 from zoo.simulating.methods import MethodResult, common_end
@@ -20,7 +20,7 @@ LEVELS = (0.9, 0.94, 0.96, 0.97)  # accuracies
 
 def write_csv(path: Path, table: Table) -> None:
     """Write a file that other programs can read."""
-    with replacing(path) as temporary, temporary.open("w", newline="") as file:
+    with atomic_path(path) as temporary, temporary.open("w", newline="") as file:
         csv.writer(file).writerows(table)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.hdf5 import library
+from caffe_proto.hdf5 import import_h5py
 from netdsl.data.batches.gather import gathered
 from netdsl.data.sources.listing import numbered_lines
 from netdsl.data.sources.source import Array, Indices, Item
@@ -86,7 +86,7 @@ class Hdf5Source:
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     try:
-        with library().File(path, "r") as file:
+        with import_h5py().File(path, "r") as file:
             yield file
     except MemoryError:
         raise DataError(f"{path}: is too big for the memory; split it into several files") from None
@@ -96,7 +96,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 def _dataset(file: Any, name: str, path: str) -> Any:
     found = file.get(name)
-    if not isinstance(found, library().Dataset):
+    if not isinstance(found, import_h5py().Dataset):
         raise DataError(f"{path}: has no data set '{name}'; it has {', '.join(sorted(file)) or 'nothing'}")
     if found.dtype.kind not in "fiu" or not found.shape:
         raise DataError(f"{path}: '{name}' is {found.dtype} of shape {found.shape}; Caffe takes rows of numbers")

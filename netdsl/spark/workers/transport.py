@@ -7,7 +7,7 @@ from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 
 _FILE = "spark.json"
 
@@ -28,5 +28,5 @@ def remembered(run: Path) -> Transport | None:
 
 def remember(run: Path, transport: Transport) -> None:
     """Keep it for when the run is resumed."""
-    with replacing(run / _FILE) as temporary:
+    with atomic_path(run / _FILE) as temporary:
         temporary.write_text(json.dumps({"transport": transport.value}) + "\n")

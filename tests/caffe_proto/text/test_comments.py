@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, prototxt
-from caffe_proto.text.prototxt import body_of, from_text, message_of
-from caffe_proto.text.reformat import reformat
+from caffe_proto.text.prototxt import body_of, from_text, message_of, reformat
 from caffe_proto.upgrade.file import upgrade_file
 
 V0 = """

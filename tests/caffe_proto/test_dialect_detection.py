@@ -7,9 +7,9 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of
+from caffe_proto.dialect_detection import detect_dialect
 from caffe_proto.dialects import all_dialects, dialect_named
 from caffe_proto.errors import BinaryError
-from caffe_proto.guess import guess
 from caffe_proto.text.prototxt import from_text
 
 NET = descriptor_of(pb.NetParameter)
@@ -97,7 +97,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize(("dialect", "doubtful"), BY_HAND.values(), ids=BY_HAND)
 def test_a_net_is_known_by_the_layers_of_its_fork(dialect: str, doubtful: bytes) -> None:
-    assert guess(CONVOLUTION + BATCH_NORM + pooling() + doubtful + CONVOLUTION, NET).name == dialect
+    assert detect_dialect(CONVOLUTION + BATCH_NORM + pooling() + doubtful + CONVOLUTION, NET).name == dialect
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_a_net_is_known_by_the_layers_of_its_fork(dialect: str, doubtful: bytes)
     ],
 )
 def test_a_net_without_anything_of_a_fork_is_bvlc_s(data: bytes) -> None:
-    assert guess(data, NET).name == "bvlc"
+    assert detect_dialect(data, NET).name == "bvlc"
 
 
 @pytest.mark.parametrize("modes", [[0], [0, 0, 0], [0, 1], [1, 1, 0]])
 def test_ceil_mode_false_does_not_become_round_mode(modes: list[int]) -> None:
     data = CONVOLUTION + b"".join(pooling(varint(13, mode)) for mode in modes)
-    message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
+    message = pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET))
     for each, mode in zip(message.layer[1:], modes, strict=True):
         assert each.pooling_param.HasField("ceil_mode")
         assert each.pooling_param.ceil_mode == bool(mode)
@@ -132,7 +132,7 @@ def test_ceil_mode_false_does_not_become_round_mode(modes: list[int]) -> None:
 
 def test_a_value_that_an_enum_or_a_truth_cannot_have_is_a_number_of_another_fork() -> None:
     data = pooling(varint(13, 2))  # neither round_mode nor ceil_mode
-    message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
+    message = pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET))
     assert message.layer[0].pooling_param.ListFields()[-1][1] in (2, [2])
 
 
@@ -142,19 +142,19 @@ def test_an_image_s_size_is_no_list_of_scales(size: tuple[int, int]) -> None:
     for mode in ("", "resize_mode: WARP", "prob: 1 resize_mode: WARP"):
         message = from_text(text.format(mode, *size), pb.NetParameter)
         data = all_dialects()["ssd"].encode(message.SerializeToString(), message.DESCRIPTOR)
-        assert guess(data, message.DESCRIPTOR).decode(data, message.DESCRIPTOR) == message.SerializeToString()
+        assert detect_dialect(data, message.DESCRIPTOR).decode(data, message.DESCRIPTOR) == message.SerializeToString()
 
 
 def test_a_fork_is_known_however_many_blobs_come_first() -> None:
     blobs = [layer("Convolution", length(7, varint(536870911, index))) for index in range(10_000)]
-    assert guess(b"".join(blobs) + BY_HAND["PriorBox"][1], NET).name == "ssd"
+    assert detect_dialect(b"".join(blobs) + BY_HAND["PriorBox"][1], NET).name == "ssd"
 
 
 def test_an_ssd_with_half_weights_is_read_with_both_kinds_of_fields() -> None:
     """As OpenCV's face detector: its writer has SSD's layers and NVIDIA's blobs."""
     half = length(7, length(7, length(1, b"\x02")) + varint(10, 2))
     data = BY_HAND["PriorBox"][1] + BY_HAND["Permute"][1] + layer("Convolution", half)
-    message = pb.NetParameter.FromString(guess(data, NET).decode(data, NET))
+    message = pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET))
     assert message.layer[0].prior_box_param.flip
     assert list(message.layer[1].permute_param.order) == [0, 2, 3, 1]
     assert message.layer[2].blobs[0].raw_data_type == pb.FLOAT16
@@ -206,13 +206,13 @@ def test_a_net_in_use_is_read_as_its_fork_meant_it(dialect: str) -> None:
     plain = 'layer { name: "c" type: "Convolution" convolution_param { num_output: 64 kernel_size: 3 pad: 1 } }'
     message = from_text(plain + IN_USE[dialect], pb.NetParameter)
     data = dialect_named(dialect).encode(message.SerializeToString(), NET)
-    assert guess(data, NET).name == dialect
-    assert pb.NetParameter.FromString(guess(data, NET).decode(data, NET)) == message
+    assert detect_dialect(data, NET).name == dialect
+    assert pb.NetParameter.FromString(detect_dialect(data, NET).decode(data, NET)) == message
 
 
 def test_the_fork_of_a_solver_state_is_known_too() -> None:
     state, data = descriptor_of(pb.SolverState), varint(1, 10) + single(5, 0.25) + varint(6, 7)
-    assert pb.SolverState.FromString(guess(data, state).decode(data, state)).minimum_loss == 0.25
+    assert pb.SolverState.FromString(detect_dialect(data, state).decode(data, state)).minimum_loss == 0.25
 
 
 @pytest.mark.parametrize(
@@ -227,11 +227,11 @@ def test_the_fork_of_a_solver_state_is_known_too() -> None:
 )
 def test_no_file_makes_guessing_slow(data: bytes) -> None:
     start = time.process_time()
-    guess(data, NET)
+    detect_dialect(data, NET)
     assert time.process_time() - start < 8  # 3 s here, minutes if all dialects read all of it
 
 
 def test_damage_is_an_error_of_ours() -> None:
     with pytest.raises(BinaryError):
-        guess(layer("Pooling", length(121, b"\x0a\x7f")), NET)
-    assert guess(layer("Interp", length(143, b"\x0a\x7f")), NET)  # what no fork can read is judged, not opened
+        detect_dialect(layer("Pooling", length(121, b"\x0a\x7f")), NET)
+    assert detect_dialect(layer("Interp", length(143, b"\x0a\x7f")), NET)  # what no fork can read is judged, not opened
