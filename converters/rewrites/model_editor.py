@@ -1,4 +1,4 @@
-"""What rewrites share: a model taken apart into layers that run, and put together again."""
+"""The editor that rewrites share: it replaces and removes layers of a model."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from netdsl.weights.match import AnyArray
 
 
 @dataclass
-class Editing:
-    """The layers of a model in double precision, and what shall be in the place of some of them."""
+class ModelEditor:
+    """The layers of a model in double precision, with replacements for some of them."""
 
     model: Model
     built: Built
-    made: dict[int, Rewritten] = field(default_factory=dict)  # by the index of the layer that it replaces
+    replacements: dict[int, Rewritten] = field(default_factory=dict)  # by the index of the layer that it replaces
     removed: set[int] = field(default_factory=set)
 
     @classmethod
-    def of(cls, model: Model) -> Editing:
-        """A model that nothing is changed in yet."""
+    def of(cls, model: Model) -> ModelEditor:
+        """An editor of a model, without changes yet."""
         if not model.weights:
             raise ConversionError(f"net '{model.net.name}' can't be rewritten without its weights")
         return cls(model, NetModule(built_of(model)).double().built)
 
     def shares(self, layer: Layer) -> bool:
-        """Whether another layer may have the same parameters, so that they must stay as they are."""
+        """Whether another layer may share this layer's parameters, which then must not change."""
         return any(spec.name for spec in layer.layer.param)
 
-    def done(self, *, first: Rewritten | None = None, after: int = 0) -> Model:
-        """The model as it is now, with a layer more before the one with the index `after` if one is given."""
+    def result(self, *, first: Rewritten | None = None, after: int = 0) -> Model:
+        """The edited model; a layer `first` is inserted before the layer with the index `after`."""
         net = pb.NetParameter()
         net.CopyFrom(self.model.net)
         net.ClearField("layer")
@@ -46,17 +46,21 @@ class Editing:
         for index, (original, layer) in enumerate(zip(self.model.net.layer, self.built.layers, strict=True)):
             if first is not None and index == after:
                 net.layer.append(first[0])
-                weights[first[0].name] = _singles(first)
+                weights[first[0].name] = _single_precision_blobs(first)
             if index in self.removed:
                 continue
-            message = self.made[index][0] if index in self.made else original
+            message = self.replacements[index][0] if index in self.replacements else original
             net.layer.add().CopyFrom(message)
             net.layer[-1].ClearField("phase")
             if id(layer) in names:
                 name = names[id(layer)]
-                weights[name] = _singles(self.made[index]) if index in self.made else list(self.model.weights[name])
+                weights[name] = (
+                    _single_precision_blobs(self.replacements[index])
+                    if index in self.replacements
+                    else list(self.model.weights[name])
+                )
         return replace(self.model, net=net, weights=weights, file=None)
 
 
-def _singles(made: Rewritten) -> list[AnyArray]:
-    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in made[1]]
+def _single_precision_blobs(replacement: Rewritten) -> list[AnyArray]:
+    return [np.ascontiguousarray(array_of(blob), np.float32) for blob in replacement[1]]
