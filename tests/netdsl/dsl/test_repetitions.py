@@ -5,8 +5,8 @@ from __future__ import annotations
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.dsl.blocks import Block
-from netdsl.dsl.folding import fold
-from netdsl.dsl.writing import Writer
+from netdsl.dsl.repetitions import fold_repetitions
+from netdsl.dsl.writing import LayerWriter
 
 CONV = """layer {{ name: "{name}" type: "Convolution" bottom: "{bottom}" top: "{name}" convolution_param {{
     num_output: {outputs} kernel_size: {kernel} pad: {pad} weight_filler {{ type: "msra" }} }} }}"""
@@ -23,9 +23,9 @@ def relu(name: str, bottom: str) -> str:
 
 def folded(text: str) -> tuple[list[str], list[Block]]:
     """What stands in the net's call, and the functions."""
-    writer = Writer()
+    writer = LayerWriter()
     layers = [writer.layer(layer) for layer in from_text(text, pb.NetParameter).layer]
-    calls, blocks = fold(layers, set())
+    calls, blocks = fold_repetitions(layers, set())
     return [str(call) for call in calls], blocks
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.dsl.names import cuts, holed, widened
+from netdsl.dsl.name_patterns import name_pattern, name_patterns, with_whole_words
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from netdsl.dsl.names import cuts, holed, widened
 def test_a_cut_is_between_words_and_numbers(
     names: tuple[str, ...], prefix: str, middles: tuple[str, ...], suffix: str
 ) -> None:
-    cut = widened(holed(names))
+    cut = with_whole_words(name_pattern(names))
     assert (cut.prefix, cut.middles, cut.suffix) == (prefix, middles, suffix)
     assert tuple(eval(cut.code("middle"), {"middle": middle}) for middle in middles) == names
 
 
 def test_names_are_cut_alike_or_not_at_all() -> None:
     res, scale, bottom = ("res2a", "res2b"), ("scale_a", "scale_b"), ("x2a", "x2b")
-    found = cuts([res, scale], [bottom, ("pool", "res2a")])
+    found = name_patterns([res, scale], [bottom, ("pool", "res2a")])
     assert found is not None
     assert {values: cut.middles for values, cut in found.items()} == dict.fromkeys((res, scale, bottom), ("a", "b"))
-    assert cuts([res, ("a", "c")], []) is None
+    assert name_patterns([res, ("a", "c")], []) is None
