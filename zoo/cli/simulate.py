@@ -20,13 +20,13 @@ from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import print_json
 from zoo.models import folder_of, solver_of
 from zoo.simulating import figures, tables
-from zoo.simulating.answer import Answer, Scene, answer
-from zoo.simulating.cache import DEFAULT, Cache
+from zoo.simulating.cache import DEFAULT, TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import batch_costs, costs
-from zoo.simulating.digits import Task
-from zoo.simulating.methods import MethodComparison, compared
-from zoo.simulating.needed import Question
-from zoo.simulating.pool import Told
+from zoo.simulating.digits import DigitsTask
+from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup
+from zoo.simulating.methods import MethodComparison, compare_methods
+from zoo.simulating.pool import ProgressCallback
 from zoo.simulating.speedup import TAUS, WORKERS, speedups
 from zoo.simulating.units import bandwidth, seconds
 from zoo.training import with_data
@@ -110,9 +110,9 @@ def speedup_command(
     """How many times sooner K workers, who average their models after every tau iterations, are as accurate as one
     alone, if exchanging costs nothing: N_a / (tau M_a), by the medians over the seeds.
     """
-    question = Question(accuracy, seeds, Task(iterations=iterations))
-    with _progress("speedup") as told:
-        found = speedups(question, told, Cache(cache), workers=workers, taus=taus)
+    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
+    with _progress("speedup") as report_progress:
+        found = speedups(experiment, report_progress, TrialCache(cache), workers=workers, taus=taus)
     tables.write_csv(output / "speedup.csv", tables.speedup_table(found))
     figures.draw_speedups(found, accuracy, output / "speedup.png")
     _print(tables.speedup_grid(found))
@@ -144,12 +144,12 @@ def cost_command(
     A table says what a batch of b takes on this machine, C(b), what an exchange would on the network, S, and how many
     iterations one machine needs with such batches, N_a(b).
     """
-    question, kept = Question(accuracy, seeds, Task(iterations=iterations)), Cache(cache)
+    experiment, kept = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations)), TrialCache(cache)
     link = Link(bandwidth(width), seconds(latency))
-    with _progress("cost") as told:
-        found = costs(speedups(question, told, kept, workers=[workers], taus=taus))
-    with _progress("batches") as told:
-        batches = tables.batch_table(batch_costs(question, workers, link, told, kept))
+    with _progress("cost") as report_progress:
+        found = costs(speedups(experiment, report_progress, kept, workers=[workers], taus=taus))
+    with _progress("batches") as report_progress:
+        batches = tables.batch_table(batch_costs(experiment, workers, link, report_progress, kept))
     tables.write_csv(output / "cost.csv", tables.cost_table(found))
     tables.write_csv(output / "batches.csv", batches)
     figures.draw_costs(found, workers, output / "cost.png")
@@ -166,9 +166,9 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     """The error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
     networks on which all workers' models are averaged in the time of 10 and of 100 iterations.
     """
-    comparison = MethodComparison(workers, seeds, Task(iterations=iterations))
-    with _progress("methods") as told:
-        found = compared(comparison, told, Cache(cache))
+    comparison = MethodComparison(workers, seeds, DigitsTask(iterations=iterations))
+    with _progress("methods") as report_progress:
+        found = compare_methods(comparison, report_progress, TrialCache(cache))
     table = tables.methods_table(found)
     tables.write_csv(output / "methods.csv", table)
     figures.draw_methods(found, output / "methods.png")
@@ -220,23 +220,23 @@ def run_command(
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval
     link = Link(bandwidth(width), seconds(latency))
-    scene = Scene(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
-    with _progress("simulating") as told:
-        found = answer(Plan(param, parse(strategy), workers, str(folder)), scene, told, accuracy)
+    cluster = SimulatedCluster(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
+    with _progress("simulating") as report_progress:
+        found = estimate_speedup(Plan(param, parse(strategy), workers, str(folder)), cluster, report_progress, accuracy)
     _tell(found, as_json)
 
 
-def _tell(found: Answer, as_json: bool) -> None:
+def _tell(found: SpeedupEstimate, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(found), "speedup": found.speedup})
         return
-    _print(tables.answer_table(found))
+    _print(tables.estimate_table(found))
     if found.speedup is not None:
         click.echo(f"{found.speedup:.2f} times as fast as one machine")
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Told]:
+def _progress(what: str) -> Iterator[ProgressCallback]:
     """At a terminal a line that says how many trainings are done."""
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from netdsl.errors import DistributedError
-from zoo.simulating.units import bandwidth, bytes_in_words, in_words, seconds
+from zoo.simulating.units import bandwidth, format_bytes, format_seconds, seconds
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_what_is_no_bandwidth(text: str) -> None:
 
 
 def test_words_for_people() -> None:
-    times = [in_words(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
+    times = [format_seconds(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
     assert times == ["0 us", "25 us", "3.1 ms", "250 ms", "75.2 s", "20.6 min", "13.9 h"]
-    assert [bytes_in_words(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [
+    assert [format_bytes(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [
         "0 B",
         "999 B",
         "1.72 kB",

@@ -1,4 +1,4 @@
-"""TensorBoard's event files."""
+"""The writer of TensorBoard's event files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from caffe_proto.errors import MissingExtraError
 from netdsl.solver.events import Displayed, Event, Tested, as_numbers
 
 
-class Board:
-    """Writes what happens into a folder that TensorBoard shows."""
+class TensorBoardWriter:
+    """A listener that writes the events of a solver to a folder for TensorBoard."""
 
     def __init__(self, folder: str | Path) -> None:
         self._writer = _library().SummaryWriter(str(folder))
 
     def __call__(self, event: Event) -> None:
-        """Note what happened."""
+        """Write an event."""
         if isinstance(event, Displayed):
             self._scalars(
                 "train", {"loss": event.loss, "rate": event.rate, **as_numbers(event.outputs)}, event.iteration
@@ -30,7 +30,7 @@ class Board:
             self._writer.add_scalar(f"{group}/{name}", value, iteration)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what is buffered and close the file."""
         self._writer.close()
 
 

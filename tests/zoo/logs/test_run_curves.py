@@ -13,7 +13,7 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.solver import events
 from netdsl.solver.event_log import EventLog
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.rounds import RunCurves, displayed_losses, draw_curves
+from zoo.logs.run_curves import RunCurves, displayed_losses, draw_curves
 
 
 def height(folder: Path, records: list[RoundRecord], displayed: dict[int, float] | None = None) -> int:
@@ -41,7 +41,7 @@ def test_tests_are_placed_where_their_round_ended() -> None:
 
 def test_what_was_displayed_is_placed_between_the_ends_of_rounds() -> None:
     resumed = averaging(rounds=2) + averaging(rounds=1, begin=9000.0, first=3)
-    assert RunCurves(resumed).placed({15: 0.5, 0: 2.5, 28: 0.25}) == {(0, 0.0): 2.5, (15, 7.5): 0.5, (28, 14.0): 0.25}
+    assert RunCurves(resumed).at_times({15: 0.5, 0: 2.5, 28: 0.25}) == {(0, 0.0): 2.5, (15, 7.5): 0.5, (28, 14.0): 0.25}
 
 
 def test_divergence_is_that_of_all_workers_of_a_round() -> None:

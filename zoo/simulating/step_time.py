@@ -1,4 +1,4 @@
-"""What an iteration takes on this machine, and how large a model is."""
+"""The measured time of an iteration on this machine, and the size of a model."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
 
 _WARM_UP = 3  # iterations
-_LEAST, _MOST, _SECONDS = 5, 100, 1.0  # iterations that are measured, and for how long
+_MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # limits of the measurement
 
 
 @dataclass(frozen=True)
-class Measured:
-    """The seconds of an iteration of one worker, without any exchange, and the bytes of its blobs."""
+class StepMeasurement:
+    """The seconds of one worker's iteration without exchanges, and the bytes of its blobs."""
 
     step: float
     bytes: int
 
 
-def measured(plan: Plan) -> Measured:
-    """What quick iterations take, one in ten, since on a busy machine the others say little about the net.
+def measure_step(plan: Plan) -> StepMeasurement:
+    """Measure an iteration; the result is the fastest decile, since a busy machine slows others down.
 
-    A batch that workers divide is divided here too.
+    If the plan's workers divide a batch, one worker's part is measured.
     """
     communicator = SimulatedCommunicator(Network(World(plan.size), Link()), 0)
     with open_worker(settled(plan), communicator) as worker:
         for _ in range(_WARM_UP):
             worker.solver.iterate()
         seconds: list[float] = []
-        while len(seconds) < _LEAST or (len(seconds) < _MOST and sum(seconds) < _SECONDS):
+        while len(seconds) < _MIN_STEPS or (len(seconds) < _MAX_STEPS and sum(seconds) < _SECONDS):
             start = time.perf_counter()
             worker.solver.iterate()
             seconds.append(time.perf_counter() - start)
-        return Measured(quantiles(seconds, n=10, method="inclusive")[0], worker.weights.nbytes)
+        return StepMeasurement(quantiles(seconds, n=10, method="inclusive")[0], worker.weights.nbytes)

@@ -9,7 +9,7 @@ from tensorboardX.record_writer import masked_crc32c
 
 from netdsl.solver import events
 from netdsl.solver.events import Displayed, Output
-from zoo.logs.board import Board
+from zoo.logs.tensorboard import TensorBoardWriter
 
 
 def scalars(folder: Path) -> dict[tuple[str, int], float]:
@@ -24,7 +24,7 @@ def scalars(folder: Path) -> dict[tuple[str, int], float]:
 
 
 def test_losses_and_scores(tmp_path: Path) -> None:
-    board = Board(tmp_path / "run")
+    board = TensorBoardWriter(tmp_path / "run")
     board(Displayed(3, 0.5, 0.25, (Output("loss", (0.5,), 1.0),)))
     board(events.Tested(4, 0, None, (Output("accuracy", (0.75,)),)))
     board.close()
