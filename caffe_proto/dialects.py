@@ -209,7 +209,7 @@ def dialect_named(name: str) -> Dialect:
     """The dialect with a name; a DialectError if there is none."""
     dialect = all_dialects().get(name)
     if dialect is None:
-        raise DialectError(f"there is no dialect '{name}'; there are {', '.join(all_dialects())}")
+        raise DialectError(f"there is no dialect '{name}'; the dialects are {', '.join(all_dialects())}")
     return dialect
 
 

@@ -145,7 +145,7 @@ def _map_file(path: Path) -> memoryview:
         if path.is_dir():
             raise FileError(f"{path}: is a directory; name a file in it")
         if path.exists() and not path.is_file():
-            raise FileError(f"{path}: is not a file on a disk; save what comes from there in one")
+            raise FileError(f"{path}: is not a regular file; save its data in one first")
         with path.open("rb") as file:
             if not path.stat().st_size:
                 raise FileError(f"{path}: is empty")

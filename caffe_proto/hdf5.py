@@ -186,7 +186,7 @@ def _check_names(net: pb.NetParameter) -> None:
     for layer in net.layer:
         steps, blobs = layer.name.split("/"), {f"{layer.name}/{index}" for index in range(len(layer.blobs))}
         if name_counts[layer.name] > 1 or "" in steps or "." in steps or "\0" in layer.name or blobs & groups:
-            raise FileError(f"layer {layer.name!r}: HDF5 can't have it under this name, or another layer has it too")
+            raise FileError(f"layer {layer.name!r}: HDF5 can't store this name, or another layer has it too")
 
 
 def _write_net(file: h5py.File, net: pb.NetParameter, blobs: Blobs) -> None:

@@ -122,7 +122,7 @@ def difference_after(
     expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
     missing = [name for name in new.outputs if name not in expected]
     if missing:
-        raise ConversionError(f"the net before has no blob {', '.join(map(repr, missing))} to compare with")
+        raise ConversionError(f"the original net has no blob {', '.join(map(repr, missing))} to compare with")
     return max(_difference(actual[name], expected[name]) for name in new.outputs)
 
 

@@ -56,7 +56,7 @@ def nearest(net: NetWriter, x: NetBlob, positions: Sequence[AnyArray]) -> NetBlo
         if all(_agree(index, np.clip(choose(length, len(index)), 0, length - 1))
                for index, length in zip(indices, old, strict=True)):  # fmt: skip
             return net.layer(dsl.ResizeNearestNeighbor, [x], **_size_settings(size, mode))
-    raise ConversionError(f"no layer chooses just these pixels of {list(old)} for {size}")
+    raise ConversionError(f"no layer selects these pixels of {list(old)} for {size}")
 
 
 def _agree(a: AnyArray, b: AnyArray) -> bool:

@@ -54,7 +54,8 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
         return editor.result()
     replacement = layer.preceded(preprocessing.order, torch.zeros_like(shift))
     if replacement is None:
-        raise ConversionError(f"layer '{layer.layer.name}' of type {layer.layer.type} can't take unprepared images")
+        what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
+        raise ConversionError(f"{what} can't take images without preprocessing")
     bias = _bias(editor, layer, preprocessing.order, shift)
     replacement[0].bottom[:] = bias[0].top
     editor.replacements[index] = replacement
@@ -69,7 +70,7 @@ def _image_layer(editor: ModelEditor) -> tuple[int, Layer]:
     readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
     if len(readers) != 1 or editor.shares(layers[readers[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
-        raise ConversionError(f"images must be read by one layer that shares no parameters; they are by {names}")
+        raise ConversionError(f"images must be read by one layer that shares no parameters; they are read by {names}")
     return readers[0], layers[readers[0]]
 
 

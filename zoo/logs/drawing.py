@@ -27,7 +27,7 @@ def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtraError("pictures need matplotlib: pip install 'netdsl[logs]'") from None
+        raise MissingExtraError("plots need matplotlib: pip install 'netdsl[logs]'") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -52,7 +52,7 @@ def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutc
             for future in as_completed(keys):
                 yield keys[future], future.result()
         except BrokenProcessPool:
-            raise DistributedError("a process that simulated ended; is there enough memory?") from None
+            raise DistributedError("a simulating process died; is there enough memory?") from None
         except BaseException:
             for process in set(active_children()) - others:
                 process.terminate()

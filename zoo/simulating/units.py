@@ -17,7 +17,7 @@ def bandwidth(text: str) -> float:
     """Parse a bandwidth into bytes per second."""
     match = re.fullmatch(_NUMBER + r"([kKMGT]?)(bit|B)(?:/s|ps)?", text.strip())
     if match is None or not float(match[1]):
-        raise DistributedError(f"'{text}' is no bandwidth; write it like 1Gbit or 100MB, which are a second's")
+        raise DistributedError(f"'{text}' is not a bandwidth; write it per second, like 1Gbit or 100MB")
     return float(match[1]) * _PREFIXES[match[2]] * _BYTES[match[3]]
 
 
@@ -25,7 +25,7 @@ def seconds(text: str) -> float:
     """Parse a time into seconds."""
     match = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
     if match is None:
-        raise DistributedError(f"'{text}' is no time; write it like 0.3s, 20ms or 50us")
+        raise DistributedError(f"'{text}' is not a time; write it like 0.3s, 20ms or 50us")
     return float(match[1]) * _SECONDS[match[2]]
 
 

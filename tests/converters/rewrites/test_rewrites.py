@@ -122,10 +122,10 @@ def test_a_preparation_is_what_caffe_does_to_an_image() -> None:
 
 def test_images_that_no_single_layer_reads_are_told() -> None:
     two = INPUT + CONV + CONV.replace('"c"', '"d"')
-    with pytest.raises(ConversionError, match="read by one layer that shares no parameters; they are by 'c', 'd'"):
+    with pytest.raises(ConversionError, match="read by one layer that shares no parameters; they are read by 'c', 'd'"):
         absorb_preprocessing(model(two), Preprocessing.of(3, swap_channels=True))
     grouped = INPUT + CONV.replace("num_output: 4", "num_output: 6 group: 3")
-    with pytest.raises(ConversionError, match="layer 'c' of type Convolution can't take unprepared images"):
+    with pytest.raises(ConversionError, match="layer 'c' of type Convolution can't take images without preprocessing"):
         absorb_preprocessing(model(grouped), Preprocessing.of(3, swap_channels=True))
     with pytest.raises(ConversionError, match="the mean has 2 values, the images have 3 channels"):
         Preprocessing.of(3, swap_channels=False, mean=[1, 2])

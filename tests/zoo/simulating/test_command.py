@@ -119,8 +119,8 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
     [
         (["run"], "Give a MODEL of the zoo, or --solver FILE."),
         (["run", "lenett"], "did you mean lenet?"),
-        (["run", "lenet", "--bandwidth", "fast"], "'fast' is no bandwidth; write it like 1Gbit"),
-        (["run", "lenet", "--step", "3"], "'3' is no time"),
+        (["run", "lenet", "--bandwidth", "fast"], "'fast' is not a bandwidth; write it per second, like 1Gbit"),
+        (["run", "lenet", "--step", "3"], "'3' is not a time"),
         (["run", "lenet", "--strategy", "averagin"], "did you mean averaging?"),
         (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers of 2 workers"),
         (["speedup", "--taus", "1,x"], "'1,x' isn't like 1,2,5"),

@@ -12,7 +12,7 @@ from zoo.simulating.units import bandwidth, format_bytes, format_seconds, second
 )
 def test_bandwidths(text: str, wanted: float | None) -> None:
     if wanted is None:
-        with pytest.raises(DistributedError, match="'100Mbps' is no bandwidth; write it like 1Gbit or 100MB"):
+        with pytest.raises(DistributedError, match="'100Mbps' is not a bandwidth; write it per second, like 1Gbit"):
             bandwidth(text)
     else:
         assert bandwidth(text) == pytest.approx(wanted)
@@ -25,13 +25,13 @@ def test_times(text: str, wanted: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "-1s", "1h", "s", "1.s"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(DistributedError, match=r"is no time; write it like 0\.3s"):
+    with pytest.raises(DistributedError, match=r"is not a time; write it like 0\.3s"):
         seconds(text)
 
 
 @pytest.mark.parametrize("text", ["0Gbit", "Gbit", "1", "1gigabit", "-1MB"])
 def test_what_is_no_bandwidth(text: str) -> None:
-    with pytest.raises(DistributedError, match="is no bandwidth"):
+    with pytest.raises(DistributedError, match="is not a bandwidth"):
         bandwidth(text)
 
 
