@@ -1,4 +1,4 @@
-"""A worker of `benchmarks.spark_rounds`: a task of Spark's or a process, which averages models when it is told to."""
+"""A worker of `benchmarks.spark_rounds`: a Spark task or a process that averages models on command."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
 
-_PIECE = 4 << 20  # bytes that MPI gets at once
+_PIECE_BYTES = 4 << 20  # that MPI reduces at once
 
 
-class Way(Protocol):
-    """How a worker averages."""
+class AveragingMethod(Protocol):
+    """A method of averaging."""
 
     def barrier(self) -> None:
-        """Wait for all others."""
+        """Wait for all workers."""
         ...
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by everybody's mean."""
+        """Replace a model by the mean of all workers."""
         ...
 
 
-class Ours:
-    """With a communicator."""
+class CommunicatorMethod:
+    """Averaging by netdsl's communicator."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.barrier = communicator.barrier
         self._communicator = communicator
 
     def average(self, model: Tensor) -> None:
-        """Our mean."""
+        """Replace a model by the mean of all workers."""
         self._communicator.mean(model).wait()
 
 
-class Gloo:
-    """With torch.distributed."""
+class GlooMethod:
+    """Averaging by torch.distributed over gloo."""
 
     def __init__(self, rank: int, size: int, store: Path) -> None:
         self._size = size
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
 
     def barrier(self) -> None:
-        """Torch's."""
+        """Wait for all workers."""
         torch.distributed.barrier()
 
     def average(self, model: Tensor) -> None:
-        """What one writes in a line."""
+        """Replace a model by the mean of all workers."""
         torch.distributed.all_reduce(model.mul_(1 / self._size))
 
 
-class Mpi:
-    """With MPI, in pieces of which it has copies."""
+class MpiMethod:
+    """Averaging by MPI, in pieces because it copies them."""
 
     def __init__(self) -> None:
         from mpi4py import MPI
@@ -75,70 +75,72 @@ class Mpi:
         self.barrier = self._world.Barrier
 
     def average(self, model: Tensor) -> None:
-        """One piece after the other."""
-        for piece in torch.split(model.mul_(1 / self._world.size), _PIECE // model.itemsize):
+        """Replace a model by the mean of all workers, piece by piece."""
+        for piece in torch.split(model.mul_(1 / self._world.size), _PIECE_BYTES // model.itemsize):
             self._world.Allreduce(self._in_place, piece.numpy())
 
 
-def obey(port: int, rank: int, ways: Mapping[str, Way]) -> None:
-    """Do as a worker what the conductor says, until it says no more."""
+def run_commands(port: int, rank: int, methods: Mapping[str, AveragingMethod]) -> None:
+    """Execute the controller's commands until it disconnects."""
     torch.set_num_threads(1)
     model = torch.empty(0)
     with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as lines:
 
-        def answer(said: Any) -> None:
-            lines.write(f"{json.dumps(said)}\n")
+        def answer(reply: Any) -> None:
+            lines.write(f"{json.dumps(reply)}\n")
             lines.flush()
 
-        answer([rank, *ways])
+        answer([rank, *methods])
         for line in lines:
-            order = json.loads(line)
-            if isinstance(order, int):
-                model = torch.rand(order, generator=torch.Generator().manual_seed(rank))
+            command = json.loads(line)
+            if isinstance(command, int):
+                model = torch.rand(command, generator=torch.Generator().manual_seed(rank))
                 answer(None)
             else:
-                answer([_timed(ways[order], model), model[-1].item()])
+                answer([_time_round(methods[command], model), model[-1].item()])
 
 
-def _timed(way: Way, model: Tensor) -> float:
-    way.barrier()
+def _time_round(method: AveragingMethod, model: Tensor) -> float:
+    method.barrier()
     start = time.perf_counter()
-    way.average(model)
+    method.average(model)
     return time.perf_counter() - start
 
 
-def task(places: Sequence[str], port: int, ranks: Iterable[int]) -> Iterator[None]:
-    """A worker that is a task of Spark's, and has both transports."""
+def spark_task(specs: Sequence[str], port: int, ranks: Iterable[int]) -> Iterator[None]:
+    """A worker in a Spark task, with both transports."""
     (rank,) = ranks
     with ExitStack() as stack:
-        ways: dict[str, Way] = {}
-        for place in map(SparkWorkerSpec.of, places):
-            channel = stack.enter_context(ControlClient(place, rank))
-            ways[place.transport.value] = Ours(stack.enter_context(closing(met(place, rank, channel.address))))
-        obey(port, rank, ways)
-        for way in ways.values():
-            way.barrier()
+        methods: dict[str, AveragingMethod] = {}
+        for spec in map(SparkWorkerSpec.of, specs):
+            client = stack.enter_context(ControlClient(spec, rank))
+            methods[spec.transport.value] = CommunicatorMethod(
+                stack.enter_context(closing(met(spec, rank, client.address)))
+            )
+        run_commands(port, rank, methods)
+        for method in methods.values():
+            method.barrier()
     yield None
 
 
 def main() -> None:
-    """Be a worker that is a process."""
+    """Run a worker in a process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, kind in {"way": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
+    for name, kind in {"method": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
         parser.add_argument(f"--{name}", type=kind)
-    given = parser.parse_args()
-    way, rank = made(given)
-    obey(given.port, rank, {given.way: way})
+    arguments = parser.parse_args()
+    method, rank = open_method(arguments)
+    run_commands(arguments.port, rank, {arguments.method: method})
 
 
-def made(given: argparse.Namespace) -> tuple[Way, int]:
-    """How it averages, and its rank, which MPI knows itself."""
-    if given.way == "mpi":
-        mpi = Mpi()
+def open_method(arguments: argparse.Namespace) -> tuple[AveragingMethod, int]:
+    """The method of a worker and its rank, which MPI determines itself."""
+    if arguments.method == "mpi":
+        mpi = MpiMethod()
         return mpi, mpi.rank
-    if given.way == "gloo":
-        return Gloo(given.rank, given.size, given.folder / "store"), given.rank
-    return Ours(SharedMemory(given.descriptor, given.rank, given.size)), given.rank
+    if arguments.method == "gloo":
+        return GlooMethod(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
+    return CommunicatorMethod(SharedMemory(arguments.descriptor, arguments.rank, arguments.size)), arguments.rank
 
 
 if __name__ == "__main__":

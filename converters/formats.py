@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto.errors import FileError, MissingExtraError
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
@@ -71,7 +71,7 @@ def write_tensors(
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     if precision is not None:
         tensors = {name: tensor.to(precision.value) for name, tensor in tensors.items()}
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         FORMATS[Path(path).suffix].write(temporary, tensors, about or {})
 
 

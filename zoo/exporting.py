@@ -63,7 +63,7 @@ def export(wanted: Export) -> ExportedFiles:
     trained = open_model(wanted.net, wanted.weights)
     try:
         model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
-        model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified, tolerance=wanted.tolerance)
+        model, proofs = rewrite(model, wanted.rewrites, verify=wanted.verified, tolerance=wanted.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         files, difference = writers[wanted.target](model, trained, wanted)
     except NetError as problem:
@@ -85,7 +85,7 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
     solver = upgrade_solver(read_solver(wanted.solver).message).message if wanted.solver else None
     train_val = trained.net if wanted.train_val or solver else None
     done = export_caffe(
-        model, folder, train_val=train_val, solver=solver, verified=wanted.verified, tolerance=_tolerance(wanted)
+        model, folder, train_val=train_val, solver=solver, verify=wanted.verified, tolerance=_tolerance(wanted)
     )
     return done.files, done.difference
 
@@ -93,14 +93,14 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
 def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
     path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
     report = export_onnx(
-        built_of(model), path, opset=wanted.opset, verified=wanted.verified, tolerance=_tolerance(wanted)
+        built_of(model), path, opset=wanted.opset, verify=wanted.verified, tolerance=_tolerance(wanted)
     )
     return (path,), None if report is None else max(report.outputs.values(), default=0.0)
 
 
 def _to_torch(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
     path = wanted.output or Path(f"{Path(wanted.net).stem}.pt2")
-    return (path,), save(built_of(model), path, verified=wanted.verified, tolerance=_tolerance(wanted))
+    return (path,), save(built_of(model), path, verify=wanted.verified, tolerance=_tolerance(wanted))
 
 
 def _tolerance(wanted: Export) -> float:

@@ -14,7 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.journal import Keeping
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
@@ -88,7 +88,7 @@ class Run:
             raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
         write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
         data = msgspec.json.encode(_RunFile(_VERSION, self), enc_hook=_to_plain)
-        with replacing(path / _RUN) as temporary:
+        with atomic_path(path / _RUN) as temporary:
             temporary.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A layer as pycaffe shows it."""
+"""pycaffe's view of a layer."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 from netdsl.layer import Layer
 from netdsl.pycaffe.blob import Blob
-from netdsl.pycaffe.memory import Learned
+from netdsl.pycaffe.memory import ParameterMemory
 
 
 class NetLayer:
-    """A layer's type and blobs, and of a layer that is written in Python everything else that its object has."""
+    """The type and blobs of a layer; for a layer written in Python, also the attributes of its object."""
 
     layer: Layer
     type: str
     blobs: list[Blob]
 
     def __init__(self, layer: Layer) -> None:
-        blobs = [Blob(Learned(layer, name)) for name in layer.blob_names()]
+        blobs = [Blob(ParameterMemory(layer, name)) for name in layer.blob_names()]
         self.__dict__.update(layer=layer, type=layer.layer.type, blobs=blobs)
 
     def _written_in_python(self) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, read_net
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.net.build import Built
 from netdsl.weights.files import save_net
 
@@ -16,7 +16,7 @@ _SUFFIXES = {Form.BINARY: ".caffemodel", Form.HDF5: ".h5"}
 
 def save_as(built: Built, path: str | Path, form: Form) -> None:
     """Write weights in a form that the file's name needn't promise."""
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         named = temporary.with_name(temporary.name + _SUFFIXES[form])
         save_net(built, named)
         named.replace(temporary)

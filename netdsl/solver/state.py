@@ -14,7 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, read, read_net, write
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.errors import SolverError
 from netdsl.solver.events import SnapshotSaved
 from netdsl.weights.files import load_file, save_net
@@ -144,7 +144,7 @@ def _unpacked(text: str) -> Tensor:
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1) + "\n")
 
 

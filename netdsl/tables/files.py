@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.data.sources.columns import files_of
 from netdsl.data.sources.file_errors import file_errors
 from netdsl.data.sources.open_source import with_split
@@ -88,7 +88,7 @@ class TableFiles:
 def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], object]) -> int:
     """Write batches into a new file, whole or not at all; `done` hears of rows. At least one batch says the columns."""
     first, written = next(batches), 0
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         try:
             with arrow().parquet.ParquetWriter(temporary, first.schema) as writer:
                 for group in _groups(chain([first], batches)):

@@ -130,7 +130,7 @@ def _settle(built: Built) -> None:
 def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
     """The bytes of the files that a model is written to, whose weights were in a torch module meanwhile."""
     weights = Net(model.net, weights=model.weights).get_weights()
-    done = export_caffe(model.with_weights(weights), folder, verified=True)
+    done = export_caffe(model.with_weights(weights), folder, verify=True)
     assert done.difference == 0
     return {each.name: each.read_bytes() for each in done.files}
 

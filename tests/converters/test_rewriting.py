@@ -54,7 +54,7 @@ def test_what_does_not_compute_the_same_is_not_done() -> None:
     with pytest.raises(ConversionError, match=r"normalisations and scales folded: the outputs differ by .* isn't done"):
         rewrite(far, Rewrites(fold=True))
     assert rewrite(far, Rewrites(fold=True), tolerance=10)[1][0].tolerance == 10
-    assert [proof.difference for proof in rewrite(far, Rewrites(fold=True), verified=False)[1]] == [None]
+    assert [proof.difference for proof in rewrite(far, Rewrites(fold=True), verify=False)[1]] == [None]
 
 
 def test_only_nets_that_begin_with_an_image_prepare_images() -> None:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from caffe_proto.difference import Difference, Setting, Weights, compare
+from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
 from caffe_proto.files import read
 from zoo.cli import options
 from zoo.cli.output import print_json
@@ -60,12 +60,12 @@ def _show(console: Console, difference: Difference) -> None:
         console.print("no difference")
 
 
-def _setting(setting: Setting) -> str:
+def _setting(setting: SettingDifference) -> str:
     before, after = setting.before or "(not set)", setting.after or "(not set)"
     return f"~ {escape(setting.where)}: {escape(before)} -> {escape(after)}"
 
 
-def _weights(line: Weights) -> str:
+def _weights(line: WeightDifference) -> str:
     if line.largest is None:
         return f"~ {escape(line.where)}: shape {list(line.before)} -> {list(line.after)}"
     if not line.largest:

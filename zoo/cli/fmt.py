@@ -7,7 +7,7 @@ import sys
 import click
 
 from caffe_proto.errors import CaffeError
-from caffe_proto.text.reformat import reformat, reformat_file
+from caffe_proto.text.prototxt import reformat, reformat_file
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 

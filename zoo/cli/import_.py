@@ -9,7 +9,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from caffe_proto.storage import write_pieces
 from caffe_proto.upgrade import upgrade_net
-from netdsl.dsl.params import check
+from netdsl.dsl.params import check_net
 from netdsl.dsl.source import to_python
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
@@ -49,7 +49,7 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
 def _problem(net: pb.NetParameter) -> str | None:
     """The reason why the net wouldn't work, if there is one."""
     try:
-        check(net)
+        check_net(net)
     except CaffeError as error:
         return str(error)
     return None

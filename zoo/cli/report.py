@@ -19,8 +19,8 @@ from netdsl.errors import DistributedError
 from zoo.cli import options
 from zoo.cli.output import print_json
 from zoo.logs.gantt import draw_rounds
-from zoo.logs.rounds import displayed_losses, draw_curves
-from zoo.logs.summary import RunSummary, Times, WorkerSummary, added, summarise
+from zoo.logs.run_curves import displayed_losses, draw_curves
+from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times, summarise
 
 _FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
@@ -77,7 +77,9 @@ def _table(workers: Sequence[WorkerSummary]) -> Table:
     rows = [_row(worker) for worker in workers]
     if len(workers) > 1:
         iterations = f"{sum(worker.iterations for worker in workers):,}"
-        rows.append({"worker": "all", "iterations": iterations, **_times(added(worker.times for worker in workers))})
+        rows.append(
+            {"worker": "all", "iterations": iterations, **_times(sum_times(worker.times for worker in workers))}
+        )
     heads = [head for head in rows[0] if any(row.get(head) for row in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
@@ -96,8 +98,8 @@ def _row(worker: WorkerSummary) -> dict[str, str]:
     return {**named, **counted, **_times(worker.times), **beside, **exchanged, **distance}
 
 
-def _times(times: Times) -> dict[str, str]:
-    """Times in seconds, with their shares."""
+def _times(times: WorkerTimes) -> dict[str, str]:
+    """Seconds with their shares."""
     total = times.total
     return {name: f"{value:,.2f} {value / total:4.0%}" if value >= 0.005 else "" for name, value in vars(times).items()}
 

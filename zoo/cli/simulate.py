@@ -20,13 +20,13 @@ from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import print_json
 from zoo.models import folder_of, solver_of
 from zoo.simulating import figures, tables
-from zoo.simulating.answer import Answer, Scene, answer
-from zoo.simulating.cache import DEFAULT, Cache
+from zoo.simulating.cache import DEFAULT, TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import batch_costs, costs
-from zoo.simulating.digits import Task
-from zoo.simulating.methods import MethodComparison, compared
-from zoo.simulating.needed import Question
-from zoo.simulating.pool import Told
+from zoo.simulating.digits import DigitsTask
+from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup
+from zoo.simulating.methods import MethodComparison, compare_methods
+from zoo.simulating.pool import ProgressCallback
 from zoo.simulating.speedup import TAUS, WORKERS, speedups
 from zoo.simulating.units import bandwidth, seconds
 from zoo.training import with_data
@@ -124,9 +124,9 @@ def speedup_command(
     """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
     than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
     """
-    question = Question(accuracy, seeds, Task(iterations=iterations))
+    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
     with _progress("speedup") as progress:
-        results = speedups(question, progress, Cache(cache), workers=workers, taus=taus)
+        results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
     tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
     figures.draw_speedups(results, accuracy, output / "speedup.png")
     _print(tables.speedup_grid(results))
@@ -158,12 +158,13 @@ def cost_command(
     A table has the time of a batch of size b on this machine, C(b), the time of an exchange on the network, S, and the
     number of iterations that one machine needs with such batches, N_a(b).
     """
-    question, result_cache = Question(accuracy, seeds, Task(iterations=iterations)), Cache(cache)
+    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
+    result_cache = TrialCache(cache)
     link = Link(bandwidth(width), seconds(latency))
     with _progress("cost") as progress:
-        speedup_costs = costs(speedups(question, progress, result_cache, workers=[workers], taus=taus))
+        speedup_costs = costs(speedups(experiment, progress, result_cache, workers=[workers], taus=taus))
     with _progress("batches") as progress:
-        batches = tables.batch_table(batch_costs(question, workers, link, progress, result_cache))
+        batches = tables.batch_table(batch_costs(experiment, workers, link, progress, result_cache))
     tables.write_csv(output / "cost.csv", tables.cost_table(speedup_costs))
     tables.write_csv(output / "batches.csv", batches)
     figures.draw_costs(speedup_costs, workers, output / "cost.png")
@@ -180,9 +181,9 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
     networks that average the models of all workers in the time of 10 and of 100 iterations.
     """
-    comparison = MethodComparison(workers, seeds, Task(iterations=iterations))
+    comparison = MethodComparison(workers, seeds, DigitsTask(iterations=iterations))
     with _progress("methods") as progress:
-        results = compared(comparison, progress, Cache(cache))
+        results = compare_methods(comparison, progress, TrialCache(cache))
     table = tables.methods_table(results)
     tables.write_csv(output / "methods.csv", table)
     figures.draw_methods(results, output / "methods.png")
@@ -241,23 +242,23 @@ def run_command(
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval
     link = Link(bandwidth(width), seconds(latency))
-    scene = Scene(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
+    scene = SimulatedCluster(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
     with _progress("simulating") as progress:
-        result = answer(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
+        result = estimate_speedup(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
     _show(result, as_json)
 
 
-def _show(result: Answer, as_json: bool) -> None:
+def _show(result: SpeedupEstimate, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(result), "speedup": result.speedup})
         return
-    _print(tables.answer_table(result))
+    _print(tables.estimate_table(result))
     if result.speedup is not None:
         click.echo(f"{result.speedup:.2f} times as fast as one machine")
 
 
 @contextmanager
-def _progress(label: str) -> Iterator[Told]:
+def _progress(label: str) -> Iterator[ProgressCallback]:
     """A function that shows on a terminal how many trainings are done."""
     columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)

@@ -183,13 +183,13 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 
         found.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:
-        from zoo.logs.board import Board
+        from zoo.logs.tensorboard import TensorBoardWriter
 
-        found.append(stack.enter_context(closing(Board(tensorboard))))
+        found.append(stack.enter_context(closing(TensorBoardWriter(tensorboard))))
     if plot is not None:
-        from zoo.logs.curves import Curves
+        from zoo.logs.curves import TrainingCurves
 
-        curves = Curves()
+        curves = TrainingCurves()
         stack.callback(curves.save, plot)
         found.append(curves)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from converters.compare import Compared, Comparison, compare, open_runnable
+from converters.compare import BlobDifference, Comparison, compare, open_runnable
 from netdsl.layer import Shape
 from zoo.cli import options, shapes
 from zoo.cli.output import complain, print_json
@@ -55,7 +55,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _line(blob: Compared) -> str:
+def _line(blob: BlobDifference) -> str:
     kind = "output" if blob.is_output else "blob"
     difference = (
         "has another shape, or values that aren't finite"

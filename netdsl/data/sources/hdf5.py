@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.hdf5 import library
+from caffe_proto.hdf5 import import_h5py
 from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.listing import numbered_lines
 from netdsl.data.sources.source import Indices, Item
@@ -85,7 +85,7 @@ class Hdf5Source:
 @contextmanager
 def _open(path: str) -> Iterator[Any]:
     try:
-        with library().File(path, "r") as file:
+        with import_h5py().File(path, "r") as file:
             yield file
     except MemoryError:
         raise DataError(f"{path}: doesn't fit into memory; split it into several files") from None
@@ -95,7 +95,7 @@ def _open(path: str) -> Iterator[Any]:
 
 def _dataset(file: Any, name: str, path: str) -> Any:
     dataset = file.get(name)
-    if not isinstance(dataset, library().Dataset):
+    if not isinstance(dataset, import_h5py().Dataset):
         raise DataError(f"{path}: has no data set '{name}'; it has {', '.join(sorted(file)) or 'nothing'}")
     if dataset.dtype.kind not in "fiu" or not dataset.shape:
         raise DataError(f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe takes rows of numbers")

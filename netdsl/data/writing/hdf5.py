@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.hdf5 import library
+from caffe_proto.hdf5 import import_h5py
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -21,7 +21,7 @@ class Hdf5Rows:
     def add(self, arrays: Mapping[str, Array]) -> None:
         """Append rows to each data set."""
         try:
-            with library().File(self._path, "r+" if self._created else "w", libver="earliest") as file:
+            with import_h5py().File(self._path, "r+" if self._created else "w", libver="earliest") as file:
                 for name, array in arrays.items():
                     self._extend(file, name, array)
         except (OSError, RuntimeError, ValueError) as problem:

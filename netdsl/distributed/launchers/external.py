@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
@@ -86,7 +86,7 @@ class ExternalLauncher(Workers):
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Tell the workers where their supervisor is."""
         self._file = Path(spec.run, _SPEC)
-        with replacing(self._file) as temporary:
+        with atomic_path(self._file) as temporary:
             temporary.touch(mode=0o600)
             temporary.write_text(spec.text())
         self.published.set_result(spec)

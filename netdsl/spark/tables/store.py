@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.errors import DataError
 from netdsl.prediction.blobs import BlobColumn, Preprocess, check_columns
 from netdsl.spark.tables.partition import FIELDS, StoredPartition, Writing
@@ -49,7 +49,7 @@ def store_rows(
             for part in parts:
                 if part.rows:
                     (writing / part.file).replace(folder / f"part-{part.partition:05}.arrow")
-        with replacing(done) as temporary:
+        with atomic_path(done) as temporary:
             temporary.write_text(json.dumps({"rows": sum(part.rows for part in parts)}))
     return Stored(f"arrow:{folder}", json.loads(done.read_text())["rows"])
 

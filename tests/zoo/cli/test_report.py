@@ -116,4 +116,4 @@ def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(builtins, "__import__", without)
     done = zoo("report", "run")
     assert "iterations/s in all" in done.out
-    assert (done.code, done.err) == (2, "zoo: pictures need matplotlib: pip install 'netdsl[logs]'\n")
+    assert (done.code, done.err) == (2, "zoo: plots need matplotlib: pip install 'netdsl[logs]'\n")
