@@ -24,19 +24,25 @@ from netdsl.data.sources.source import Source
 from netdsl.data.sources.split import DataSplit
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn
 
 _SPLITS = {split.value: split for split in DataSplit}
 
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """What a source's name says, whether its images are wanted without colours, and which of its columns are."""
+    """What a source's name says, whether its images are wanted without colours, and the blobs that it is for."""
 
     path: str
     split: DataSplit | None
     options: Mapping[str, str]
     gray: bool
-    columns: tuple[str, ...] = ()
+    blobs: tuple[BlobColumn, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the blobs."""
+        return [blob.column for blob in self.blobs]
 
     def listed(self, option: str) -> list[str]:
         """The names that an option lists."""
@@ -60,15 +66,16 @@ class SourceKind:
     named: bool = False  # whether an item's arrays are columns, of which those can be had that are asked for
 
 
-def open_source(name: str, *, gray: bool = False, columns: Sequence[str] = ()) -> Source:
+def open_source(name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = ()) -> Source:
     """The source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is. Columns are
-    for sources that have them, if `chooses_columns` says so.
+    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is. `blobs` are
+    what an item's arrays are for: their columns are those of the source, if `chooses_columns` says so, and a table
+    reads each for its blob.
     """
     kind, rest = _kind(name)
     place = _place(kind, rest, gray)
-    source = KINDS[kind].open(replace(place, columns=tuple(columns)))
+    source = KINDS[kind].open(replace(place, blobs=tuple(blobs)))
     if not len(source):
         source.close()
         raise DataError(f"{name}: has no items")
@@ -132,11 +139,13 @@ def _leveldb(place: SourceSpec) -> Source:
 
 
 def _parquet(place: SourceSpec) -> Source:
-    return ParquetSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+    columns = place.listed("columns") or place.columns
+    return ParquetSource(place.path, columns=columns, color=place.color, blobs=place.blobs)
 
 
 def _arrow(place: SourceSpec) -> Source:
-    return ArrowSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+    columns = place.listed("columns") or place.columns
+    return ArrowSource(place.path, columns=columns, color=place.color, blobs=place.blobs)
 
 
 def _netcdf(place: SourceSpec) -> Source:

@@ -22,9 +22,10 @@ from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources import digits, netcdf
 from netdsl.data.sources.open_source import KINDS, chooses_columns, is_named, open_source, part_of
 from netdsl.data.sources.split import DataSplit
-from netdsl.data.writing.target import contact_sheet as sheet
+from netdsl.data.writing import contact_sheet
 from netdsl.errors import DataError
 from netdsl.tables import arrow
+from netdsl.tables.binding import BlobColumn
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -120,7 +121,7 @@ def test_every_kind_is_tried_here() -> None:
 )
 def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
     assert chooses_columns(name)
-    source = open_source(name, columns=columns)
+    source = open_source(name, blobs=[BlobColumn(column, column) for column in columns])
     item = source.item(source.fetch(0))
     source.close()
     assert (len(item), item[1].item()) == (2, label)
@@ -177,7 +178,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
         ("sklearn.datasets", digits._library),
-        ("PIL.ImageDraw", sheet._library),
+        ("PIL.ImageDraw", contact_sheet._library),
     ],
 )
 def test_a_missing_library_is_told_with_what_to_install(

@@ -1,16 +1,25 @@
+"""Elements of an RDD as arrays, and partitions written without a Spark session."""
+
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from netdsl.errors import DataError
-from netdsl.prediction.blobs import BlobColumn
-from netdsl.spark.tables.elements import batches_of
+from netdsl.tables.binding import Arrays, BlobColumn
 
 BLOBS = [BlobColumn("data", "pixels", (1, 2, 3)), BlobColumn("label", "digit", (1,))]
 PIXELS = np.arange(6, dtype=np.float64)
+
+
+def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str = "partition 7") -> list[Arrays]:
+    """The batches, without their places."""
+    from netdsl.spark.tables.partition import element_batches
+
+    return [arrays for arrays, _ in element_batches(elements, blobs, part)]
 
 
 @pytest.mark.parametrize("form", ["tuple", "dict", "row"])
@@ -21,7 +30,7 @@ def test_elements_of_all_forms_are_batches(form: str) -> None:
         "dict": lambda n: {"digit": n, "other": "x", "pixels": (PIXELS + n).tolist()},
         "row": lambda n: Row(digit=n, pixels=(PIXELS + n).tolist()),
     }
-    batches = list(batches_of(map(make[form], range(1030)), BLOBS, 0))
+    batches = batches_of(map(make[form], range(1030)), BLOBS)
     assert [len(batch["label"]) for batch in batches] == [512, 512, 6]
     assert batches[0]["data"].dtype == np.float32
     data, label = (np.concatenate([batch[name] for batch in batches]) for name in ("data", "label"))
@@ -30,9 +39,9 @@ def test_elements_of_all_forms_are_batches(form: str) -> None:
 
 
 def test_an_element_can_be_the_only_value() -> None:
-    (found,) = batches_of([PIXELS, PIXELS + 1], BLOBS[:1], 0)
+    (found,) = batches_of([PIXELS, PIXELS + 1], BLOBS[:1])
     assert found["data"].shape == (2, 1, 2, 3)
-    (found,) = batches_of([b"abcdef"], BLOBS[:1], 0)
+    (found,) = batches_of([b"abcdef"], BLOBS[:1])
     assert found["data"].tobytes() == b"abcdef"
 
 
@@ -41,7 +50,7 @@ def test_an_element_can_be_the_only_value() -> None:
     [
         ([(PIXELS, 1), (PIXELS, None)], "column 'digit': row 1 of partition 7 is None"),
         ([(PIXELS, 1)] * 600 + [(PIXELS, None)], "column 'digit': row 600 of partition 7 is None"),
-        ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has another shape"),
+        ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has shape"),
         ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 has no numbers"),
         ([(PIXELS,)], "an element of the RDD has 1 values; wanted are data, label"),
         ([{"pixels": PIXELS}], "an element of the RDD has no 'digit'; it has pixels"),
@@ -49,4 +58,4 @@ def test_an_element_can_be_the_only_value() -> None:
 )
 def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
     with pytest.raises(DataError, match=problem):
-        list(batches_of(elements, BLOBS, 7))
+        batches_of(elements, BLOBS)
