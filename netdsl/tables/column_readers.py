@@ -102,9 +102,7 @@ class ListReader(ColumnReader):
         self._values = values
 
     def _rows(self, column: Any) -> Array:
-        values, length = column.flatten(), _common_length(_lengths(column))
-        if values.null_count:
-            raise ValueError("has a null in its array; drop such rows, or fill them")
+        values, length = _flat(column), _common_length(_lengths(column))
         array = self._values.rows(values)
         return array.reshape(len(column), length, *array.shape[1:])
 
@@ -133,16 +131,16 @@ class VectorReader(ColumnReader):
         if dense.all():
             return ListReader(NumberReader()).rows(values)
         _refuse_nulls(values)
-        indices, lengths = column.field("indices"), _lengths(values)
+        lengths = _lengths(values)
         size = _common_length(np.where(dense, lengths, column.field("size").fill_null(0).to_numpy()))
-        sparse_places, in_dense = indices.flatten().to_numpy(), np.repeat(dense, lengths)
+        sparse_places, in_dense = _flat(column.field("indices")).to_numpy(), np.repeat(dense, lengths)
         if len(sparse_places) != (~in_dense).sum() or ((sparse_places < 0) | (sparse_places >= size)).any():
             raise ValueError(f"is a vector of {size} values whose indices don't fit")
         places = np.empty(len(in_dense), np.int64)
         places[in_dense] = np.tile(np.arange(size), int(dense.sum()))
         places[~in_dense] = sparse_places
         array = np.zeros((len(column), size), np.float32)
-        array[np.repeat(np.arange(len(column)), lengths), places] = values.flatten().to_numpy(zero_copy_only=False)
+        array[np.repeat(np.arange(len(column)), lengths), places] = _flat(values).to_numpy()
         return array
 
 
@@ -222,6 +220,14 @@ class DictionaryReader(ColumnReader):
 
     def _row(self, column: Any) -> Array | bytes:
         return self._values.row(column.dictionary_decode())
+
+
+def _flat(column: Any) -> Any:
+    """The values of all lists."""
+    values = column.flatten()
+    if values.null_count:
+        raise ValueError("has a null in its array; drop such rows, or fill them")
+    return values
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:

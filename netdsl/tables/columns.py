@@ -14,6 +14,8 @@ from netdsl.data.sources.source import Array
 from netdsl.errors import DataError
 from netdsl.tables.column_readers import Shape, reader_of
 
+NOT_AN_ARRAY = "which can't be an array; a column has numbers, arrays of numbers, vectors, images or bytes"
+
 
 @dataclass(frozen=True)
 class RowRange:
@@ -89,19 +91,19 @@ class ColumnValues:
             return None
 
 
-NOT_AN_ARRAY = "which can't be an array; a column has numbers, arrays of numbers, vectors, images or bytes"
-
-
 def as_items(values: Array, shape: Shape | None = None) -> Array:
     """Rows of values in the types that nets take, and in an item's shape if that fits.
 
-    Bytes of images stay bytes, an array of objects stays as it is, and all else is float32.
+    An array of objects stays as it is.
     """
     if values.dtype == object:
         return values
-    if values.dtype != np.uint8 or values.ndim == 1:
-        values = values.astype(np.float32, copy=False)
-    return values.reshape(len(values), *fit_shape(values.shape[1:], shape))
+    return in_net_types(values).reshape(len(values), *fit_shape(values.shape[1:], shape))
+
+
+def in_net_types(values: Array) -> Array:
+    """Rows of values in the types that nets take: bytes of images stay bytes, and all else is float32."""
+    return values if values.dtype == np.uint8 and values.ndim > 1 else values.astype(np.float32, copy=False)
 
 
 def fit_shape(shape: Shape, wanted: Shape | None) -> Shape:

@@ -18,14 +18,17 @@ from netdsl.tables.table import Table
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
-    """What all tops of some layers are read from together, so that what belongs together stays together."""
+    """The reading of all tops of some layers from one table, so that the values of a row stay together."""
     _check(table, intakes)
     blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
     source = open_source(table.source, gray=any(intake.gray for intake in intakes), blobs=blobs)
     transforms = tuple(transform for intake in intakes for transform in _transforms(intake))
     targets = [_Target(blob, transform) for blob, transform in zip(blobs, transforms, strict=True)]
-    name = table.source
-    rows = _WholeRows(name, source, targets) if isinstance(source, WholeSource) else _Rows(name, source, targets)
+    rows = (
+        _WholeBoundRows(table.source, source, targets)
+        if isinstance(source, WholeSource)
+        else _BoundRows(table.source, source, targets)
+    )
     return Reading(rows, intakes[0].batch_size, transforms, table.shuffle)
 
 
@@ -81,8 +84,8 @@ class _Target:
         return shape
 
 
-class _Rows:
-    """The rows of a source as what blobs get of them."""
+class _BoundRows:
+    """The rows of a source, with an array for each blob."""
 
     def __init__(self, name: str, source: Source, targets: Sequence[_Target]) -> None:
         self._name, self._source, self._targets = name, source, targets
@@ -91,20 +94,19 @@ class _Rows:
         return len(self._source)
 
     def fetch(self, index: int) -> tuple[int, Any]:
-        """An item and its number."""
+        """The number of an item, and the item as it is stored."""
         return index, self._source.fetch(index)
 
     def item(self, fetched: tuple[int, Any]) -> Item:
-        """Its arrays, as many as there are blobs."""
-        index, found = fetched
-        arrays = self._source.item(found)
+        """The arrays of an item, as many as there are blobs."""
+        index, stored = fetched
+        arrays = self._source.item(stored)
         if len(arrays) < len(self._targets):
             names = ", ".join(target.blob.name for target in self._targets)
             raise DataError(f"{self._name}: an item has {len(arrays)} arrays, too few for {names}")
+        pairs = zip(self._targets, arrays, strict=False)
         try:
-            return tuple(
-                array.reshape(target.fit(array.shape)) for target, array in zip(self._targets, arrays, strict=False)
-            )
+            return tuple(array.reshape(target.fit(array.shape)) for target, array in pairs)
         except ValueError as problem:
             raise DataError(f"{self._name}: item {index}: {problem}") from None
 
@@ -113,23 +115,23 @@ class _Rows:
         self._source.close()
 
 
-class _WholeRows(_Rows):
-    """The same of a source that gives many at once."""
+class _WholeBoundRows(_BoundRows):
+    """The rows of a source that gives many at once."""
 
     def __init__(self, name: str, source: WholeSource, targets: Sequence[_Target]) -> None:
         super().__init__(name, source, targets)
         self._take = source.take
 
     def take(self, indices: Indices) -> Item | None:
-        """Their arrays; None if they don't fit, which is told better of one."""
-        found = self._take(indices)
-        if found is None or len(found) < len(self._targets):
+        """The arrays of many items; None if they don't fit, of which a single item tells more."""
+        arrays = self._take(indices)
+        if arrays is None or len(arrays) < len(self._targets):
             return None
         try:
-            return tuple(_fitted(target, array) for target, array in zip(self._targets, found, strict=False))
+            return tuple(_fit_rows(target, array) for target, array in zip(self._targets, arrays, strict=False))
         except ValueError:
             return None
 
 
-def _fitted(target: _Target, array: Array) -> Array:
+def _fit_rows(target: _Target, array: Array) -> Array:
     return array.reshape(len(array), *target.fit(array.shape[1:]))

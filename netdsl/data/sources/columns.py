@@ -18,7 +18,7 @@ from netdsl.data.transforms.decode import Color, decode
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 from netdsl.tables.column_readers import reader_of
-from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, as_items
+from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 
 
 class Cells(NamedTuple):
@@ -82,7 +82,7 @@ class ColumnSource(ABC):
     def take(self, indices: Indices) -> Item | None:
         """Many rows at once, if none is incomplete and all are of one shape."""
         arrays = gathered(indices, self._ends, self._arrays)
-        return None if arrays is None else tuple(as_items(array) for array in arrays)
+        return None if arrays is None else tuple([in_net_types(array) for array in arrays])
 
     def _arrays(self, part: int) -> list[Array] | None:
         arrays = [array for values in self.columns(part) if (array := values.whole) is not None]

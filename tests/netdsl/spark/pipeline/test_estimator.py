@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.zoo.test_together import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_together import accuracy as reached
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
@@ -22,6 +20,8 @@ from netdsl.distributed.records import read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
+from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
+from tests.zoo.test_distributed_run import accuracy as reached
 from zoo.training import train
 
 pytestmark = pytest.mark.spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,13 @@ def test_an_element_can_be_the_only_value() -> None:
     assert found["data"].tobytes() == b"abcdef"
 
 
+def test_elements_can_have_what_arrow_has_columns_of() -> None:
+    image = {"height": 2, "width": 3, "nChannels": 1, "mode": 0, "data": bytearray(b"abcdef")}
+    (found,) = batches_of([(image, Decimal("1.5")), (image, Decimal(2))], BLOBS)
+    assert found["data"].tobytes() == b"abcdefabcdef"
+    assert found["label"].tolist() == [[1.5], [2]]
+
+
 @pytest.mark.parametrize(
     ("elements", "problem"),
     [
@@ -52,6 +60,10 @@ def test_an_element_can_be_the_only_value() -> None:
         ([(PIXELS, 1)] * 600 + [(PIXELS, None)], "column 'digit': row 600 of partition 7 is None"),
         ([(PIXELS, 1), (PIXELS[:3], 2)], "column 'pixels': row 1 of partition 7 has shape"),
         ([(PIXELS, "1")], "column 'digit': row 0 of partition 7 has no numbers"),
+        (
+            [(PIXELS, Decimal(1)), (PIXELS, "x")],
+            "column 'digit': row 0 of partition 7 or one after",
+        ),
         ([(PIXELS,)], "an element of the RDD has 1 values; wanted are data, label"),
         ([{"pixels": PIXELS}], "an element of the RDD has no 'digit'; it has pixels"),
     ],

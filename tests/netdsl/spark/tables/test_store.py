@@ -112,6 +112,20 @@ def test_vectors_images_and_what_preprocess_makes(session: Any, tmp_path: Path, 
     assert opened.item(opened.fetch(1))[0].ravel().tolist() == [0, 2, 4, 6, 8, 10]
 
 
+def test_images_of_different_sizes_stay_images(session: Any, tmp_path: Path, store_rows: Any) -> None:
+    from pyspark.ml.image import ImageSchema
+    from pyspark.sql.types import StructField, StructType
+
+    images = [("", 2, 3, 1, 0, bytearray(range(6))), ("", 1, 2, 4, 24, bytearray(range(8)))]
+    table = session.createDataFrame(
+        [(image,) for image in images], StructType([StructField("image", ImageSchema.columnSchema)])
+    ).coalesce(1)
+    blobs = [BlobColumn("image", "image")]
+    opened = open_source(store_rows(table, tmp_path, blobs).source, blobs=blobs)
+    found = [opened.item(opened.fetch(index))[0].tolist() for index in range(2)]
+    assert found == [[[[0, 1, 2], [3, 4, 5]]], [[[0, 4]], [[1, 5]], [[2, 6]]]]
+
+
 def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> None:
     elements = session.sparkContext.parallelize(rows(50), 3).map(lambda row: (np.array(row[0]), row[1]))
     found = store_rows(elements, tmp_path, [DATA, LABEL])
