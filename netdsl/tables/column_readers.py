@@ -115,7 +115,7 @@ class TensorReader(ColumnReader):
 
     def _rows(self, column: Any) -> Array:
         stored = self._storage.rows(column.storage).reshape(len(column), *column.type.shape)
-        order = column.type.permutation
+        order = column.type.permutation  # not by pyarrow's own arrays, which mix up the strides of three axes
         return stored if order is None else stored.transpose(0, *(axis + 1 for axis in order))
 
 

@@ -147,6 +147,9 @@ def test_tensors_whose_axes_lie_in_another_order() -> None:
     column = arrow().FixedShapeTensorArray.from_numpy_ndarray(array.transpose(0, 2, 1))
     assert column.type.permutation == [1, 0]
     assert np.array_equal(items(column), array.transpose(0, 2, 1))
+    kind = arrow().fixed_shape_tensor(arrow().int64(), (2, 3, 4), permutation=[1, 2, 0])
+    tensors = arrow().ExtensionArray.from_storage(kind, arrow().array([[*range(24)]], kind.storage_type))
+    assert np.array_equal(items(tensors)[0], np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0))
     kind = arrow().fixed_shape_tensor(arrow().bool_(), (1, 2))
     flags = arrow().ExtensionArray.from_storage(kind, arrow().array([[True, False]], kind.storage_type))
     assert items(flags).tolist() == [[[1, 0]]]
