@@ -127,7 +127,7 @@ def element_batches(
 
 
 def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
-    named = element.asDict(recursive=True) if hasattr(element, "asDict") else element
+    named = element.asDict() if hasattr(element, "asDict") else element
     if isinstance(named, Mapping):
         missing = [blob.column for blob in blobs if blob.column not in named]
         if missing:
@@ -164,6 +164,7 @@ def _tensors(array: Array, column: str, rows: RowRange) -> Any:
     """The Arrow column of an array, whose rows must have one shape unless they are image files."""
     if array.dtype == object and not all(isinstance(value, bytes) for value in array):
         rows.check_shapes(column, array, "bring all to one, or keep images encoded")
+        raise DataError(f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image")
     return column_of(array)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,3 +72,15 @@ def test_elements_can_have_what_arrow_has_columns_of() -> None:
 def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         batches_of(elements, BLOBS)
+
+
+def test_what_a_function_returns_must_be_numbers_or_bytes(tmp_path: Path) -> None:
+    from netdsl.spark.tables.partition import PartitionWriter
+
+    def preprocess(arrays: Arrays) -> Arrays:
+        return {**arrays, "label": np.array([{}] * len(arrays["label"]), object)}
+
+    (part,) = PartitionWriter(str(tmp_path), tuple(BLOBS), preprocess).write_elements([(PIXELS, 1)])
+    assert (
+        part.problem == "column 'digit': row 0 of partition 0 is neither an array of numbers nor the bytes of an image"
+    )
