@@ -12,11 +12,13 @@ from converters.model import Model, open_model
 from converters.weights import bundled
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
-from netdsl.prediction.add_columns import ColumnAdder, NewColumns, check_new
-from netdsl.prediction.blobs import NetInput, check_columns
+from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
+from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
-from netdsl.tables.files import TableFiles, TableFormat, table_of, write_parquet
+from netdsl.tables.binding import check_columns
+from netdsl.tables.files import TableFiles, TableFormat, table_of
+from netdsl.tables.writing import write_parquet
 from zoo.backends import HERE, LocalBackend, SparkBackend
 
 COLUMN = "--column {}=COLUMN"  # how another column is named
@@ -31,7 +33,7 @@ class PredictRequest:
     net: str
     data: str
     output: str
-    wanted: NewColumns
+    names: ColumnNames
     weights: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # as many rows as the net was made for
@@ -65,21 +67,21 @@ def parquet_of(data: str) -> str:
 def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
     inputs = _inputs(wish, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, bundled(model.weights), wish.wanted.blobs, wish.columns)
-    widening = ColumnAdder(wish.wanted, wish.batch or predictor.head.batch)
-    rows = chain([table.none()], table.batches(widening.batch))  # which says the columns where there are no rows
+    predictor = Predictor(net, bundled(model.weights), wish.names.blobs, wish.columns)
+    adder = ColumnAdder(wish.names, wish.batch or predictor.head.batch)
+    rows = chain([table.none()], table.batches(adder.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
-        write_parquet(Path(wish.output), widening.of(predictor, rows, wish.data), done)
+        write_parquet(Path(wish.output), adder.add(predictor, rows, wish.data), done)
 
 
 def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it, and not yet the new columns."""
-    head = prediction_subgraph(model.net, wish.wanted.blobs)
-    inputs, made = head.needed(wish.columns), wish.wanted.made(head)
+    head = prediction_subgraph(model.net, wish.names.blobs)
+    inputs, made = head.needed(wish.columns), wish.names.columns(head)
     if not made:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
     check_columns(names, [each.blob for each in inputs], COLUMN)
-    check_new(names, made)
+    check_new_columns(names, made)
     return inputs
 
 
@@ -91,8 +93,8 @@ def _on_spark(wish: PredictRequest, model: Model, path: str, backend: SparkBacke
         frame = parquet.read(session, path)
         inputs = _inputs(wish, model, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.wanted.blobs)
-        predicting.setPredictionCol(wish.wanted.prediction).setProbabilityCol(wish.wanted.probability)
+        predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.names.blobs)
+        predicting.setPredictionCol(wish.names.prediction).setProbabilityCol(wish.names.probability)
         if wish.batch:
             predicting.setBatchSize(wish.batch)
         parquet.write(session, predicting.transform(frame), wish.output)

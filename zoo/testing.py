@@ -18,13 +18,14 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
 from netdsl.net.graph import filtered
 from netdsl.net.module import NetModule
-from netdsl.prediction.blobs import NetInput, check_columns
 from netdsl.prediction.infer_shapes import infer_shapes
-from netdsl.prediction.scoring import RowScore, Scorer, built_for, needed
+from netdsl.prediction.net_inputs import NetInput
+from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
 from netdsl.weights.files import load_file
@@ -93,7 +94,7 @@ def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table |
 def _here(wish: TestRequest, net: pb.NetParameter, table: TableFiles, device: torch.device) -> RowScore:
     inputs = _inputs(wish, net, table.schema.names)
     scorer = Scorer(infer_shapes(net, table.first(), inputs), _weights(wish), wish.columns, device)
-    return scorer.of(table.batches(scorer.batch), str(wish.data))
+    return scorer.score(table.batches(scorer.batch), str(wish.data))
 
 
 def _on_spark(wish: TestRequest, net: pb.NetParameter, backend: SparkBackend) -> RowScore:
@@ -107,12 +108,12 @@ def _on_spark(wish: TestRequest, net: pb.NetParameter, backend: SparkBackend) ->
         frame = parquet.read(session, path)
         inputs = _inputs(wish, net, frame.columns)
         net = infer_shapes(net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        return scoring.scored(frame, net, weights, wish.columns)
+        return scoring.score_rows(frame, net, weights, wish.columns)
 
 
 def _inputs(wish: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it."""
-    inputs = needed(built_for(net), wish.columns)
+    inputs = scoring_inputs(build_for_scoring(net), wish.columns)
     check_columns(names, [each.blob for each in inputs], COLUMN)
     return inputs
 
@@ -123,6 +124,6 @@ def _weights(wish: TestRequest) -> CaffeFile[pb.NetParameter]:
 
 def _means(net: pb.NetParameter, score: RowScore) -> Found:
     loss, outputs = score.means()
-    module = NetModule(built_for(net))
+    module = NetModule(build_for_scoring(net))
     weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}
     return loss, tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))

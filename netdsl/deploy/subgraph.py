@@ -12,7 +12,7 @@ from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
-from netdsl.prediction.blobs import NetInput, inputs_of
+from netdsl.prediction.net_inputs import NetInput, inputs_of
 
 _PREDICTION = "(prediction)"  # a layer in the place of a loss
 _TRAINING = ("include", "exclude", "loss_weight", "loss_param", "propagate_down", "param")

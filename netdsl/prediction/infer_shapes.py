@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.prediction.blobs import NetInput, arrays_of
-from netdsl.prediction.predictor import tensor_of
-from netdsl.tables.columns import Rows
+from netdsl.prediction.net_inputs import NetInput
+from netdsl.prediction.predictor import input_tensor
+from netdsl.tables.binding import arrays_of
+from netdsl.tables.columns import RowRange
 
 
 def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) -> pb.NetParameter:
@@ -21,10 +22,11 @@ def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) ->
     open_ones = [each for each in inputs if each.blob.shape is None]
     if not rows.num_rows:
         return changed
-    arrays = arrays_of(rows, [each.blob for each in open_ones], Rows("", "the table", 0))
+    first = RowRange("the table")
+    arrays = arrays_of(rows, [each.blob for each in open_ones], first)
     found = {}
     for each in open_ones:
-        made = tensor_of(each, arrays[each.blob.name], np.random.default_rng(0))
+        made = input_tensor(each, arrays, np.random.default_rng(0), first)
         found[each.blob.name] = [each.batch, *made.shape[1:]]
     for layer in changed.layer:
         if not layer.bottom and layer.top and layer.top[0] in found:

@@ -23,19 +23,25 @@ from netdsl.data.sources.parquet import ParquetSource
 from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn
 
 _SPLITS = {split.value: split for split in DataSplit}
 
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """The parts of a source's name, whether images are decoded without colours, and the columns to read."""
+    """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for."""
 
     path: str
     split: DataSplit | None
     options: Mapping[str, str]
     gray: bool
-    columns: tuple[str, ...] = ()
+    blobs: tuple[BlobColumn, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the blobs."""
+        return [blob.column for blob in self.blobs]
 
     def names(self, option: str) -> list[str]:
         """The comma-separated names of an option."""
@@ -59,15 +65,16 @@ class SourceKind:
     has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
 
 
-def open_source(name: str, *, gray: bool = False, columns: Sequence[str] = ()) -> Source:
+def open_source(name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = ()) -> Source:
     """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `columns` are
-    for sources for which `chooses_columns` is true.
+    With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
+    what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
+    reads each column for its blob.
     """
     kind, rest = _kind(name)
     spec = _spec(kind, rest, gray)
-    source = KINDS[kind].open(replace(spec, columns=tuple(columns)))
+    source = KINDS[kind].open(replace(spec, blobs=tuple(blobs)))
     if not len(source):
         source.close()
         raise DataError(f"{name}: has no items")
@@ -131,11 +138,13 @@ def _leveldb(spec: SourceSpec) -> Source:
 
 
 def _parquet(spec: SourceSpec) -> Source:
-    return ParquetSource(spec.path, columns=spec.names("columns") or spec.columns, color=spec.color)
+    columns = spec.names("columns") or spec.columns
+    return ParquetSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
 
 
 def _arrow(spec: SourceSpec) -> Source:
-    return ArrowSource(spec.path, columns=spec.names("columns") or spec.columns, color=spec.color)
+    columns = spec.names("columns") or spec.columns
+    return ArrowSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
 
 
 def _netcdf(spec: SourceSpec) -> Source:

@@ -22,7 +22,7 @@ from netdsl.errors import DataError, DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filtered
-from netdsl.prediction.blobs import NetInput, Preprocess, inputs_of
+from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.nets import test_nets, train_net
 from netdsl.spark.tables.store import store_rows
 from netdsl.tables.table import Table

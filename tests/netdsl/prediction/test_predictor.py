@@ -92,7 +92,7 @@ def test_encoded_images_of_different_sizes(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (4, 4), transform_param=CROP)
     assert len(Predictor(params.message, weights, [])({"data": images}, random())) == 1
     params, weights, _ = made(tmp_path, (5, 7))
-    with pytest.raises(DataError, match="blob 'data': images of different sizes"):
+    with pytest.raises(DataError, match="column 'data': row 1 of the batch has shape"):
         Predictor(params.message, weights, [])({"data": images}, random())
 
 
@@ -108,7 +108,7 @@ def test_problems_are_told(tmp_path: Path) -> None:
     predictor = Predictor(params.message, weights, [])
     with pytest.raises(CaffeError, match="layer 'conv'"):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
-    with pytest.raises(DataError, match="blob 'data': can't be decoded as an image"):
+    with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
     with pytest.raises(WeightsError, match="scores"):
         Predictor(made(tmp_path, (6, 8))[0].message, weights, [])

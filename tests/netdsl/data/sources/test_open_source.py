@@ -25,6 +25,7 @@ from netdsl.data.sources.source import DataSplit
 from netdsl.data.writing import contact_sheet
 from netdsl.errors import DataError
 from netdsl.tables import arrow
+from netdsl.tables.binding import BlobColumn
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -120,7 +121,7 @@ def test_every_kind_is_tried_here() -> None:
 )
 def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
     assert chooses_columns(name)
-    source = open_source(name, columns=columns)
+    source = open_source(name, blobs=[BlobColumn(column, column) for column in columns])
     item = source.item(source.fetch(0))
     source.close()
     assert (len(item), item[1].item()) == (2, label)

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from netdsl.distributed.records import read_records
-from tests.zoo.test_together import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_together import accuracy as reached
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import DataSplit
+from netdsl.distributed.run_log import read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
+from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
+from tests.zoo.test_distributed_run import accuracy as reached
 from zoo.training import train
 
 pytestmark = pytest.mark.spark
