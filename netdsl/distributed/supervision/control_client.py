@@ -25,6 +25,7 @@ from netdsl.distributed.supervision.protocol import (
     Purpose,
     Report,
     StopAfterRound,
+    ToWorker,
     Welcome,
     receive_from_server,
     send,
@@ -106,12 +107,18 @@ class ControlClient:
         where = f"the control server at {address.host}:{address.port}"
         try:
             connection = socket.create_connection((address.host, address.port), _ANSWER)
-            _keep_alive(connection)
-            connection.sendall(address.token.encode())
-            send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
-            answer = receive_from_server(connection, time.monotonic() + _ANSWER)
-        except (OSError, DistributedError) as problem:
+        except OSError as problem:
             raise PeerLostError(f"{where} can't be reached: {problem}") from None
+        answer: ToWorker | None = None
+        try:
+            with suppress(ConnectionError):  # which is how a server ends that lets nobody in, and leaves this unread
+                _keep_alive(connection)
+                connection.sendall(address.token.encode())
+                send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
+                answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        except (OSError, DistributedError) as problem:
+            connection.close()
+            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
         if not isinstance(answer, Welcome):
             connection.close()
             raise PeerLostError(f"{where} doesn't let worker {self._rank} in; it had one already, or waits for others")
