@@ -67,6 +67,7 @@ class ControlClient:
         self.pulse, self.interruption = Pulse(), Interruption()
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._stores: list[ControlStore] = []
         self._socket = self._connect(Purpose.CONTROL)
         self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
 
@@ -77,6 +78,8 @@ class ControlClient:
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
+        for store in self._stores:
+            store.close()
         with suppress(OSError):  # the server may have left first
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -95,8 +98,9 @@ class ControlClient:
         return self._stop.is_set()
 
     def open_store(self) -> ControlStore:
-        """A connection to the dictionary that all workers share."""
-        return ControlStore(self._connect(Purpose.STORE))
+        """A connection to the dictionary that all workers share, which ends with this client."""
+        self._stores.append(ControlStore(self._connect(Purpose.STORE)))
+        return self._stores[-1]
 
     def open_lane(self, lane: int) -> socket.socket:
         """A connection to a lane of the relay."""

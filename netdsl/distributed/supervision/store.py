@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from torch._C._distributed_c10d import Store
@@ -116,7 +117,9 @@ class ControlStore(Store):
         """Nothing: waiting ends when the connection does."""
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; whoever waits at it learns that it is gone."""
+        with suppress(OSError):  # the server may have left first
+            self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
     def _ask(self, request: StoreRequest) -> StoreReply:

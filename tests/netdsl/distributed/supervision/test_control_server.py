@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 
 import msgspec
@@ -214,8 +214,6 @@ def test_many_workers_at_once():
         ]
         stores = list(pool.map(lambda client: client.open_store(), clients))
         assert sorted(pool.map(lambda store: store.add("ready", 1), stores)) == list(range(1, size + 1))
-        for store in stores:
-            store.close()
         assert {server.next(10)[0] for _ in range(size)} == set(range(size))
 
 
@@ -288,9 +286,8 @@ def test_the_store_is_one_dictionary_for_all():
         ControlServer(HERE, 2) as server,
         client_of(server, 0) as first,
         client_of(server, 1) as second,
-        closing(first.open_store()) as one,
-        closing(second.open_store()) as other,
     ):
+        one, other = first.open_store(), second.open_store()
         one.set("name", "Zoë")
         assert other.get("name") == "Zoë".encode()
         assert (one.add("count", 2), other.add("count", 3), one.get("count")) == (2, 5, b"5")
@@ -321,7 +318,8 @@ def test_the_store_is_one_dictionary_for_all():
     ids=["an unknown operation", "no key", "a long value", "a sum with a text", "a heartbeat"],
 )
 def test_what_makes_no_sense_to_the_store_ends_that_connection_only(request_of_a_stranger):
-    with ControlServer(HERE, 1) as server, client_of(server) as client, closing(client.open_store()) as store:
+    with ControlServer(HERE, 1) as server, client_of(server) as client:
+        store = client.open_store()
         store.set("text", "no number")
         with connect_to(server) as connection:
             connection.sendall(server.token.encode())
@@ -348,9 +346,7 @@ def test_whoever_waits_at_the_store_learns_that_the_server_is_gone():
         time.sleep(0.05)
     assert problems.get(timeout=10)
     waiting.join()
-    store.close()
-    with client:
-        pass
+    client.__exit__()
 
 
 def test_a_worker_ends_when_its_supervisor_is_gone():
