@@ -28,7 +28,7 @@ from benchmarks.nets import PAIRS, Pair
 from benchmarks.training import DECAY, MOMENTUM, RATE, train_val
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
@@ -41,7 +41,7 @@ USUAL = ("LeNet", "CaffeNet", "GoogLeNet")
 class Trained:
     """A net in one of the processes, trained both ways."""
 
-    def __init__(self, pair: Pair, communicator: SharedMemory) -> None:
+    def __init__(self, pair: Pair, communicator: SharedMemoryCommunicator) -> None:
         batch = pair.training_batch // WORKERS
         random = torch.Generator().manual_seed(communicator.rank)
         data = torch.randn(batch, *pair.image, generator=random)
@@ -82,7 +82,7 @@ class Trained:
         self.averager.average_parameters(iter(self.parameters))
 
 
-def measure(communicator: SharedMemory, ways: tuple[Callable[[], None], ...], rounds: int) -> list[float]:
+def measure(communicator: SharedMemoryCommunicator, ways: tuple[Callable[[], None], ...], rounds: int) -> list[float]:
     """Median seconds of the slower process, in turn; one round before all is for warming up."""
     table = []
     for _ in range(rounds + 1):
@@ -100,7 +100,7 @@ def work(rank: int, descriptor: int, folder: Path, rounds: int, nets: list[str])
     """One process's part; the first one prints what was measured."""
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
     torch.manual_seed(0)
-    communicator = SharedMemory(descriptor, rank, WORKERS)
+    communicator = SharedMemoryCommunicator(descriptor, rank, WORKERS)
     store = torch.distributed.FileStore(str(folder / "store"), WORKERS)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=WORKERS)
     for pair in PAIRS:

@@ -91,12 +91,15 @@ class SparkBackend:
     @contextmanager
     def session(self) -> Iterator[SparkSession]:
         """A session of Spark."""
-        master = self.master
-        if master is None:
-            submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-            master = "" if submitted else f"local[{self.tasks or os.cpu_count() or 1}]"
-        with open_session(master) as session:
+        with open_session(self.address) as session:
             yield session
+
+    @property
+    def address(self) -> str:
+        """The master, or that of a Spark of our own; empty under spark-submit, which has named one."""
+        if self.master is not None:
+            return self.master
+        return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
 
 
 @dataclass(frozen=True)
