@@ -17,8 +17,9 @@ from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
+from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.transport import Transport, connect
+from netdsl.distributed.transports.transport import Transport
 
 TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # of the tasks
 _PIECE = 4 << 20  # bytes that MPI gets at once

@@ -47,7 +47,7 @@ class Run:
     snapshot: str | None = None
     compute: Compute = field(default_factory=Compute)
     devices: tuple[torch.device, ...] = ()  # if none is named, that of `compute`
-    threads: int | None = None  # that each worker computes with; if unset, as many as torch takes
+    threads: int = 1  # that each of several workers computes with
     tables: Mapping[Phase, Table] = field(default_factory=dict)
     transport: Transport | None = None  # if unset, the best one for the devices and machines
     deadline: float = 120.0  # seconds without a heartbeat, after which a worker counts as lost
@@ -143,4 +143,7 @@ def _from_plain(folder: Path, kind: type, text: str) -> Any:
         if not isinstance(dtype, torch.dtype):
             raise ValueError(f"'{text}' is no type of torch's")
         return dtype
-    return kind(text)
+    try:
+        return kind(text)
+    except RuntimeError:
+        raise ValueError(f"'{text}' is no {kind.__name__}") from None

@@ -22,7 +22,7 @@ from netdsl.distributed.run_log import Told, to_plain
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending
-from netdsl.distributed.transports.transport import connect
+from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import PeerLostError
 from netdsl.solver import state
@@ -91,11 +91,8 @@ def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
 
 
 @contextmanager
-def compute_threads(count: int | None) -> Iterator[None]:
+def compute_threads(count: int) -> Iterator[None]:
     """Let so many threads compute each sum, which decides on its last bits; afterwards as many as before."""
-    if count is None:
-        yield
-        return
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 
-from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.transports.transport import Transport
+
+if TYPE_CHECKING:
+    from netdsl.distributed.run import Run
 
 
 class WorkerSpec(msgspec.Struct, frozen=True):

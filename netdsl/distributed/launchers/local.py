@@ -18,6 +18,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport, choose_transport
 from netdsl.errors import DistributedError
 
+COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"]
 _LAST = 3  # lines of its log that a worker is remembered by
 _TAIL = 8192  # bytes that they are looked for in
 
@@ -115,7 +116,7 @@ class _WorkerProcess:
 
 def _start(spec: WorkerSpec, output: IO[bytes]) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"],
+        COMMAND,
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,

@@ -30,7 +30,6 @@ from netdsl.distributed.supervision.protocol import (
     receive_from_server,
     send,
 )
-from netdsl.distributed.supervision.store import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
 
 _ANSWER = 30.0  # seconds for the server to answer
@@ -67,7 +66,7 @@ class ControlClient:
         self.pulse, self.interruption = Pulse(), Interruption()
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
-        self._stores: list[ControlStore] = []
+        self._stores: list[socket.socket] = []
         self._socket = self._connect(Purpose.CONTROL)
         self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
 
@@ -78,11 +77,10 @@ class ControlClient:
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        for store in self._stores:
-            store.close()
-        with suppress(OSError):  # the server may have left first
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        for connection in (*self._stores, self._socket):
+            with suppress(OSError):  # the server may have left first
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def report(self, contents: dict[str, Any]) -> None:
         """Report an event or a record, as plain values."""
@@ -97,9 +95,9 @@ class ControlClient:
         """Whether the worker shall stop when it has finished a round."""
         return self._stop.is_set()
 
-    def open_store(self) -> ControlStore:
+    def open_store(self) -> socket.socket:
         """A connection to the dictionary that all workers share, which ends with this client."""
-        self._stores.append(ControlStore(self._connect(Purpose.STORE)))
+        self._stores.append(self._connect(Purpose.STORE))
         return self._stores[-1]
 
     def open_lane(self, lane: int) -> socket.socket:

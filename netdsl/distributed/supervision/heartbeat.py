@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from torch import Tensor
-
-from netdsl.distributed.communicator import Communicator, Handle, SharedVariable
 from netdsl.distributed.supervision.protocol import Sign
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from netdsl.distributed.communicator import Communicator, Handle, SharedVariable
 
 
 class Pulse:

@@ -56,7 +56,7 @@ class TorchGroup:
         self._library, self._device = library, torch.device(device)
         self._store, self._timeout = store, timedelta(seconds=timeout)
         self._interruption = interruption or Interruption()
-        self._variables = 0
+        self._variables: list[TorchVariable] = []
         self._control_lane = Lane("control", self._interruption)
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
@@ -125,15 +125,16 @@ class TorchGroup:
 
     def shared_variable(self, buffer: Tensor) -> TorchVariable:
         """A variable in the first worker's memory, which serves the others."""
-        self._variables += 1
-        variable = TorchVariable(
-            self._control, self.rank, self.size, self._variables, buffer, self.traffic, self._interruption
-        )
+        number = len(self._variables) + 1
+        variable = TorchVariable(self._control, self.rank, self.size, number, buffer, self.traffic, self._interruption)
+        self._variables.append(variable)
         self.barrier()
         return variable
 
     def close(self) -> None:
         """End the lanes and let go of all connections."""
+        for variable in self._variables:
+            variable.close()
         for lane in (*self._lanes, self._control_lane):
             lane.close()
         self._groups.clear()

@@ -21,6 +21,7 @@ from netdsl.distributed.transports.staging import StagedBuffer
 from netdsl.errors import PeerLostError
 
 _SOURCE_LINE = re.compile(r"^\[\S+:\d+\] ?")  # in gloo's source, with which its errors begin
+_LEAVE = 5.0  # seconds for the others to leave
 _IDLE = timedelta(days=365)  # a worker asks when it likes; that it is gone is seen by its connection
 
 
@@ -30,6 +31,7 @@ class SharedVariableRequest(IntEnum):
     EXCHANGE = 0
     READ = 1
     WRITE = 2
+    LEAVE = 3  # the worker needs the variable no more
 
 
 @contextmanager
@@ -59,8 +61,12 @@ class TorchVariable:
         self._values = buffer.detach().view(-1).cpu().clone()
         self._using = threading.Lock()
         self._lane = Lane(f"variable {number}", interruption)
-        for other in range(1, size if rank == 0 else 0):
-            threading.Thread(target=self._serve, args=(other,), name=f"variable for {other}", daemon=True).start()
+        self._servers = [
+            threading.Thread(target=self._serve, args=(other,), name=f"variable for {other}", daemon=True)
+            for other in range(1, size if rank == 0 else 0)
+        ]
+        for server in self._servers:
+            server.start()
 
     def exchange(self, buffer: Tensor, alpha: float) -> None:
         """Draw the buffer and the variable together."""
@@ -73,6 +79,15 @@ class TorchVariable:
     def write(self, buffer: Tensor) -> None:
         """Set the variable."""
         self._ask(SharedVariableRequest.WRITE, buffer)
+
+    def close(self) -> None:
+        """Leave the variable; the first worker waits until the others have."""
+        if self._rank:
+            with suppress(RuntimeError, PeerLostError):
+                self._lane.do(lambda: self._send(torch.tensor([SharedVariableRequest.LEAVE, 0.0]).double(), 0))
+        for server in self._servers:
+            server.join(_LEAVE)
+        self._lane.close()
 
     def _ask(self, request: SharedVariableRequest, buffer: Tensor, alpha: float = 0.0) -> None:
         start, staged = time.monotonic(), StagedBuffer(buffer)
@@ -108,9 +123,12 @@ class TorchVariable:
         head, values = torch.empty(2, dtype=torch.float64), torch.empty_like(self._values)
         with suppress(RuntimeError):
             while True:
-                for buffer in (head, values):
-                    self._group.recv([buffer], other, self._tag).wait(_IDLE)
-                self._grant(SharedVariableRequest(int(head[0])), values, head[1].item())
+                self._group.recv([head], other, self._tag).wait(_IDLE)
+                request = SharedVariableRequest(int(head[0]))
+                if request is SharedVariableRequest.LEAVE:
+                    return
+                self._group.recv([values], other, self._tag).wait(_IDLE)
+                self._grant(request, values, head[1].item())
                 self._send(values, other)
 
     def _send(self, values: Tensor, to: int) -> None:

@@ -19,7 +19,8 @@ from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
 from netdsl.distributed.supervision.control_server import ControlServer
-from netdsl.distributed.transports.transport import Transport, choose_transport, connect
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.transport import Transport, choose_transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 

@@ -53,7 +53,7 @@ class Ran:
     times: Sequence[float] = ()
 
 
-Run = Callable[..., Ran]
+Simulate = Callable[..., Ran]
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def param() -> pb.SolverParameter:
 
 
 @pytest.fixture
-def run(param: pb.SolverParameter) -> Run:
+def run(param: pb.SolverParameter) -> Simulate:
     """Train with a strategy and so many workers; with a journal, one that is stopped after some rounds goes on."""
 
     def ran(
@@ -85,10 +85,10 @@ def run(param: pb.SolverParameter) -> Run:
             communicator, clock = SimulatedCommunicator(network, rank), SimulatedClock(world, rank)
             with open_worker(plan, communicator, clock=clock, listen=found.events.append) as worker:
 
-                def wanted() -> Action:
+                def requested() -> Action:
                     return Action.STOP if worker.record.number == stop else Action.NONE
 
-                Loop(worker, plan.strategy, journal=journal, told=found.records.append, wanted=wanted).run()
+                Loop(worker, plan.strategy, journal=journal, report=found.records.append, requested=requested).run()
                 return worker.weights.clone()
 
         with compute_threads(plan.threads):

@@ -1,4 +1,4 @@
-"""What workers may ask of every communicator, and get."""
+"""The exchanges that every transport does alike, the simulator's too."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import product
 import pytest
 import torch
 
-from netdsl.distributed.transports.relay.connection import PIECE as OF_A_STAR
+from netdsl.distributed.transports.relay.connection import PIECE as OF_A_RELAY
 from netdsl.distributed.transports.relay.request import NUMBERS
 from netdsl.distributed.transports.shared_memory.memory import CELLS, SLOTS
 from netdsl.distributed.transports.shared_memory.memory import PIECE as OF_MEMORY
-from tests.netdsl.distributed.workers import around_a_star, in_shared_memory, over_gloo, own
+from tests.netdsl.distributed.workers import around_a_relay, in_shared_memory, over_gloo, own, simulated
 
-LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_STAR) // 4 + 17  # goes round all slots, in several pieces, and has a rest
+LONG = max(OF_MEMORY * (SLOTS + 1), OF_A_RELAY) // 4 + 17  # goes round all slots, in several pieces, and has a rest
 LENGTHS = [0, 1, 63, 5_003, LONG]
 
 
-@pytest.fixture(params=[in_shared_memory, around_a_star, over_gloo], ids=lambda way: way.__name__)
+@pytest.fixture(params=[in_shared_memory, around_a_relay, over_gloo, simulated], ids=lambda way: way.__name__)
 def everybody(request):
     """Do something as every worker, and give what each returns."""
     return request.param
@@ -107,11 +107,11 @@ def test_gather_gives_all_numbers_by_rank(everybody, count):
     assert everybody(3, task) == [wanted] * 3
 
 
-def test_the_centre_loses_no_exchange(everybody):
+def test_the_variable_loses_no_exchange(everybody):
     def task(communicator):
         rank = communicator.rank
-        first = communicator.centre(torch.full((1_009,), 2.0 + rank, dtype=torch.float64))
-        second = communicator.centre(torch.ones(3))
+        first = communicator.shared_variable(torch.full((1_009,), 2.0 + rank, dtype=torch.float64))
+        second = communicator.shared_variable(torch.ones(3))
         buffer = torch.full((1_009,), 8.0 * rank, dtype=torch.float64)
         for turn in range(50):
             first.exchange(buffer, 0.25 if turn % 2 else 0.5)
@@ -124,20 +124,20 @@ def test_the_centre_loses_no_exchange(everybody):
         communicator.barrier()
         return buffer, found, pair.tolist()
 
-    (first, centre, pair), (second, seen, other) = everybody(2, task)
-    assert torch.equal(centre, seen)
+    (first, variable, pair), (second, seen, other) = everybody(2, task)
+    assert torch.equal(variable, seen)
     assert pair == other == [5.0, 6.0, 7.0]
-    torch.testing.assert_close(first + second + centre, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
+    torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
 
 
-def test_exchange_moves_both_and_the_centre_begins_as_the_first(everybody):
+def test_exchange_moves_both_and_the_variable_begins_as_the_first(everybody):
     def task(communicator):
-        centre = communicator.centre(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
+        variable = communicator.shared_variable(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
         buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
         if communicator.rank:
-            centre.exchange(buffer, 0.25)
+            variable.exchange(buffer, 0.25)
         communicator.barrier()
-        centre.read(found)
+        variable.read(found)
         communicator.barrier()
         return buffer.tolist(), found.tolist()
 

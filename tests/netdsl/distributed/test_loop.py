@@ -11,14 +11,14 @@ from netdsl.distributed.journal import Journal, Keeping
 from netdsl.distributed.simulator.link import Link
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events
-from tests.netdsl.distributed.conftest import Run
+from tests.netdsl.distributed.conftest import Simulate
 
 SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3", "averaging:tau=3,warmup=4"]
 
 
 @pytest.mark.parametrize("strategy", SYNCHRONOUS)
 @pytest.mark.parametrize("stop", [1, 3])
-def test_a_stopped_run_goes_on_to_the_same_bits(run: Run, folder: Path, strategy: str, stop: int) -> None:
+def test_a_stopped_run_goes_on_to_the_same_bits(run: Simulate, folder: Path, strategy: str, stop: int) -> None:
     wanted = run(strategy)
     journal = Journal(folder, Keeping())
     stopped = run(strategy, journal=journal, stop=stop)
@@ -29,7 +29,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run: Run, folder: Path, strategy
     assert next(each.number for each in ended.records if each.rank == 0) == stop + 1
 
 
-def test_a_state_that_was_torn_is_passed_over(run: Run, folder: Path) -> None:
+def test_a_state_that_was_torn_is_passed_over(run: Simulate, folder: Path) -> None:
     wanted = run("averaging:tau=3")
     journal = Journal(folder, Keeping(newest=3))
     run("averaging:tau=3", journal=journal, stop=3)
@@ -40,7 +40,7 @@ def test_a_state_that_was_torn_is_passed_over(run: Run, folder: Path) -> None:
     assert torch.equal(ended.weights[0], wanted.weights[0])
 
 
-def test_the_journal_is_bounded_and_keeps_the_best(run: Run, folder: Path, param: pb.SolverParameter) -> None:
+def test_the_journal_is_bounded_and_keeps_the_best(run: Simulate, folder: Path, param: pb.SolverParameter) -> None:
     param.test_interval = 1
     journal = Journal(folder, Keeping(newest=2))
     ran = run("averaging:tau=1", journal=journal)
@@ -51,14 +51,14 @@ def test_the_journal_is_bounded_and_keeps_the_best(run: Run, folder: Path, param
     assert max(scores[number] for number in kept) == scores[best]
 
 
-def test_a_state_of_another_strategy(run: Run, folder: Path) -> None:
+def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
     journal = Journal(folder, Keeping())
     run("averaging:tau=3", journal=journal, stop=1)
     with pytest.raises(DistributedError, match="another net, solver or strategy"):
         run("outer:tau=3", journal=journal)
 
 
-def test_the_first_worker_tests_for_all(run: Run) -> None:
+def test_the_first_worker_tests_for_all(run: Simulate) -> None:
     ran = run("averaging:tau=4", size=3)
     tested = [each.iteration for each in ran.events if isinstance(each, events.Tested)]
     assert tested == [8, 12]  # the first round at whose end 6 iterations were done, and the end
@@ -66,7 +66,7 @@ def test_the_first_worker_tests_for_all(run: Run) -> None:
     assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)
 
 
-def test_records(run: Run) -> None:
+def test_records(run: Simulate) -> None:
     ran = run("averaging:tau=4", link=Link(1e4), pace=lambda rank, iteration: 1.0 + rank)
     first, second = (next(each for each in ran.records if each.rank == rank) for rank in (0, 1))
     assert (first.steps, first.compute, second.compute) == (4, 4.0, 8.0)
@@ -78,7 +78,7 @@ def test_records(run: Run) -> None:
     assert spans == ["compute", "wait", "exchange"]
 
 
-def test_batches_are_divided(run: Run, param: pb.SolverParameter) -> None:
+def test_batches_are_divided(run: Simulate, param: pb.SolverParameter) -> None:
     layer = next(each for each in param.net_param.layer if each.type == "Dropout")
     param.net_param.layer.remove(layer)
     next(each for each in param.net_param.layer if each.type == "InnerProduct").bottom[0] = "data"
@@ -88,12 +88,12 @@ def test_batches_are_divided(run: Run, param: pb.SolverParameter) -> None:
     torch.testing.assert_close(together.weights[2], alone.weights[0], rtol=1e-4, atol=1e-6)  # added in another order
 
 
-def test_a_batch_that_cant_be_divided(run: Run) -> None:
+def test_a_batch_that_cant_be_divided(run: Simulate) -> None:
     with pytest.raises(DataError, match="batch of 6 can't be divided among 4 workers"):
         run("allreduce", size=4)
 
 
-def test_workers_that_are_faster_count_more(run: Run) -> None:
+def test_workers_that_are_faster_count_more(run: Simulate) -> None:
     ran = run("averaging:seconds=3", pace=lambda rank, iteration: 1.0 + 2 * rank)
     first = [each for each in ran.records if each.number == 1]
     assert sorted(each.steps for each in first) == [1, 3]
@@ -101,7 +101,7 @@ def test_workers_that_are_faster_count_more(run: Run) -> None:
     assert torch.equal(*ran.weights)
 
 
-def test_tau_by_itself(run: Run) -> None:
+def test_tau_by_itself(run: Simulate) -> None:
     ran = run("averaging:tau=auto", link=Link(1e5))
     first = [each for each in ran.records if each.rank == 0]
     assert [each.steps for each in first[:2]] == [1, 1]
@@ -109,7 +109,7 @@ def test_tau_by_itself(run: Run) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
-def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Run, strategy: str) -> None:
+def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Simulate, strategy: str) -> None:
     ran = run(strategy, pace=lambda rank, iteration: 1.0 + rank)
     last = [each for each in ran.records if each.number == 5]
     assert [each.steps for each in last] == [0, 0]
@@ -118,7 +118,7 @@ def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Run, strate
 
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
-def test_where_workers_dont_meet_all_go_on_from_the_model(run: Run, folder: Path, strategy: str) -> None:
+def test_where_workers_dont_meet_all_go_on_from_the_model(run: Simulate, folder: Path, strategy: str) -> None:
     journal = Journal(folder, Keeping())
     stopped = run(strategy, journal=journal, stop=2)
     assert max(each.iteration for each in stopped.records) == 6

@@ -9,7 +9,7 @@ from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import Phase
 from netdsl.tables.table import Table
-from tests.netdsl.distributed.conftest import Run
+from tests.netdsl.distributed.conftest import Simulate
 
 TABLES = {Phase.TRAIN: Table("digits:train"), Phase.TEST: Table("digits:test")}
 INPUTS = """
@@ -23,7 +23,7 @@ layer { name: "label" type: "Input" top: "label" include { phase: TEST } input_p
 
 
 @pytest.mark.parametrize("strategy", ["averaging:tau=4", "allreduce"])
-def test_a_table_gives_the_same_bits_as_data_layers(run: Run, param: pb.SolverParameter, strategy: str) -> None:
+def test_a_table_gives_the_same_bits_as_data_layers(run: Simulate, param: pb.SolverParameter, strategy: str) -> None:
     own = run(strategy)
     inputs = text_format.Parse(INPUTS, pb.NetParameter())
     layers = [*inputs.layer, *param.net_param.layer[2:]]

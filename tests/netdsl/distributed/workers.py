@@ -1,4 +1,4 @@
-"""Workers that are threads, each with memory or connections of its own: shared memory, a star, gloo."""
+"""Workers that are threads, each with memory or connections of its own: shared memory, a relay, gloo, a simulation."""
 
 from __future__ import annotations
 
@@ -14,42 +14,52 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.world import World
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.distributed.transports.torch_group import TorchGroup
 
 TIMEOUT = 30.0
 
 Task = Callable[[Any], Any]  # is given a communicator
-Together = Callable[..., list[Any]]  # does something as every worker, and gives what each returns
+Together = Callable[..., list[Any]]  # does something as every worker, and returns each one's result
 
 
 def own(rank: int, length: int = 5_003, kind: torch.dtype = torch.float32) -> Tensor:
-    """What a worker has."""
+    """A worker's values."""
     values = torch.randn(length, generator=torch.Generator().manual_seed(rank), dtype=torch.float64)
     return (values * 1000).to(kind)
 
 
-def in_shared_memory(size: int, task: Task, deadline: float = TIMEOUT) -> list[Any]:
+def in_shared_memory(size: int, task: Task, interruptions: list[Interruption] | None = None) -> list[Any]:
     """Workers that share memory."""
     descriptor = create(size)
+    events = interruptions or [Interruption() for _ in range(size)]
+
+    def one(rank: int) -> Any:
+        with closing(SharedMemoryCommunicator(os.dup(descriptor), rank, size, events[rank])) as communicator:
+            return task(communicator)
+
     try:
-        return _threads(size, lambda rank: task(SharedMemory(descriptor, rank, size, deadline)))
+        return _threads(size, one)
     finally:
         os.close(descriptor)
 
 
-def around_a_star(size: int, task: Task, **settings: Any) -> list[Any]:
-    """Workers with connections to a star, none of which leaves before the others."""
-    with closing(Midst(size, **settings)) as midst:
+def around_a_relay(size: int, task: Task, **settings: Any) -> list[Any]:
+    """Workers with connections to a relay, none of which leaves before the others."""
+    with closing(RelayHarness(size, **settings)) as harness:
 
         def one(rank: int) -> Any:
-            with closing(midst.worker(rank)) as communicator:
-                found = task(communicator)
+            with closing(harness.worker(rank)) as communicator:
+                result = task(communicator)
                 communicator.barrier()
-                return found
+                return result
 
         return _threads(size, one)
 
@@ -65,43 +75,50 @@ def over_gloo(size: int, task: Task, timeout: float = TIMEOUT) -> list[Any]:
     return _threads(size, one)
 
 
+def simulated(size: int, task: Task) -> list[Any]:
+    """Workers of a simulated world."""
+    world = World(size)
+    network = Network(world, Link())
+    return world.run(lambda rank: task(SimulatedCommunicator(network, rank)))
+
+
 def _threads(size: int, one: Callable[[int], Any]) -> list[Any]:
     with ThreadPoolExecutor(size) as pool:
         return list(pool.map(one, range(size)))
 
 
-class Midst:
-    """A star behind a port."""
+class RelayHarness:
+    """A relay behind a port."""
 
     def __init__(self, size: int, timeout: float = TIMEOUT, room: int = 0) -> None:
-        self.star, self.size, self.timeout, self._room = Relay(size, timeout), size, timeout, room
+        self.relay, self.size, self.timeout, self._room = Relay(size, timeout), size, timeout, room
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._narrow(self._listener)
-        self._one = threading.Lock()
+        self._one_at_a_time = threading.Lock()
 
     def connection(self) -> tuple[socket.socket, socket.socket]:
         """Both ends of one."""
-        with self._one:
+        with self._one_at_a_time:
             connection = socket.socket()
             self._narrow(connection)
             connection.connect(self._listener.getsockname())
             return connection, self._listener.accept()[0]
 
     def connect(self, rank: int) -> Callable[[int], socket.socket]:
-        """How a worker comes by its connections."""
+        """The way that a worker comes by its connections."""
 
-        def connected(lane: int) -> socket.socket:
-            own, other = self.connection()
-            self.star.adopt(other, rank, lane)
-            return own
+        def connect_lane(lane: int) -> socket.socket:
+            near, far = self.connection()
+            self.relay.adopt(far, rank, lane)
+            return near
 
-        return connected
+        return connect_lane
 
     def worker(self, rank: int) -> RelayCommunicator:
-        return RelayCommunicator(self.connect(rank), rank, self.size, self.timeout)
+        return RelayCommunicator(self.connect(rank), rank, self.size, timeout=self.timeout)
 
     def close(self) -> None:
-        self.star.close()
+        self.relay.close()
         self._listener.close()
 
     def _narrow(self, connection: socket.socket) -> None:

@@ -10,21 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from netdsl.distributed.messages import Told
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
-from netdsl.distributed.launchers.local import train
+from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import CaffeError, DistributedError
 from netdsl.solver.solver import Action
 from netdsl.weights.match import arrays_of
-from tests.netdsl.distributed.conftest import Run
+from tests.netdsl.distributed.conftest import Simulate
 
 
 def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 2) -> Path:
@@ -45,31 +46,18 @@ def same(folder: Path, weights: Tensor) -> bool:
 
 
 def workers_of(folder: Path) -> list[int]:
-    """The processes of a run."""
+    """The processes of a run, which have their logs open."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+    for path in Path("/proc").glob("[0-9]*/fd/1"):
         try:
-            words = path.read_bytes().split(b"\0")
+            if path.readlink().parent == folder / "logs":
+                found.append(int(path.parts[2]))
         except OSError:
             continue
-        if b"netdsl.distributed.launchers.worker_process" in words and str(folder).encode() in words:
-            found.append(int(path.parent.name))
-    return found
+    return sorted(found, key=lambda pid: Path(f"/proc/{pid}/fd/1").readlink())
 
 
-@pytest.mark.parametrize("strategy", ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3"])
-def test_the_bits_are_those_of_the_simulated_workers(
-    param: pb.SolverParameter, run: Run, tmp_path: Path, strategy: str
-) -> None:
-    folder = planned(param, tmp_path / "run", strategy)
-    records: list[RoundRecord] = []
-    ended = train(folder, told=lambda told: records.append(told) if isinstance(told, RoundRecord) else None)
-    assert ended is End.FINISHED
-    assert same(folder, run(strategy).weights[0])
-    assert sorted((each.number, each.rank) for each in records) == [(n, rank) for n in (1, 2, 3, 4) for rank in (0, 1)]
-
-
-def test_workers_that_are_killed(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
     """At moments that are drawn: whenever it is, the bits are those of the undisturbed run."""
     param.max_iter = 60
     folder, draw, starts = planned(param, tmp_path / "run", "averaging:tau=3"), random.Random(5), []
@@ -82,17 +70,22 @@ def test_workers_that_are_killed(param: pb.SolverParameter, run: Run, tmp_path: 
             time.sleep(draw.random() * 0.05)
             os.kill(workers_of(folder)[victims.pop()], signal.SIGKILL)
 
-    assert train(folder, told=told, restarted=lambda number, why: starts.append((number, why))) is End.FINISHED
+    assert (
+        train(folder, LocalLauncher(), told=told, on_restart=lambda number, why: starts.append((number, why)))
+        is End.FINISHED
+    )
     assert [number for number, _ in starts] == [1, 2]
-    assert all("was ended by SIGKILL" in why for _, why in starts)
+    assert all("ended by SIGKILL" in why for _, why in starts)
     assert same(folder, run("averaging:tau=3").weights[0])
 
 
-def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
     param.max_iter = 300
     folder = planned(param, tmp_path / "run", "outer:tau=3")
     command = (
-        f"from pathlib import Path; from netdsl.distributed.launchers.local import train; train(Path({str(folder)!r}))"
+        "from pathlib import Path; from netdsl.distributed.launchers.local import LocalLauncher; "
+        "from netdsl.distributed.supervision.supervisor import train; "
+        f"train(Path({str(folder)!r}), LocalLauncher())"
     )
     process = subprocess.Popen([sys.executable, "-c", command], start_new_session=True)
     while not (folder / "rounds").exists() and process.poll() is None:
@@ -102,14 +95,16 @@ def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Run, tmp_path:
     process.wait()
     while workers_of(folder):  # they go by themselves
         time.sleep(0.02)
-    assert train(folder) is End.FINISHED
+    assert train(folder, LocalLauncher()) is End.FINISHED
     assert same(folder, run("outer:tau=3").weights[0])
 
 
-def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Run, tmp_path: Path) -> None:
+def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
     param.max_iter = 3000
     folder, seen = planned(param, tmp_path / "run", "averaging:tau=3"), []
-    ended = train(folder, told=seen.append, requested=lambda: Action.STOP if len(seen) > 20 else Action.NONE)
+    ended = train(
+        folder, LocalLauncher(), told=seen.append, requested=lambda: Action.STOP if len(seen) > 20 else Action.NONE
+    )
     assert ended is End.STOPPED
     assert not (folder / MODEL).exists()
     reached = max(each.number for each in seen if isinstance(each, RoundRecord))
@@ -121,7 +116,7 @@ def test_a_stopped_run_goes_on(param: pb.SolverParameter, run: Run, tmp_path: Pa
             numbers.append(what.number)
             wish[0] = Action.STOP
 
-    train(folder, told=told, requested=lambda: wish[0])
+    train(folder, LocalLauncher(), told=told, requested=lambda: wish[0])
     assert numbers[0] == reached + 1
 
 
@@ -130,7 +125,7 @@ def test_an_error_of_a_worker_ends_the_run(param: pb.SolverParameter, tmp_path: 
     folder = planned(param, tmp_path / "run", "averaging:tau=3")
     starts: list[int] = []
     with pytest.raises(DistributedError, match=r"worker \d: iteration \d+: the loss is (nan|inf)"):
-        train(folder, restarted=lambda number, why: starts.append(number))
+        train(folder, LocalLauncher(), on_restart=lambda number, why: starts.append(number))
     assert not starts
 
 
@@ -138,4 +133,4 @@ def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> Non
     param.net_param.layer[0].data_param.source = str(tmp_path / "nothing_lmdb")
     folder = planned(param, tmp_path / "run", "averaging")
     with pytest.raises(CaffeError, match=r"worker \d: layer 'data'.*nothing_lmdb"):
-        train(folder)
+        train(folder, LocalLauncher())

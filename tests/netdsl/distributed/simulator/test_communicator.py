@@ -68,13 +68,13 @@ def test_two_workers_send_each_other() -> None:
     assert together(2, work)[0] == [[1.0] * 3, [0.0] * 3]
 
 
-def test_the_centre_receives_one_worker_after_the_other_and_answers_meanwhile() -> None:
+def test_a_shared_variable_receives_one_worker_after_the_other_and_answers_meanwhile() -> None:
     def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, float]:
-        centre = each.centre(torch.zeros(3))
+        variable = each.shared_variable(torch.zeros(3))
         buffer = torch.full((3,), 8.0)
-        centre.exchange(buffer, 0.25)
+        variable.exchange(buffer, 0.25)
         seen = torch.empty(3)
-        centre.read(seen)
+        variable.read(seen)
         return buffer.tolist(), seen[0].item(), world.now[each.rank]
 
     found, _ = together(2, work)

@@ -49,7 +49,7 @@ class Trained:
     """What came of one worker."""
 
     solver: Solver
-    course: StrategyRun
+    strategy_run: StrategyRun
     worker: Worker
     begun: Tensor  # the weights it began with
     models: list[Tensor] = field(default_factory=list)  # after each round, before the end
@@ -91,16 +91,16 @@ def train(
         if first is not None and rank == 0:
             solver.weights.buffer.copy_(first)
         worker = Worker(solver, SimulatedCommunicator(network, rank), SimulatedClock(world, rank))
-        course = strategy.begin(worker)
+        strategy_run = strategy.begin(worker)
         worker.agree_on_iteration(iteration)
-        found = Trained(solver, course, worker, worker.weights.clone())
+        found = Trained(solver, strategy_run, worker, worker.weights.clone())
         while worker.remaining:
             worker.begin_round()
-            found.course.round()
+            found.strategy_run.round()
             found.records.append(worker.end_round())
-            found.models.append(found.course.model().clone())
+            found.models.append(found.strategy_run.model().clone())
             found.own.append(worker.weights.clone())
-        found.course.finish()
+        found.strategy_run.finish()
         found.time = world.now[rank]
         return found
 

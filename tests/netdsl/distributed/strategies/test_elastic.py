@@ -59,7 +59,7 @@ def test_at_the_end_all_take_over_the_centre(train, normed, strategy) -> None:
     assert sums.abs().sum() > 0  # the centre has BatchNorm's sums too
     for each in found:
         assert torch.equal(each.weights, found[0].weights)
-        assert torch.equal(each.course.model(), each.weights)
+        assert torch.equal(each.strategy_run.model(), each.weights)
 
 
 def test_workers_with_the_same_data_are_one(train, batches) -> None:

@@ -136,11 +136,11 @@ def test_one_shard_is_reduced_while_another_is_broadcast(train) -> None:
 
 def test_the_first_worker_has_the_joint_model_to_begin_again_from(train) -> None:
     found = train(MPCA(early=0, tau=12), 2, max_iter=24)
-    state = found[0].course.state()
+    state = found[0].strategy_run.state()
     assert state["velocity"].shape == (found[0].worker.learned,)
     assert state["cycles"].min() > 3
     assert state["velocity"].abs().sum() > 0
-    assert not found[1].course.state()
+    assert not found[1].strategy_run.state()
     again = train(MPCA(early=0), 2, first=found[0].models[0], max_iter=1)
     assert torch.equal(again[1].begun, found[0].models[0])
 

@@ -41,7 +41,7 @@ def test_all_have_the_same_weights_and_velocity(train) -> None:
     one, two, three = train(OuterMomentum(tau=3), 3, momentum=0.9)
     for other in (two, three):
         assert torch.equal(one.weights, other.weights)
-        assert torch.equal(one.course.state()["velocity"], other.course.state()["velocity"])
+        assert torch.equal(one.strategy_run.state()["velocity"], other.strategy_run.state()["velocity"])
 
 
 def test_it_does_not_matter_who_has_which_data(train, batches) -> None:

@@ -34,6 +34,7 @@ from netdsl.distributed.supervision.protocol import (
     receive_from_server,
     send,
 )
+from netdsl.distributed.transports.control_store import ControlStore
 from netdsl.errors import DistributedError, PeerLostError
 
 HERE = "127.0.0.1"
@@ -212,7 +213,7 @@ def test_many_workers_at_once():
         clients = [
             stack.enter_context(client) for client in pool.map(lambda rank: client_of(server, rank), range(size))
         ]
-        stores = list(pool.map(lambda client: client.open_store(), clients))
+        stores = list(pool.map(lambda client: ControlStore(client.open_store()), clients))
         assert sorted(pool.map(lambda store: store.add("ready", 1), stores)) == list(range(1, size + 1))
         assert {server.next(10)[0] for _ in range(size)} == set(range(size))
 
@@ -287,7 +288,7 @@ def test_the_store_is_one_dictionary_for_all():
         client_of(server, 0) as first,
         client_of(server, 1) as second,
     ):
-        one, other = first.open_store(), second.open_store()
+        one, other = ControlStore(first.open_store()), ControlStore(second.open_store())
         one.set("name", "Zoë")
         assert other.get("name") == "Zoë".encode()
         assert (one.add("count", 2), other.add("count", 3), one.get("count")) == (2, 5, b"5")
@@ -319,7 +320,7 @@ def test_the_store_is_one_dictionary_for_all():
 )
 def test_what_makes_no_sense_to_the_store_ends_that_connection_only(request_of_a_stranger):
     with ControlServer(HERE, 1) as server, client_of(server) as client:
-        store = client.open_store()
+        store = ControlStore(client.open_store())
         store.set("text", "no number")
         with connect_to(server) as connection:
             connection.sendall(server.token.encode())
@@ -340,7 +341,7 @@ def test_whoever_waits_at_the_store_learns_that_the_server_is_gone():
 
     with ControlServer(HERE, 1) as server:
         client = client_of(server)
-        store = client.open_store()
+        store = ControlStore(client.open_store())
         waiting = threading.Thread(target=wait, args=(store,))
         waiting.start()
         time.sleep(0.05)

@@ -7,46 +7,47 @@ from contextlib import closing
 import torch
 from torch import distributed as dist
 
-from netdsl.distributed.supervision.heartbeat import Lively, Sign, Signs
+from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
+from netdsl.distributed.supervision.protocol import Sign
 from netdsl.distributed.transports.torch_group import TorchGroup
 
 
 def test_a_sign_is_taken_once():
-    signs = Signs()
-    assert signs.taken() is None
-    signs.give()
-    assert signs.taken() is Sign.WORKING
-    assert signs.taken() is None
+    pulse = Pulse()
+    assert pulse.take() is None
+    pulse.beat()
+    assert pulse.take() is Sign.WORKING
+    assert pulse.take() is None
 
 
 def test_whoever_waits_is_alive_until_the_other_comes():
     store, seen = dist.HashStore(), []
 
     def task(rank, work):
-        signs = Signs()
+        pulse = Pulse()
         with closing(TorchGroup(store, rank, 2)) as group:
-            work(Lively(group, signs), signs)
+            work(WatchedCommunicator(group, pulse), pulse)
 
-    def waits(group, signs):
-        pulse = threading.Thread(target=look, args=(signs,))
-        pulse.start()
+    def waits(group, pulse):
+        thread = threading.Thread(target=look, args=(pulse,))
+        thread.start()
         group.barrier()
-        pulse.join()
-        seen.append(signs.taken())
+        thread.join()
+        seen.append(pulse.take())
 
     looked = threading.Event()
 
-    def look(signs):
+    def look(pulse):
         until = time.monotonic() + 20
-        while (sign := signs.taken()) is None and time.monotonic() < until:
+        while (sign := pulse.take()) is None and time.monotonic() < until:
             time.sleep(0.001)
         seen.append(sign)
         looked.set()
 
-    def comes(group, signs):
+    def comes(group, pulse):
         looked.wait()
         group.barrier()
-        assert signs.taken() is Sign.WORKING
+        assert pulse.take() is Sign.WORKING
 
     threads = [threading.Thread(target=task, args=each) for each in enumerate((waits, comes))]
     for thread in threads:
@@ -56,23 +57,23 @@ def test_whoever_waits_is_alive_until_the_other_comes():
     assert seen == [Sign.WAITING, Sign.WORKING]
 
 
-def test_every_exchange_is_the_other_communicators():
+def test_every_exchange_is_the_watched_communicators():
     results = {}
 
     def task(rank):
-        signs = Signs()
+        pulse = Pulse()
         with closing(TorchGroup(store, rank, 2)) as plain:
-            group = Lively(plain, signs)
+            group = WatchedCommunicator(plain, pulse)
             mean, reduced, sent, got = (torch.full((3,), value + rank) for value in (1.0, 3.0, 5.0, 7.0))
             group.mean(mean, 1.0 + 2 * rank).wait()
             group.reduce(reduced, root=1, lane=1).wait()
             group.broadcast(sent, root=1, lane=2).wait()
             (group.send(got, to=1, lane=3) if rank == 0 else group.receive(got, source=0, lane=3)).wait()
-            centre = group.centre(torch.full((2,), 9.0 + rank))
+            variable = group.shared_variable(torch.full((2,), 9.0 + rank))
             if rank:
-                centre.exchange(torch.full((2,), 5.0), 0.5)
+                variable.exchange(torch.full((2,), 5.0), 0.5)
             group.barrier()
-            centre.read(found := torch.empty(2))
+            variable.read(found := torch.empty(2))
             group.barrier()
             assert group.gather([rank, 4.0]) == [[0.0, 4.0], [1.0, 4.0]]
             assert (group.rank, group.size, group.traffic) == (rank, 2, plain.traffic)

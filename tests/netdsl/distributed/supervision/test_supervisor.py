@@ -2,45 +2,64 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from netdsl.distributed.launchers import local
+from netdsl.distributed.launchers.local import LocalLauncher
+from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import Care, run
+from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
+from netdsl.solver.solver import Action
 
-MEMBER = Path(__file__).with_name("worker.py")
-CARE = Care(deadline=30.0, retries=1)
-
-
-class Run:
-    """What happened in a run."""
-
-    def __init__(self, task, logs, size=2, care=CARE, on_event=lambda rank, message: False):
-        self.events, self.restarts, self.on_event = [], [], on_event
-        self.end = run(
-            lambda place: [sys.executable, str(MEMBER), place.text(), task],
-            size,
-            logs,
-            care=care,
-            heard=self.hear,
-            restarted=lambda generation, why: self.restarts.append((generation, why)),
-        )
-
-    def hear(self, rank, message):
-        self.events.append((rank, message))
-        return self.on_event(rank, message)
+WORKER = Path(__file__).with_name("worker.py")
 
 
-def pids_of(events):
-    return {rank: message["pid"] for rank, message in events if "pid" in message}
+class TaskLauncher(LocalLauncher):
+    """Starts processes that do a task, instead of training."""
+
+    def __init__(self, task, monkeypatch):
+        self.attempts = 0
+        self.task, self.monkeypatch = task, monkeypatch
+
+    def start(self, spec):
+        command = [sys.executable, str(WORKER), self.task, str(self.attempts)]
+        self.monkeypatch.setattr(local, "COMMAND", command)
+        self.attempts += 1
+        return super().start(spec)
+
+
+@pytest.fixture
+def supervise(param, tmp_path, monkeypatch):
+    """Do a task; what happened is its `records`, `restarts` and `end`."""
+
+    class Supervised:
+        def __init__(self, task, size=2, *, deadline=60.0, retries=1, told=lambda record: None, **options):
+            self.records, self.restarts, self.folder = [], [], tmp_path / "run"
+            self.told = told
+            replace(Run(param, workers=size), deadline=deadline).save(self.folder)
+            self.end = train(
+                self.folder,
+                TaskLauncher(task, monkeypatch),
+                told=self.hear,
+                on_restart=lambda attempt, reason: self.restarts.append((attempt, reason)),
+                retries=retries,
+                **options,
+            )
+
+        def hear(self, record):
+            self.records.append(record)
+            self.told(record)
+
+    return Supervised
 
 
 def descriptors():
@@ -54,106 +73,97 @@ def has_ended(pid):
         return True
 
 
-def test_workers_finish_and_leave_nothing_open(tmp_path):
+def once(rank, number, harm):
+    """Harm a worker's process when it has done a round, the first time."""
+    harmed = []
+
+    def told(record):
+        if (record.rank, record.number) == (rank, number) and not harmed:
+            harmed.append(record)
+            harm(record.steps)
+
+    return told
+
+
+def test_workers_finish_and_leave_nothing_open(supervise):
     before = descriptors()
-    done = Run("three", tmp_path, size=3)
+    done = supervise("three", size=3)
     assert done.end is End.FINISHED
     assert not done.restarts
-    ends = sorted((rank, message["end"], message["mean"]) for rank, message in done.events if "end" in message)
-    assert ends == [(0, 3, 1.0), (1, 3, 1.0), (2, 3, 1.0)]
+    assert sorted((each.number, each.rank) for each in done.records) == [
+        (n, rank) for n in range(3) for rank in range(3)
+    ]
+    time.sleep(0.2)  # threads of the server let go of their connections
     assert descriptors() == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_all_start_again_when_one_is_killed(tmp_path, number):
-    killed = []
-
-    def kill(rank, message):
-        if rank == 1 and message.get("round") == 2 and not message["generation"]:
-            os.kill(message["pid"], number)
-            killed.append(time.monotonic())
-        return False
-
-    before = descriptors()
-    done = Run("endless_then_three", tmp_path, on_event=kill)
+def test_all_start_again_when_one_is_killed(supervise, number):
+    done = supervise("endless_then_three", told=once(1, 2, lambda pid: os.kill(pid, number)))
     assert done.end is End.FINISHED
-    assert len(killed) == 1
-    ((generation, why),) = done.restarts
-    assert generation == 1
-    assert f"worker 1 was ended by {number.name}" in why
-    assert "given up while waiting for worker 1" in (tmp_path / "worker-0.log").read_text()
-    assert descriptors() == before
+    ((attempt, reason),) = done.restarts
+    assert attempt == 1
+    assert f"worker 1 was lost: ended by {number.name}" in reason
 
 
 @pytest.mark.parametrize("task", ["hang", "endless_then_three"])
-def test_one_that_hangs_is_killed(tmp_path, task):
-    def stop(rank, message):
-        if rank == 1 and message.get("round") == 2 and not message["generation"]:
-            os.kill(message["pid"], signal.SIGSTOP)
-        return False
-
-    done = Run(task, tmp_path, care=Care(deadline=1.5, retries=3), on_event=stop)
+def test_one_that_hangs_is_ended(supervise, task):
+    told = once(1, 2, lambda pid: os.kill(pid, signal.SIGSTOP))
+    done = supervise(task, deadline=4.0, retries=3, told=told)
     assert done.end is End.FINISHED
-    assert "worker 1 gave no sign of life" in done.restarts[0][1]
+    assert "worker 1" in done.restarts[0][1] and "gave no sign of life for 4 s" in done.restarts[0][1]
 
 
-def test_an_error_that_would_come_again_ends_the_run_at_once(tmp_path):
+def test_an_error_that_would_come_again_ends_the_run_at_once(supervise):
     with pytest.raises(DistributedError, match=r"^worker 1: digits.csv:7: three columns.*correct it$"):
-        Run("wrong", tmp_path)
+        supervise("wrong")
 
 
-def test_crashes_without_progress_end_it_with_the_last_words(tmp_path):
-    with pytest.raises(DistributedError, match="failed 2 times without progress: worker 1 ended with exit code 1"):
-        Run("crash", tmp_path)
+def test_crashes_without_progress_end_it_with_the_last_words(supervise):
+    with pytest.raises(DistributedError, match=r"failed 2 times.*worker 1 crashed: RuntimeError: a leg.*its last l"):
+        supervise("crash")
 
 
-def test_progress_forgives_failures(tmp_path):
-    done = Run("crash_twice", tmp_path, on_event=lambda rank, message: "round" in message)
+def test_progress_forgives_failures(supervise):
+    done = supervise("crash_twice")
     assert done.end is End.FINISHED
-    assert [generation for generation, _ in done.restarts] == [1, 2]
+    assert [attempt for attempt, _ in done.restarts] == [1, 2]
 
 
-def test_a_wrong_command_line_is_not_tried_again(tmp_path):
-    with pytest.raises(DistributedError, match=r"worker 0 can't be started: .*no-such-program"):
-        run(lambda place: ["/no-such-program", place.text()], 2, tmp_path)
+def test_a_worker_that_goes_without_a_word_is_missed(supervise):
+    done = supervise("vanish")
+    assert done.end is End.FINISHED
+    assert "worker 1 was lost: ended with exit code 7" in done.restarts[0][1]
 
 
-def test_a_signal_lets_workers_finish_their_round(tmp_path):
-    before = signal.getsignal(signal.SIGINT)
+def test_workers_that_never_begin_are_missed_at_once(supervise):
+    begun = time.monotonic()
+    with pytest.raises(DistributedError, match=r"failed 2 times without progress: worker . ended with exit code 9"):
+        supervise("stillborn")
+    assert time.monotonic() - begun < 60
 
-    def interrupt(rank, message):
-        if message.get("round") == 1 and rank == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-        return False
 
-    done = Run("endless", tmp_path, on_event=interrupt)
+def test_whoever_asks_once_stops_all(supervise):
+    requests = iter([Action.NONE, Action.STOP])
+    done = supervise("endless", requested=lambda: next(requests, Action.NONE))
     assert done.end is End.STOPPED
-    assert len({message["end"] for _, message in done.events if "end" in message}) == 1
-    assert signal.getsignal(signal.SIGINT) is before
+    assert not done.restarts
 
 
-def test_whoever_runs_it_may_say_once_when_to_stop(tmp_path):
-    wishes = iter([False, False, True])
-
-    def command_of(place):
-        return [sys.executable, str(MEMBER), place.text(), "endless"]
-
-    assert run(command_of, 2, tmp_path, care=CARE, wanted=lambda: next(wishes, False)) is End.STOPPED
-
-
-def test_workers_go_when_the_supervisor_is_killed(tmp_path):
+def test_workers_go_when_the_supervisor_is_killed(param, tmp_path):
+    Run(param, workers=2).save(tmp_path / "run")
     program = (
-        "import sys, json; from pathlib import Path; from netdsl.distributed.supervision.supervisor import run\n"
-        f"command = lambda place: [sys.executable, {str(MEMBER)!r}, place.text(), 'silent']\n"
-        "run(command, 2, Path(sys.argv[1]), heard=lambda rank, message: print(json.dumps([rank, message]), flush=True))"
+        "import sys; from pathlib import Path\n"
+        "from netdsl.distributed.launchers import local\n"
+        "from netdsl.distributed.supervision.supervisor import train\n"
+        f"local.COMMAND = [sys.executable, {str(WORKER)!r}, 'silent', '0']\n"
+        "train(Path(sys.argv[1]), local.LocalLauncher(), told=lambda record: print(record.steps, flush=True))"
     )
-    supervisor = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
-    with supervisor:
-        events = []
-        while len(pids_of(events)) < 2:
-            events.append(json.loads(supervisor.stdout.readline()))
+    command = [sys.executable, "-c", program, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
+        assert supervisor.stdout is not None
+        pids = {int(supervisor.stdout.readline()) for _ in range(2)}
         supervisor.kill()
-    pids = pids_of(events).values()
     until = time.monotonic() + 30
     while not all(map(has_ended, pids)) and time.monotonic() < until:
         time.sleep(0.01)

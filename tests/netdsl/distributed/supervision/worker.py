@@ -1,76 +1,92 @@
-"""A worker for tests of the supervisor, which needs no torch: what it does is named on its command line."""
+"""A worker for tests of the supervisor, which needs no torch: `worker.py TASK ATTEMPT`, its spec on standard input."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from itertools import count
 
-import numpy as np
-
-from netdsl.distributed.launchers.local_worker_spec import LocalWorkerSpec, work
-from netdsl.distributed.transports.shared_memory.memory import SharedBlock
-from netdsl.distributed.transports.shared_memory.pieces import Pieces
-from netdsl.distributed.transports.shared_memory.waiting import Patience
-from netdsl.errors import DataError
+from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_log import to_plain
+from netdsl.distributed.supervision.control_client import ControlClient
+from netdsl.distributed.supervision.protocol import Ending
+from netdsl.errors import CaffeError, DataError, PeerLostError
 
 
 class Task:
-    def __init__(self, place):
-        self.place = place
-        self.memory = SharedBlock(place.memory, place.size)
-        self.pieces = Pieces(Patience(self.memory, place.rank, place.deadline), 0)
-        self.values = np.full(700_001, place.rank, np.float32)
+    def __init__(self, spec, control, attempt):
+        self.rank, self.attempt, self.control = spec.rank, attempt, control
 
-    def rounds(self, control, total):
-        """Average again and again, until it is asked to stop."""
-        for number in count():
-            wants = np.array([control.wanted()], np.int64)
-            wants[0] *= self.place.size
-            self.pieces.mean(wants, 1.0, None)
-            if wants[0] or number == total:
-                control.tell({"end": number, "mean": float(self.values[-1])})
-                return
-            self.pieces.mean(self.values, 1.0, None)
-            control.tell({"round": number, "pid": os.getpid(), "generation": self.place.generation})
+    def report(self, number):
+        """A record, in which the test finds the process."""
+        self.control.report(to_plain(RoundRecord(number, self.rank, steps=os.getpid(), start=0.0)))
 
-    def three(self, control):
-        self.rounds(control, 3)
+    def rounds(self, total):
+        """Get on, until it is asked to stop, or another worker is lost."""
+        number = 0
+        while number != total and not self.control.is_to_stop():
+            time.sleep(0.02)
+            self.control.pulse.beat()
+            self.control.interruption.check()
+            self.report(number)
+            number += 1
 
-    def endless(self, control):
-        self.rounds(control, -1)
+    def three(self):
+        self.rounds(3)
 
-    def endless_then_three(self, control):
-        self.rounds(control, 3 if self.place.generation else -1)
+    def endless(self):
+        self.rounds(-1)
 
-    def wrong(self, control):
-        if self.place.rank == 1:
+    def endless_then_three(self):
+        self.rounds(3 if self.attempt else -1)
+
+    def wrong(self):
+        if self.rank == 1:
             raise DataError("digits.csv:7: three columns, and there should be two; correct it")
-        self.rounds(control, -1)
+        self.rounds(-1)
 
-    def crash(self, control):
-        if self.place.rank == 1:
+    def crash(self):
+        if self.rank == 1:
+            print("a word before the end", file=sys.stderr)
             raise RuntimeError("a leg is broken")
-        self.rounds(control, -1)
+        self.rounds(-1)
 
-    def crash_twice(self, control):
-        if self.place.generation < 2:
-            control.tell({"round": self.place.generation})
-            self.crash(control)
+    def crash_twice(self):
+        if self.attempt < 2:
+            self.report(self.attempt)
+            self.crash()
 
-    def hang(self, control):
-        """Only the first gives signs of life."""
-        self.memory.give_sign(self.place.rank)
-        while not self.place.generation:
-            time.sleep(600 if self.place.rank else 0.02)
-            self.memory.give_sign(self.place.rank)
+    def vanish(self):
+        if self.rank == 1 and not self.attempt:
+            os._exit(7)
+        self.rounds(-1 if not self.attempt else 3)
 
-    def silent(self, control):
-        control.tell({"pid": os.getpid()})
+    def hang(self):
+        """Only the first gets on."""
+        while not self.attempt:
+            self.control.pulse.beat()
+            self.control.interruption.check()
+            time.sleep(600 if self.rank else 0.02)
+
+    def silent(self):
+        self.report(0)
         time.sleep(600)
 
 
 if __name__ == "__main__":
-    place = LocalWorkerSpec.of(sys.argv[1])
-    sys.exit(work(place, getattr(Task(place), sys.argv[2])))
+    task, attempt = sys.argv[1], int(sys.argv[2])
+    if task == "stillborn":
+        sys.exit(9)
+    spec = WorkerSpec.of(sys.stdin.readline())
+    with ControlClient(spec.control, spec.rank, spec.beat) as control:
+        try:
+            getattr(Task(spec, control, attempt), task)()
+            control.report_end(Ending.DONE)
+        except PeerLostError as problem:
+            control.report_end(Ending.LOST, str(problem))
+        except CaffeError as problem:
+            control.report_end(Ending.FAILED, str(problem))
+        except Exception as problem:
+            control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
+            raise

@@ -1,4 +1,4 @@
-"""The records of a run: kept through kills, and read back."""
+"""The log of a run: kept through kills, and read back; and reports on their way."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import json
 import resource
 from pathlib import Path
 
+import msgspec
 import pytest
-from netdsl.distributed.messages import message_of
-from netdsl.distributed.records import RECORDS, RecordFile, read_records
 
 from caffe_proto.errors import FileError
 from netdsl.distributed.journal import Journal, Keeping
 from netdsl.distributed.record import Activity, RoundRecord, Span
+from netdsl.distributed.run_log import RECORDS, Told, from_plain, open_run_log, read_records, to_plain
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Stepped
-from tests.netdsl.distributed.conftest import Run
+from netdsl.solver import events
+from netdsl.solver.events import Output, Stepped
+from tests.netdsl.distributed.conftest import Simulate
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
 FIRST = RoundRecord(1, 0, 2.5, 3.5, 10, 5, 0.5, 0.25, 0.125, 64, 0.75, {"accuracy": 0.5}, SPANS)
 
 
 def write(run: Path, *records: RoundRecord) -> None:
-    file = RecordFile(run)
-    for record in records:
-        file(record)
-    file.close()
+    with open_run_log(run) as log:
+        for record in records:
+            log(record)
 
 
 def cut(run: Path, size: int) -> None:
@@ -33,7 +33,7 @@ def cut(run: Path, size: int) -> None:
     path.write_bytes(path.read_bytes()[:-size])
 
 
-def test_what_a_run_told_is_read_back(run: Run, folder: Path, tmp_path: Path) -> None:
+def test_what_a_run_told_is_read_back(run: Simulate, folder: Path, tmp_path: Path) -> None:
     journal = Journal(folder, Keeping())
     stopped = run("averaging:tau=3", journal=journal, stop=2)
     write(tmp_path / "run", *stopped.records)
@@ -47,11 +47,10 @@ def test_what_a_run_told_is_read_back(run: Run, folder: Path, tmp_path: Path) ->
 
 
 def test_each_is_there_as_soon_as_it_is_written(tmp_path: Path) -> None:
-    file = RecordFile(tmp_path)
-    assert read_records(tmp_path) == []
-    file(FIRST)
-    assert read_records(tmp_path) == [FIRST]
-    file.close()
+    with open_run_log(tmp_path) as log:
+        assert read_records(tmp_path) == []
+        log(FIRST)
+        assert read_records(tmp_path) == [FIRST]
 
 
 def test_of_a_round_that_was_done_again_the_last_counts(tmp_path: Path) -> None:
@@ -84,7 +83,7 @@ def test_numbers_that_are_none_survive(tmp_path: Path) -> None:
 
 
 def with_(**changes: object) -> str:
-    return json.dumps(message_of(FIRST) | changes)
+    return json.dumps(to_plain(FIRST) | changes)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +95,8 @@ def with_(**changes: object) -> str:
         "5",
         "[" * 100_000,
         '{"kind": "Record", "number": 1}',
-        json.dumps(message_of(Stepped(3))),
+        json.dumps(to_plain(Stepped(3))),
         with_(kind="Other"),
-        with_(more=1),
         with_(number="one"),
         with_(stop=None),
         with_(divergence="far"),
@@ -124,18 +122,44 @@ def test_no_run(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("")
-    with pytest.raises(FileError, match=r"records.jsonl: can't be written"):
-        RecordFile(tmp_path / "run")
+    with pytest.raises(FileError, match=r"records.jsonl: can't be written"), open_run_log(tmp_path / "run"):
+        pass
 
 
 def test_a_disk_that_is_full(tmp_path: Path) -> None:
-    file, before = RecordFile(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
-    file(FIRST)
-    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / RECORDS).stat().st_size + 10, before[1]))
-    try:
-        with pytest.raises(FileError, match=r"records.jsonl: can't be written: File too large"):
-            file(FIRST)
-        file.close()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_run_log(tmp_path) as log:
+        log(FIRST)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / RECORDS).stat().st_size + 10, before[1]))
+        try:
+            with pytest.raises(FileError, match=r"records.jsonl: can't be written: File too large"):
+                log(FIRST)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert read_records(tmp_path) == [FIRST]
+
+
+OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        events.Stepped(3),
+        events.Displayed(20, 0.5, 0.01, OUTPUTS),
+        events.Inspected(20, (events.Magnitude("conv1", "0", True, False, 0.5),)),
+        events.Testing(20, 1),
+        events.Tested(20, 1, None, OUTPUTS),
+        events.Tested(20, 1, 0.25, OUTPUTS),
+        events.Saved(20, Path("a.caffemodel"), Path("a.solverstate")),
+        RoundRecord(4, 1, 2.5, 3.5, accuracy={"accuracy": 0.9}, spans=[Span(Activity.COMPUTE, 2.5, 3.0, 2)]),
+    ],
+    ids=lambda told: type(told).__name__,
+)
+def test_a_report_is_read_as_it_was_sent(told: Told) -> None:
+    assert from_plain(msgspec.msgpack.decode(msgspec.msgpack.encode(to_plain(told)))) == told
+
+
+def test_a_report_of_an_unknown_kind() -> None:
+    with pytest.raises(DistributedError, match=r"reports something unknown.*Nonsense"):
+        from_plain({"kind": "Nonsense"})

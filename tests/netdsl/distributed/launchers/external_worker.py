@@ -1,0 +1,13 @@
+"""A worker that torchrun starts: `external_worker.py FOLDER ...` trains the runs of folders, one after the other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from netdsl.distributed.launchers.external import train_as_worker
+from netdsl.distributed.supervision.supervisor import train
+
+if __name__ == "__main__":
+    for folder in map(Path, sys.argv[1:]):
+        train_as_worker(folder, lambda launcher, folder=folder: train(folder, launcher))

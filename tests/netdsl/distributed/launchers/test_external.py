@@ -1,0 +1,95 @@
+"""The external launcher, under torchrun with two workers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, train_as_worker
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import MODEL
+from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError
+
+ZOO = Path(sys.executable).with_name("zoo")
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+
+
+def torchrun(*words: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run([*TORCHRUN, *map(str, words)], capture_output=True, text=True, env=environment)
+
+
+@pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
+def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--backend", "external", "--run", "run"]
+    done = torchrun("--no-python", "--", ZOO, *words, "--strategy", "averaging:tau=2")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("training ") == 1  # only the first worker shows what happens
+    assert (tmp_path / "run" / MODEL).exists()
+    assert not (tmp_path / "run" / "control.json").exists()
+
+
+def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParameter, tmp_path: Path) -> None:
+    param.max_iter = 100_000
+    run = tmp_path / "run"
+    Run(param, parse("averaging:tau=2"), 2, deadline=20).settled().save(run)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, sys, threading, time; from pathlib import Path\n"
+        "from netdsl.distributed.launchers.external import train_as_worker\n"
+        "from netdsl.distributed.supervision.supervisor import train\n"
+        "folder = Path(sys.argv[1])\n"
+        "def leave():\n"
+        "    while not (folder / 'rounds').exists(): time.sleep(0.01)\n"
+        "    os._exit(5)\n"
+        "if os.environ['RANK'] == '1': threading.Thread(target=leave, daemon=True).start()\n"
+        "try: train_as_worker(folder, lambda launcher: train(folder, launcher))\n"
+        "except Exception as problem: (folder / 'problem').write_text(str(problem)); raise\n"
+    )
+    environment = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(program), str(run)],
+            env={**os.environ, **environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.DEVNULL,
+        )
+        for rank in range(2)
+    ]
+    assert [process.wait(180) for process in processes] == [1, 5]
+    problem = (run / "problem").read_text()
+    assert "worker 1 was lost" in problem
+    assert problem.endswith(f"start the workers again with --resume {run}")
+
+
+def test_workers_are_told_apart_by_their_environment() -> None:
+    torch = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "node0"}
+    assert ExternalWorker.of(torch) == ExternalWorker(5, 8, 1, 4, "node0")
+    slurm = {"SLURM_PROCID": "2", "SLURM_NTASKS": "3", "SLURM_LOCALID": "0", "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1"}
+    assert ExternalWorker.of(slurm) == ExternalWorker(2, 3, 0, 1, "10.0.0.1")
+
+
+@pytest.mark.parametrize(("local", "transport"), [(4, Transport.SHARED_MEMORY), (2, Transport.GLOO)])
+def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, local: int, transport: Transport) -> None:
+    launcher = ExternalLauncher(ExternalWorker(0, 4, 0, local, "127.0.0.1"))
+    assert launcher.prepare(Path("run"), Run(param, workers=4), print).transport is transport
+
+
+def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(DistributedError, match="RANK and WORLD_SIZE say which one this is, as under `torchrun"):
+        train_as_worker(Path("run"), lambda launcher: pytest.fail("there is nothing to supervise"))
+
+
+def test_another_number_of_workers(param: pb.SolverParameter) -> None:
+    launcher = ExternalLauncher(ExternalWorker(0, 2, 0, 2, "127.0.0.1"))
+    with pytest.raises(DistributedError, match="is a run of 3 workers, and 2 were started"):
+        launcher.prepare(Path("run"), Run(param, workers=3), print)

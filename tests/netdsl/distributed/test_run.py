@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import CaffeFile, write
+from netdsl.data.batches.reading import Bad, Loading
+from netdsl.distributed.journal import Keeping
+from netdsl.distributed.run import Run
+from netdsl.distributed.strategies.settings import STRATEGIES, parse
+from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import DistributedError
+from netdsl.net.graph import Phase
+from netdsl.solver.module_net import Compute
+from netdsl.tables.table import Table
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "averaging:tau=auto,weighted=false", "elastic:alpha=0.25"])
+def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Path, strategy: str) -> None:
+    run = Run(
+        param,
+        parse(strategy),
+        3,
+        tmp_path,
+        ("a.caffemodel", "b.safetensors"),
+        "some.solverstate",
+        Compute(torch.device("cpu"), torch.bfloat16, True, Loading(workers=7, bad=Bad.SKIP)),
+        (torch.device("cpu"), torch.device("cuda:1")),
+        threads=5,
+        tables={Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")},
+        transport=Transport.GLOO,
+        deadline=7.5,
+        keeping=Keeping(5, 4),
+    )
+    run.save(tmp_path / "run")
+    assert Run.load(tmp_path / "run") == run
+
+
+def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: Path) -> None:
+    write(CaffeFile(param.net_param), tmp_path / "net.prototxt")
+    named = pb.SolverParameter(net="net.prototxt", test_iter=[2], test_net=["net.prototxt"], weights=["w.caffemodel"])
+    run = Run(named, workers=2, folder=tmp_path).settled()
+    assert not run.solver.HasField("net") and not run.solver.test_net
+    assert run.solver.net_param.layer == param.net_param.layer == run.solver.test_net_param[0].layer
+    assert run.solver.random_seed >= 0
+    assert run.weights == ("w.caffemodel",)
+
+
+def test_a_folder_has_one_run(param: pb.SolverParameter, tmp_path: Path) -> None:
+    Run(param, workers=2).save(tmp_path)
+    with pytest.raises(DistributedError, match="has a run already; resume it"):
+        Run(param, workers=2).save(tmp_path)
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(DistributedError, match="can't be read: No such file"):
+        Run.load(tmp_path)
+
+
+def test_a_run_that_another_version_began_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"strategy": "averaging:tau=50", "size": 2}')
+    with pytest.raises(DistributedError, match=r"another version of netdsl.*begin a new one, with the model"):
+        Run.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"workers": 2', '"workers": "two"'),
+        ('"workers": 2', '"workers": 0'),
+        ('"name": "averaging"', '"name": "avarage"'),
+        ('"precision": "float32"', '"precision": "float33"'),
+        ('"device": "cpu"', '"device": "abacus"'),
+        ("{", "["),
+    ],
+)
+def test_a_damaged_run_is_refused(param: pb.SolverParameter, tmp_path: Path, before: str, after: str) -> None:
+    Run(param, workers=2).save(tmp_path)
+    text = (tmp_path / "run.json").read_text()
+    assert before in text
+    (tmp_path / "run.json").write_text(text.replace(before, after, 1))
+    with pytest.raises(DistributedError, match=r"run.json: is damaged|0 workers"):
+        Run.load(tmp_path)
+
+
+def test_no_workers(param: pb.SolverParameter) -> None:
+    with pytest.raises(DistributedError, match="0 workers"):
+        Run(param, workers=0)
