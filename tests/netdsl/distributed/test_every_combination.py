@@ -57,7 +57,7 @@ def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: T
 
 def test_external(param, run: Simulate, tmp_path: Path) -> None:
     """Under torchrun; the same two processes take part in all runs, one after the other."""
-    cases = list([*product(LINES, TRANSPORTS)])
+    cases = [*product(LINES, TRANSPORTS)]
     folders = [begin(param, tmp_path / f"run{number}", *case) for number, case in enumerate(cases)]
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(EXTERNAL)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 import torch
 from torch import distributed as dist
 
-from netdsl.distributed.transports.torch_group import TorchGroup, store_at
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.torch_group import TorchGroup
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import over_gloo, own
 
@@ -29,7 +31,7 @@ def test_collective_exchanges():
         assert group.traffic.moved > 0
         return mean, reduced, sent, whole
 
-    wanted = (own(0) + own(1) * 2) * (1 / 3)
+    wanted = own(0) * (1 / 3) + own(1) * (2 / 3)  # in the order of ranks, as everywhere
     for rank, (mean, reduced, sent, whole) in enumerate(over_gloo(2, task)):
         assert torch.equal(mean, wanted)
         assert torch.equal(reduced, [own(0), wanted][rank])
@@ -63,8 +65,9 @@ def test_whoever_does_not_come_in_time_is_lost():
 
 def test_whoever_is_killed_is_lost_at_once():
     program = (
-        "import os, signal, sys, torch; from netdsl.distributed.transports.torch_group import TorchGroup, store_at\n"
-        "group = TorchGroup(store_at('127.0.0.1', int(sys.argv[1]), 1, 2), 1, 2)\n"
+        "import os, signal, sys, torch; from netdsl.distributed.transports.torch_group import TorchGroup\n"
+        "store = torch.distributed.TCPStore('127.0.0.1', int(sys.argv[1]), 2, False)\n"
+        "group = TorchGroup(store, 1, 2)\n"
         "group.mean(torch.ones(5)).wait(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     store = dist.TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
@@ -76,9 +79,20 @@ def test_whoever_is_killed_is_lost_at_once():
         assert process.wait() == -9
 
 
-def test_a_store_that_is_not_there_is_an_error():
-    free = dist.TCPStore("127.0.0.1", 0, 1, is_master=True, wait_for_workers=False)
-    port = free.port
-    del free
-    with pytest.raises(PeerLostError, match="meeting the others"):
-        store_at("127.0.0.1", port, 1, 2, timeout=0.5)
+def test_all_waiting_ends_when_it_is_interrupted():
+    interruption, store = Interruption(), dist.HashStore()
+
+    def task(rank):
+        group = TorchGroup(store, rank, 2, interruption=interruption if rank == 0 else None)
+        if rank == 0:
+            threading.Timer(0.2, interruption.happen, ["worker 1 was lost"]).start()
+            with pytest.raises(PeerLostError, match="worker 1 was lost"):
+                group.mean(torch.zeros(5)).wait()
+            with pytest.raises(PeerLostError, match="worker 1 was lost"):
+                group.barrier()
+            over.set()
+        assert over.wait(30)
+
+    over = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(task, range(2)))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from itertools import product
 
 import pytest
 import torch
 
-from netdsl.distributed.transports.shared_memory.memory import PIECE, SLOTS, create
+from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.transports.shared_memory.memory import PIECE, SLOTS, create, path_of
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import in_shared_memory, own
 
@@ -144,40 +146,25 @@ def test_gathering_different_counts_is_an_error(everybody):
     everybody(2, task)
 
 
-def test_whoever_gives_no_sign_of_life_is_lost(everybody):
-    def task(communicator):
-        if communicator.rank != 1:
-            with pytest.raises(PeerLostError, match=r"mean of 5 float32, lane 0: no sign of life from worker 1"):
-                communicator.mean(torch.zeros(5)).wait()
+def test_all_waiting_ends_when_it_is_interrupted(everybody):
+    interruptions = [Interruption(), Interruption()]
 
-    everybody(3, task, deadline=0.4)
-
-
-def test_whoever_computes_and_gives_signs_is_not_lost(everybody):
     def task(communicator):
         if communicator.rank:
-            for _ in range(24):
-                time.sleep(0.05)
-                communicator.alive()
-        communicator.mean(torch.zeros(5)).wait()
-
-    everybody(2, task, deadline=1.0)
-
-
-def test_all_give_up_when_the_run_is_aborted(everybody):
-    def task(communicator):
-        if communicator.rank:
-            communicator.memory.abort()
             return
-        with pytest.raises(PeerLostError, match="gather: given up while waiting for worker 1"):
+        threading.Timer(0.2, interruptions[0].happen, ["worker 1 was lost"]).start()
+        with pytest.raises(PeerLostError, match="worker 1 was lost"):
+            communicator.mean(torch.zeros(5)).wait()
+        with pytest.raises(PeerLostError, match=r"a gather of numbers: worker 1 was lost \(it waited for worker 1\)"):
             communicator.barrier()
-        with pytest.raises(PeerLostError, match="given up while waiting for worker 1"):
-            communicator.broadcast(torch.zeros(3), root=1).wait()
+        with pytest.raises(PeerLostError, match="worker 1 was lost"):
+            communicator.broadcast(torch.zeros(3), root=1, lane=1).wait()
 
-    everybody(2, task)
+    everybody(2, task, interruptions)
 
 
-def test_the_memory_has_no_name():
+def test_the_memory_has_no_name_and_others_open_it_all_the_same():
     descriptor = create(2)
     assert os.fstat(descriptor).st_nlink == 0
+    os.close(os.open(path_of(descriptor), os.O_RDWR))
     os.close(descriptor)

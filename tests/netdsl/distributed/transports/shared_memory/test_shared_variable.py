@@ -1,4 +1,4 @@
-"""The centre changes for one worker at a time, and whoever dies there holds nobody up."""
+"""A shared variable changes for one worker at a time, and whoever dies there holds nobody up."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from netdsl.distributed.transports.shared_memory.memory import create
 
-MEMBER = Path(__file__).with_name("variable_worker.py")
+WORKER = Path(__file__).with_name("variable_worker.py")
 
 
 def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
     descriptor = create(2)
     processes = [
         subprocess.Popen(
-            [sys.executable, str(MEMBER), str(descriptor), str(rank)],
+            [sys.executable, str(WORKER), str(descriptor), str(rank)],
             pass_fds=[descriptor],
             stdout=subprocess.PIPE,
             text=True,

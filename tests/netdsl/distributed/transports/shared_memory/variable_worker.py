@@ -1,4 +1,4 @@
-"""A worker for a test of the centre: many exchanges, after which the second one dies while nobody else may go there."""
+"""A worker for a test of shared variables: many exchanges, after which the second one dies while it has the lock."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import time
 
 import torch
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 
 rank = int(sys.argv[2])
-communicator = SharedMemory(int(sys.argv[1]), rank, 2, deadline=60.0)
+communicator = SharedMemoryCommunicator(int(sys.argv[1]), rank, 2)
 buffer = torch.full((300_001,), 8.0 * rank, dtype=torch.float64)
-centre = communicator.centre(torch.full_like(buffer, 2.0 + rank))  # it begins as the first one's
+variable = communicator.shared_variable(torch.full_like(buffer, 2.0 + rank))  # it begins as the first one's
 communicator.barrier()
 for turn in range(100):
-    centre.exchange(buffer, 0.25 if turn % 2 else 0.5)
+    variable.exchange(buffer, 0.25 if turn % 2 else 0.5)
 found = torch.empty_like(buffer)
 communicator.barrier()
-centre.read(found)
+variable.read(found)
 communicator.mean(buffer).wait()
 total = found + 2 * buffer
 print(total.min().item(), total.max().item(), flush=True)
 communicator.barrier()
 if rank:
-    with centre._alone("test", 0):
+    with variable._alone("test", 0):
         os.kill(os.getpid(), signal.SIGKILL)
-while centre._holder[0] != 1:
+while variable._holder[0] != 1:
     time.sleep(0.001)
-centre.write(buffer)
-centre.read(found)
+variable.write(buffer)
+variable.read(found)
 print(torch.equal(found, buffer), flush=True)
