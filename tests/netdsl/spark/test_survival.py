@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from tests.netdsl.spark import driver
 from tests.netdsl.spark.conftest import MASTER, QUIET, TRANSPORTS, after_round, begin, executor_of, same, workers_of
 
 pytestmark = pytest.mark.spark
+
+LOST = r"worker \d was lost: (its connection ended without a word|Spark ended its task)"  # whichever is seen first
 
 
 def start_driver(folder: Path, settings: Mapping[str, str], master: str = MASTER) -> subprocess.Popen[str]:
@@ -55,7 +58,7 @@ def test_whoever_is_killed_the_bits_are_those_of_the_undisturbed_run(
         on_restart=lambda *start: starts.append(start),
     )
     assert [number for number, _ in starts] == [1]
-    assert "ended without a word" in starts[0][1]
+    assert re.match(LOST, starts[0][1])
     assert same(folder, run("averaging:tau=3").weights[0])
 
 
@@ -88,7 +91,7 @@ def test_failures_without_progress_end_it(session: Any, param: pb.SolverParamete
         os.kill(workers_of(folder)[0], signal.SIGKILL)
 
     begin(param, folder, "averaging:tau=3")
-    with pytest.raises(DistributedError, match=r"failed without progress: worker . on .* ended without a word"):
+    with pytest.raises(DistributedError, match=f"training failed without progress: {LOST}"):
         train(folder, SparkLauncher(session), told=after_round(1, kill), retries=0)
 
 
