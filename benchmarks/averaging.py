@@ -22,7 +22,7 @@ import numpy as np
 import torch
 import torch.distributed
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.shared_memory.memory import create
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
@@ -32,7 +32,7 @@ METHODS = ("ours", "plain", "gloo")
 class SharedSlabs:
     """The plain method: copy in, average a share, copy out, with barriers in between."""
 
-    def __init__(self, path: Path, communicator: SharedMemory, count: int) -> None:
+    def __init__(self, path: Path, communicator: SharedMemoryCommunicator, count: int) -> None:
         self.communicator, self.rank = communicator, communicator.rank
         self.slabs = torch.from_numpy(np.memmap(path, np.float32, "r+", shape=(communicator.size, count)))
         share = -(-count // communicator.size)
@@ -48,7 +48,9 @@ class SharedSlabs:
         self.communicator.barrier()
 
 
-def measure(communicator: SharedMemory, methods: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
+def measure(
+    communicator: SharedMemoryCommunicator, methods: Sequence[Callable[[], object]], rounds: int
+) -> list[list[float]]:
     """The slowest process's seconds for each method in each round, after a round of warm-up."""
     table = []
     for _ in range(rounds + 1):
@@ -65,7 +67,7 @@ def measure(communicator: SharedMemory, methods: Sequence[Callable[[], object]],
 def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
     """Run one process; the first one prints a line for every size."""
     torch.set_num_threads(1)
-    communicator = SharedMemory(descriptor, rank, size)
+    communicator = SharedMemoryCommunicator(descriptor, rank, size)
     store = torch.distributed.FileStore(str(folder / "store"), size)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
     for megabytes in sizes:
@@ -75,7 +77,7 @@ def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Seque
     torch.distributed.destroy_process_group()
 
 
-def compare(communicator: SharedMemory, count: int, path: Path, rounds: int) -> list[float]:
+def compare(communicator: SharedMemoryCommunicator, count: int, path: Path, rounds: int) -> list[float]:
     """The median seconds of each method to average a number of values."""
     buffer = torch.rand(count, generator=torch.Generator().manual_seed(communicator.rank))
     if communicator.rank == 0:

@@ -28,7 +28,7 @@ from benchmarks.nets import PAIRS, NetPair
 from benchmarks.training import DECAY, MOMENTUM, RATE, train_val
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
@@ -41,7 +41,7 @@ DEFAULT_NETS = ("LeNet", "CaffeNet", "GoogLeNet")
 class TrainedPair:
     """A net in one of the processes, trained by netdsl and by torch."""
 
-    def __init__(self, pair: NetPair, communicator: SharedMemory) -> None:
+    def __init__(self, pair: NetPair, communicator: SharedMemoryCommunicator) -> None:
         batch = pair.training_batch // WORKERS
         random = torch.Generator().manual_seed(communicator.rank)
         data = torch.randn(batch, *pair.image, generator=random)
@@ -82,7 +82,9 @@ class TrainedPair:
         self.averager.average_parameters(iter(self.parameters))
 
 
-def measure(communicator: SharedMemory, methods: tuple[Callable[[], None], ...], rounds: int) -> list[float]:
+def measure(
+    communicator: SharedMemoryCommunicator, methods: tuple[Callable[[], None], ...], rounds: int
+) -> list[float]:
     """The median seconds of the slower process for each method, after a round of warm-up."""
     table = []
     for _ in range(rounds + 1):
@@ -100,7 +102,7 @@ def run_worker(rank: int, descriptor: int, folder: Path, rounds: int, nets: list
     """Run one process; the first one prints the measurements."""
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
     torch.manual_seed(0)
-    communicator = SharedMemory(descriptor, rank, WORKERS)
+    communicator = SharedMemoryCommunicator(descriptor, rank, WORKERS)
     store = torch.distributed.FileStore(str(folder / "store"), WORKERS)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=WORKERS)
     for pair in PAIRS:

@@ -1,9 +1,9 @@
-"""Seconds to average a model over K workers once, by tasks of a Spark job and by other methods.
+"""Seconds for a round's one exchange, the average of a model over K workers: tasks of a Spark job beside other ways.
 
-All methods alternate in one run: `peer`, netdsl's tasks over gloo; `driver`, netdsl's tasks through the driver; gloo
-and MPI in processes without Spark; `local`, netdsl's processes with shared memory, as the lower bound; and `spark`,
-Spark's own means as SparkNet used them: a broadcast variable to the workers, and a tree aggregation back. The table
-shows medians of the slowest worker of each round.
+All ways take turns in one run: our tasks over gloo, and by the relay at the driver; torch's own gloo, and MPI, in
+processes without Spark; our processes that share memory, as the floor; and what Spark itself has, as SparkNet used it:
+a broadcast variable to the workers, and a tree of sums back. What is shown are medians of the slowest worker of each
+round.
 """
 
 from __future__ import annotations
@@ -25,44 +25,46 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from netdsl.spark.workers.serving import serving
-from netdsl.spark.workers.transport import Transport
 
-from benchmarks.spark_workers import spark_task
+from benchmarks.spark_workers import task
+from netdsl.distributed.supervision.control_client import ControlAddress
+from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import SETTINGS, open_session
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
-METHODS = ("peer", "driver", "gloo", "mpi", "local", "spark")
-TREE_LIMIT = 83.0  # MB, above which Spark's tree aggregation takes too long
-SMALL_MODEL, EXTRA_ROUNDS = 20.0, 5  # MB, below which rounds are short and vary, so there are more of them
+WAYS = ("gloo", "relay", "torch", "mpi", "memory", "spark")
+SPARKS_LIMIT = 83.0  # MB, above which Spark's own way takes its time
+SMALL, MORE = 20.0, 5  # MB, below which a round takes milliseconds that swing, so there are as many times more
 QUIET = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.driver.maxResultSize": "2g"}
 _MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
-_COPIES = 6  # of a model for each rank, with the workers of all methods together
-_TIMEOUT = 180.0  # seconds for workers to connect
+_COPIES = 6  # models that a worker of each way may need, all together
+_PATIENCE = 180.0  # seconds for workers to come
 
 
-class TreeAggregate:
-    """Averaging by Spark's own means: a broadcast variable from the driver, and a tree aggregation back."""
+class SparksOwn:
+    """In the driver: the model goes to all as a broadcast variable, and what they have is added up in a tree."""
 
     def __init__(self, context: Any, size: int) -> None:
         self._context, self._size = context, size
         self._model = np.empty(0, np.float32)
 
     def prepare(self, count: int) -> None:
-        """Make a model with a number of values."""
+        """Have a model of so many values."""
         self._model = np.random.default_rng(0).random(count, np.float32)
 
-    def run_round(self) -> float:
-        """Run a round and return its seconds."""
+    def once(self) -> float:
+        """The seconds of a round."""
         start, before = time.perf_counter(), self._model
-        broadcast = self._context.broadcast(before.tobytes())
-        partitions = self._context.parallelize(range(self._size), self._size)
-        total = partitions.mapPartitions(lambda ranks: [broadcast.value]).treeAggregate(None, _sum, _sum)
+        sent = self._context.broadcast(before.tobytes())
+        tasks = self._context.parallelize(range(self._size), self._size)
+        total = tasks.mapPartitions(lambda ranks: [sent.value]).treeAggregate(None, _sum, _sum)
         self._model = np.frombuffer(total, np.float32) * np.float32(1 / self._size)
         seconds = time.perf_counter() - start
-        broadcast.destroy()
+        sent.destroy()
         assert np.allclose(self._model, before)
         return seconds
 
@@ -73,8 +75,8 @@ def _sum(total: bytes | None, more: bytes | None) -> bytes | None:
     return bytes((np.frombuffer(total, np.float32) + np.frombuffer(more, np.float32)).data)
 
 
-class Controller:
-    """Sends commands to workers, one method after the other."""
+class Conductor:
+    """Tells workers what to do, one way after the other."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -82,42 +84,42 @@ class Controller:
         self._workers: dict[str, list[Any]] = {}
 
     @property
-    def methods(self) -> dict[str, Callable[[], float]]:
-        """A function for each method that runs a round."""
-        return {method: partial(self.run_round, method) for method in self._workers}
+    def ways(self) -> dict[str, Callable[[], float]]:
+        """A round of each."""
+        return {way: partial(self.once, way) for way in self._workers}
 
-    def accept_workers(self, count: int) -> None:
-        """Wait for a number of workers."""
-        self._listener.settimeout(_TIMEOUT)
+    def welcome(self, count: int) -> None:
+        """Wait for so many workers."""
+        self._listener.settimeout(_PATIENCE)
         for _ in range(count):
             connection = self._listener.accept()[0]
             connection.settimeout(None)
             lines = connection.makefile("rw")
             connection.close()  # the file has it
-            _, *methods = json.loads(lines.readline())
-            for method in methods:
-                self._workers.setdefault(method, []).append(lines)
+            _, *ways = json.loads(lines.readline())
+            for way in ways:
+                self._workers.setdefault(way, []).append(lines)
 
     def prepare(self, count: int) -> None:
-        """Make all workers create a model with a number of values."""
-        groups = {id(lines): lines for workers in self._workers.values() for lines in workers}
-        self._send(list(groups.values()), count)
+        """Let all have a model of so many values."""
+        groups = {id(each): each for workers in self._workers.values() for each in workers}
+        self._tell(list(groups.values()), count)
 
-    def run_round(self, method: str) -> float:
-        """Run a round and return the seconds of the slowest worker."""
-        answers = self._send(self._workers[method], method)
+    def once(self, way: str) -> float:
+        """The seconds of the slowest worker."""
+        answers = self._tell(self._workers[way], way)
         values = {value for _, value in answers}
-        assert len(values) == 1, f"{method}: workers have {values}"
+        assert len(values) == 1, f"{way}: workers have {values}"
         return float(max(seconds for seconds, _ in answers))
 
     def close(self) -> None:
-        """Disconnect all workers, which ends them."""
+        """Let all go home."""
         for workers in self._workers.values():
             for lines in workers:
                 lines.close()
         self._listener.close()
 
-    def _send(self, workers: Sequence[Any], order: int | str) -> list[Any]:
+    def _tell(self, workers: Sequence[Any], order: int | str) -> list[Any]:
         for lines in workers:
             lines.write(f"{json.dumps(order)}\n")
             lines.flush()
@@ -128,83 +130,81 @@ class Controller:
 
 
 @contextmanager
-def spark_job(session: Any, size: int, port: int) -> Iterator[None]:
-    """Run a Spark job with a number of tasks."""
+def tasks(session: Any, size: int, port: int) -> Iterator[None]:
+    """A job of Spark's with so many of them."""
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
-    with ExitStack() as stack:
-        servers = [stack.enter_context(serving(cluster, Path.cwd(), size, transport)) for transport in Transport]
-        job = cluster.submit(size, partial(spark_task, [spec.text() for _, spec in servers], port), "spark_rounds")
+    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bound, size, adopt=relay.adopt) as server:
+        address = ControlAddress(cluster.host, server.port, server.token)
+        job = cluster.submit(size, partial(task, address, size, port), "spark_rounds")
         try:
             yield
         finally:
-            if not job.ended(_TIMEOUT) or job.problem():
-                print(f"the Spark job failed: {job.problem()}", file=sys.stderr)
+            if not job.ended(_PATIENCE) or job.problem():
+                print(f"the job of Spark's failed: {job.problem()}", file=sys.stderr)
 
 
 @contextmanager
-def other_workers(size: int, port: int, folder: Path) -> Iterator[None]:
-    """Run the workers of the other methods."""
+def processes(size: int, port: int, folder: Path) -> Iterator[None]:
+    """Workers of the other ways."""
     descriptor = create(size)
     options = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
     command = [
         sys.executable,
         "-m",
         "benchmarks.spark_workers",
-        *(f"--{name}={value}" for name, value in options.items()),
+        *(f"--{name}={each}" for name, each in options.items()),
     ]
-    commands = [
-        [*command, f"--method={method}", f"--rank={rank}"] for method in ("gloo", "local") for rank in range(size)
-    ]
+    commands = [[*command, f"--way={way}", f"--rank={rank}"] for way in ("torch", "memory") for rank in range(size)]
     if has_mpi():
-        commands.append([_MPIEXEC, "-n", str(size), *command, "--method=mpi"])
-    processes = [subprocess.Popen(words, pass_fds=[descriptor], stdin=subprocess.DEVNULL) for words in commands]
+        commands.append([_MPIEXEC, "-n", str(size), *command, "--way=mpi"])
+    started = [subprocess.Popen(each, pass_fds=[descriptor], stdin=subprocess.DEVNULL) for each in commands]
     os.close(descriptor)
     try:
         yield
     finally:
-        for process in processes:
+        for process in started:
             process.wait()
 
 
 def has_mpi() -> bool:
-    """Whether MPI is installed."""
+    """Whether there is an MPI to compare with."""
     return find_spec("mpi4py") is not None and Path(_MPIEXEC).exists()
 
 
 def measure(size: int, sizes: Sequence[float], rounds: int) -> Iterator[tuple[float, dict[str, float]]]:
-    """The median seconds of each method, for each size of a model."""
+    """The median seconds of each way, for each size of a model."""
     settings = {**SETTINGS, **QUIET, "spark.executorEnv.PYTHONPATH": str(Path(__file__).parent.parent)}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         session = stack.enter_context(open_session(f"local-cluster[{size},2,1024]", settings))
-        controller = Controller()
-        stack.enter_context(spark_job(session, size, controller.port))
-        stack.enter_context(other_workers(size, controller.port, folder))
-        stack.enter_context(closing(controller))
-        controller.accept_workers(size * (4 if has_mpi() else 3))
-        tree = TreeAggregate(session.sparkContext, size)
+        conductor = Conductor()
+        stack.enter_context(tasks(session, size, conductor.port))
+        stack.enter_context(processes(size, conductor.port, folder))
+        stack.enter_context(closing(conductor))
+        conductor.welcome(size * (4 if has_mpi() else 3))
+        own = SparksOwn(session.sparkContext, size)
         for megabytes in sizes:
             count = int(megabytes * 1e6) // 4
-            controller.prepare(count)
-            methods = controller.methods
-            if megabytes <= TREE_LIMIT:
-                tree.prepare(count)
-                methods["spark"] = tree.run_round
-            yield megabytes, time_alternately(methods, rounds * EXTRA_ROUNDS if megabytes < SMALL_MODEL else rounds)
+            conductor.prepare(count)
+            ways = conductor.ways
+            if megabytes <= SPARKS_LIMIT:
+                own.prepare(count)
+                ways["spark"] = own.once
+            yield megabytes, in_turn(ways, rounds * MORE if megabytes < SMALL else rounds)
 
 
-def time_alternately(methods: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median seconds of each method. A different one begins every round, and the first round is a warm-up."""
-    names, seconds = list(methods), {name: list[float]() for name in methods}
-    for number in range(rounds + 1):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
-            seconds[name].append(methods[name]())
-    return {name: statistics.median(values[1:]) for name, values in seconds.items()}
+def in_turn(ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The median seconds of each, of which another one begins every time; one round before all is for warming up."""
+    names, found = list(ways), {name: list[float]() for name in ways}
+    for turn in range(rounds + 1):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            found[name].append(ways[name]())
+    return {name: statistics.median(each[1:]) for name, each in found.items()}
 
 
-def fits_in_memory(size: int, megabytes: float) -> bool:
-    """Whether all workers' models fit into memory."""
+def room(size: int, megabytes: float) -> bool:
+    """Whether all workers' models find a place in memory."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))  # KiB
     return _COPIES * size * megabytes * 1e6 < available * 1024
@@ -217,15 +217,13 @@ def main() -> None:
     parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
-    print(
-        f"{'K':>2}{'MB':>7}" + "".join(f"{method:>9}" for method in METHODS) + f"{'peer/gloo':>11}{'driver/gloo':>13}"
-    )
+    print(f"{'K':>2}{'MB':>7}" + "".join(f"{way:>9}" for way in WAYS) + f"{'gloo/torch':>12}{'relay/torch':>13}")
     for size in arguments.workers:
-        sizes = [megabytes for megabytes in arguments.sizes if fits_in_memory(size, megabytes)]
+        sizes = [megabytes for megabytes in arguments.sizes if room(size, megabytes)]
         for megabytes, seconds in measure(size, sizes, arguments.rounds):
-            times = "".join(f"{seconds[method]:>9.4f}" if method in seconds else f"{'-':>9}" for method in METHODS)
-            ratios = seconds["peer"] / seconds["gloo"], seconds["driver"] / seconds["gloo"]
-            print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>11.2f}{ratios[1]:>13.2f}", flush=True)
+            times = "".join(f"{seconds[way]:>9.4f}" if way in seconds else f"{'-':>9}" for way in WAYS)
+            ratios = seconds["gloo"] / seconds["torch"], seconds["relay"] / seconds["torch"]
+            print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>12.2f}{ratios[1]:>13.2f}", flush=True)
         for megabytes in set(arguments.sizes) - set(sizes):
             print(f"{size:>2}{megabytes:>7g}   left out: too little memory")
 

@@ -1,4 +1,4 @@
-"""A worker of `benchmarks.spark_rounds`: a Spark task or a process that averages models on command."""
+"""A worker of `benchmarks.spark_rounds`: a task of Spark's or a process, which averages models when it is told to."""
 
 from __future__ import annotations
 
@@ -6,66 +6,67 @@ import argparse
 import json
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 import torch.distributed
-from netdsl.spark.workers.rendezvous import met
-from netdsl.spark.workers.worker_spec import SparkWorkerSpec
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.supervision.control_client import ControlClient
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.transport import Transport
 
-_PIECE_BYTES = 4 << 20  # that MPI reduces at once
+TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # of the tasks
+_PIECE = 4 << 20  # bytes that MPI gets at once
 
 
-class AveragingMethod(Protocol):
-    """A method of averaging."""
+class Way(Protocol):
+    """How a worker averages."""
 
     def barrier(self) -> None:
-        """Wait for all workers."""
+        """Wait for all others."""
         ...
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by the mean of all workers."""
+        """Replace a model by everybody's mean."""
         ...
 
 
-class CommunicatorMethod:
-    """Averaging by netdsl's communicator."""
+class Ours:
+    """With a communicator."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.barrier = communicator.barrier
         self._communicator = communicator
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by the mean of all workers."""
+        """Our mean."""
         self._communicator.mean(model).wait()
 
 
-class GlooMethod:
-    """Averaging by torch.distributed over gloo."""
+class Torch:
+    """With torch.distributed, over gloo."""
 
     def __init__(self, rank: int, size: int, store: Path) -> None:
         self._size = size
         torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
 
     def barrier(self) -> None:
-        """Wait for all workers."""
+        """Torch's."""
         torch.distributed.barrier()
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by the mean of all workers."""
+        """What one writes in a line."""
         torch.distributed.all_reduce(model.mul_(1 / self._size))
 
 
-class MpiMethod:
-    """Averaging by MPI, in pieces because it copies them."""
+class Mpi:
+    """With MPI, in pieces of which it has copies."""
 
     def __init__(self) -> None:
         from mpi4py import MPI
@@ -75,72 +76,71 @@ class MpiMethod:
         self.barrier = self._world.Barrier
 
     def average(self, model: Tensor) -> None:
-        """Replace a model by the mean of all workers, piece by piece."""
-        for piece in torch.split(model.mul_(1 / self._world.size), _PIECE_BYTES // model.itemsize):
+        """One piece after the other."""
+        for piece in torch.split(model.mul_(1 / self._world.size), _PIECE // model.itemsize):
             self._world.Allreduce(self._in_place, piece.numpy())
 
 
-def run_commands(port: int, rank: int, methods: Mapping[str, AveragingMethod]) -> None:
-    """Execute the controller's commands until it disconnects."""
+def obey(port: int, rank: int, ways: Mapping[str, Way]) -> None:
+    """Do as a worker what the conductor says, until it says no more."""
     torch.set_num_threads(1)
     model = torch.empty(0)
     with socket.create_connection(("127.0.0.1", port)) as connection, connection.makefile("rw") as lines:
 
-        def answer(reply: Any) -> None:
-            lines.write(f"{json.dumps(reply)}\n")
+        def answer(said: Any) -> None:
+            lines.write(f"{json.dumps(said)}\n")
             lines.flush()
 
-        answer([rank, *methods])
+        answer([rank, *ways])
         for line in lines:
-            command = json.loads(line)
-            if isinstance(command, int):
-                model = torch.rand(command, generator=torch.Generator().manual_seed(rank))
+            order = json.loads(line)
+            if isinstance(order, int):
+                model = torch.rand(order, generator=torch.Generator().manual_seed(rank))
                 answer(None)
             else:
-                answer([_time_round(methods[command], model), model[-1].item()])
+                answer([_timed(ways[order], model), model[-1].item()])
 
 
-def _time_round(method: AveragingMethod, model: Tensor) -> float:
-    method.barrier()
+def _timed(way: Way, model: Tensor) -> float:
+    way.barrier()
     start = time.perf_counter()
-    method.average(model)
+    way.average(model)
     return time.perf_counter() - start
 
 
-def spark_task(specs: Sequence[str], port: int, ranks: Iterable[int]) -> Iterator[None]:
-    """A worker in a Spark task, with both transports."""
+def task(control: ControlAddress, size: int, port: int, ranks: Iterable[int]) -> Iterator[None]:
+    """A worker that is a task of Spark's, and has several transports."""
     (rank,) = ranks
     with ExitStack() as stack:
-        methods: dict[str, AveragingMethod] = {}
-        for spec in map(SparkWorkerSpec.of, specs):
-            client = stack.enter_context(ControlClient(spec, rank))
-            methods[spec.transport.value] = CommunicatorMethod(
-                stack.enter_context(closing(met(spec, rank, client.address)))
-            )
-        run_commands(port, rank, methods)
-        for method in methods.values():
-            method.barrier()
+        client = stack.enter_context(ControlClient(control, rank))
+        ways: dict[str, Way] = {}
+        for transport in TRANSPORTS:
+            communicator = connect(transport, client, rank, size, torch.device("cpu"))
+            ways[transport.value] = Ours(stack.enter_context(closing(communicator)))
+        obey(port, rank, ways)
+        for way in ways.values():
+            way.barrier()
     yield None
 
 
 def main() -> None:
-    """Run a worker in a process."""
+    """Be a worker that is a process."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, kind in {"method": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
+    for name, kind in {"way": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
         parser.add_argument(f"--{name}", type=kind)
     arguments = parser.parse_args()
-    method, rank = open_method(arguments)
-    run_commands(arguments.port, rank, {arguments.method: method})
+    way, rank = way_of(arguments)
+    obey(arguments.port, rank, {arguments.way: way})
 
 
-def open_method(arguments: argparse.Namespace) -> tuple[AveragingMethod, int]:
-    """The method of a worker and its rank, which MPI determines itself."""
-    if arguments.method == "mpi":
-        mpi = MpiMethod()
+def way_of(arguments: argparse.Namespace) -> tuple[Way, int]:
+    """How a process averages, and its rank, which MPI knows itself."""
+    if arguments.way == "mpi":
+        mpi = Mpi()
         return mpi, mpi.rank
-    if arguments.method == "gloo":
-        return GlooMethod(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
-    return CommunicatorMethod(SharedMemory(arguments.descriptor, arguments.rank, arguments.size)), arguments.rank
+    if arguments.way == "torch":
+        return Torch(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
+    return Ours(SharedMemoryCommunicator(arguments.descriptor, arguments.rank, arguments.size)), arguments.rank
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from netdsl.distributed.launchers.external import ExternalWorker, train_as_worker
 from netdsl.distributed.launchers.local import LocalLauncher
@@ -16,9 +16,6 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
 from netdsl.spark.session import open_session, task_cores
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Backend(Protocol):
@@ -88,15 +85,16 @@ class SparkBackend:
 
             return train(folder, SparkLauncher(session), **events)
 
-    @contextmanager
-    def session(self) -> Iterator[SparkSession]:
+    @property
+    def address(self) -> str:
+        """The master, or that of a Spark of our own; empty under spark-submit, which has named one."""
+        if self.master is not None:
+            return self.master
+        return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
+
+    def session(self) -> AbstractContextManager[Any]:
         """A session of Spark."""
-        master = self.master
-        if master is None:
-            submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-            master = "" if submitted else f"local[{self.tasks or os.cpu_count() or 1}]"
-        with open_session(master) as session:
-            yield session
+        return open_session(self.address)
 
 
 @dataclass(frozen=True)

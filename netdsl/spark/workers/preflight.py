@@ -22,7 +22,7 @@ from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.transport import Transport, choose_transport
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.spark.cluster import BarrierJob, Cluster
+from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 
 _LIMIT = 120.0  # seconds for all tasks to look
 _REACH = 30.0  # seconds for the others to be reached
@@ -63,7 +63,7 @@ def _way_out(requested: Transport | None, apart: str, note: Callable[[str], obje
 
 def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
     """What tasks find to be wrong."""
-    with ControlServer(cluster.bound, size, cluster.port) as server:
+    with _listen(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
         task = partial(examine, spec.text(), Versions.here(), probe)
@@ -72,6 +72,13 @@ def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport
             return _answers(job, size)
         finally:
             job.cancel()
+
+
+def _listen(cluster: Cluster, size: int) -> ControlServer:
+    try:
+        return ControlServer(cluster.bound, size, cluster.port)
+    except DistributedError as problem:
+        raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
 
 
 def _sentence(problems: Iterable[str]) -> str:
