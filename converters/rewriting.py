@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from converters.formats import Precision
-from converters.model import Model
 from converters.rewrites.first_layer import Preparation, prepare_inside
 from converters.rewrites.folding import fold_affine
 from converters.rewrites.precision import rounded
@@ -14,6 +12,8 @@ from converters.rewrites.proof import Prepare, difference_after
 from converters.rewrites.pruning import prune_to
 from converters.rewrites.surgery import fully_convolutional
 from netdsl.errors import ConversionError
+from netdsl.model import Model
+from netdsl.weights.tensor_files import Precision
 
 TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
 _ROUNDED = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # and so they do with values of 11 bits, and of 8

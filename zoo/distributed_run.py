@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DistributedError
+from netdsl.model import store_for_workers
 from netdsl.solver.events import Listener
+from netdsl.solver.nets import find_file, split_names, train_net
 from netdsl.solver.solver import Action, nothing_wanted
 from netdsl.spark.session import open_session, task_cores
 from netdsl.spark.workers.train import train as train_on_spark
@@ -72,7 +74,11 @@ def begin(run: Run, strategy: Strategy, workers: int, kept: Path, where: Placeme
         threads=cores,
         tables=run.tables,
     )
-    settled(plan).save(kept)
+    plan = settled(plan)
+    if not (kept / "run.json").exists():  # saving refuses a folder that has a run already
+        names = [find_file(name, run.folder) for name in split_names(plan.weights)]
+        plan = replace(plan, weights=store_for_workers(names, train_net(plan.param), kept))
+    plan.save(kept)
 
 
 def train(

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from converters.model import Model, open_model
-from converters.weights import bundled
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
+from netdsl.model import Model, open_model
 from netdsl.prediction.add_columns import ColumnAdder, NewColumns, check_new
 from netdsl.prediction.blobs import NetInput, check_columns
 from netdsl.prediction.infer_shapes import infer_shapes
@@ -72,7 +71,7 @@ def master_of(where: Placement, workers: int | None) -> str:
 def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
     inputs = _inputs(wish, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, bundled(model.weights), wish.wanted.blobs, wish.columns)
+    predictor = Predictor(net, model.weights, wish.wanted.blobs, wish.columns)
     widening = ColumnAdder(wish.wanted, wish.batch or predictor.head.batch)
     rows = chain([table.none()], table.batches(widening.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
@@ -98,7 +97,7 @@ def _on_spark(wish: PredictRequest, model: Model, path: str, where: Placement, w
         frame = parquet.read(session, path)
         inputs = _inputs(wish, model, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.wanted.blobs)
+        predicting = NetModel(net, model.weights, bindings=wish.columns, outputs=wish.wanted.blobs)
         predicting.setPredictionCol(wish.wanted.prediction).setProbabilityCol(wish.wanted.probability)
         if wish.batch:
             predicting.setBatchSize(wish.batch)

@@ -9,11 +9,10 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.data.sources.open_source import part_of
 from netdsl.data.sources.split import DataSplit
 from netdsl.errors import SolverError
+from netdsl.formats import open_net
 from netdsl.net.graph import Phase, included
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
@@ -98,7 +97,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
     changed.CopyFrom(param)
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    net = upgrade_net(read_net(find_file(param.net, folder), lenient=True).message).message
+    net = open_net(find_file(param.net, folder)).net
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     if not reading:
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")

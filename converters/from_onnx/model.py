@@ -15,11 +15,11 @@ from converters.from_onnx.library import part
 from converters.from_onnx.node import OnnxNode
 from converters.incoming.net import NetBlob, NetWriter, Value
 from converters.incoming.problems import Problems
-from converters.model import Model, built_of
 from converters.onnx.library import onnx
 from converters.onnx.verification import verify as run_beside
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of
 
 OPERATORS = {**sliding.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import torch
 
-from converters.model import Model
 from converters.rewrites.editing import Editing
 from netdsl.layer import Rewritten
+from netdsl.model import Model
 
 
 def fold_affine(model: Model) -> Model:

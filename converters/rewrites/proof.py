@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from converters.compare import CaffeModel
-from converters.model import Model
 from converters.onnx.verification import difference
 from netdsl.checking.dry_run import sample_inputs
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 
 Prepare = Callable[[AnyArray], AnyArray]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from converters.model import Model
 from converters.rewrites.editing import Editing
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 
 
 def prune_to(model: Model, name: str) -> Model:

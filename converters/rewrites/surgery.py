@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from converters.model import Model
 from converters.rewrites.editing import Editing
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 
 
 def fully_convolutional(model: Model) -> Model:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.checking.shape_guesses import assume
+from netdsl.layers import LAYERS
 from netdsl.prediction.blobs import NetInput, arrays_of
 from netdsl.prediction.predictor import tensor_of
 from netdsl.tables.columns import Rows
@@ -22,13 +23,9 @@ def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) ->
     if not rows.num_rows:
         return changed
     arrays = arrays_of(rows, [each.blob for each in open_ones], Rows("", "the table", 0))
-    found = {}
-    for each in open_ones:
-        made = tensor_of(each, arrays[each.blob.name], np.random.default_rng(0))
-        found[each.blob.name] = [each.batch, *made.shape[1:]]
-    for layer in changed.layer:
-        if not layer.bottom and layer.top and layer.top[0] in found:
-            layer.input_param.ClearField("shape")
-            for top in takewhile(found.__contains__, layer.top):
-                layer.input_param.shape.add(dim=found[top])
+    shapes = {
+        each.blob.name: tuple(tensor_of(each, arrays[each.blob.name], np.random.default_rng(0)).shape[1:])
+        for each in open_ones
+    }
+    assume(changed, shapes, LAYERS)
     return changed

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile
 from netdsl.data.batches.reading import ImageTransform, Random
 from netdsl.data.sources.source import Array
 from netdsl.data.transforms.decode import decode
@@ -19,17 +18,18 @@ from netdsl.net.build import Built, running
 from netdsl.net.module import NetModule
 from netdsl.prediction.blobs import Arrays, NetInput
 from netdsl.weights.files import copy_weights
+from netdsl.weights.match import Weights
 
 _NO_COLUMNS: Mapping[str, str] = {}
 
 
 class Predictor:
-    """The part of a net that predicts, with weights: those of a file."""
+    """The part of a net that predicts, with its weights."""
 
     def __init__(
         self,
         net: pb.NetParameter,
-        weights: CaffeFile[pb.NetParameter],
+        weights: Weights,
         blobs: Collection[str],
         columns: Mapping[str, str] = _NO_COLUMNS,
     ) -> None:
@@ -54,7 +54,7 @@ class Predictor:
         return {edge: made[edge].numpy() for edge in graph.outputs}
 
 
-def filled(built: Built, weights: CaffeFile[pb.NetParameter]) -> None:
+def filled(built: Built, weights: Weights) -> None:
     """Copy weights into a net, which must have weights for all that learns."""
     missing = copy_weights(built, weights).missing
     if missing:

@@ -10,15 +10,15 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.model import load_weights
 from netdsl.net.graph import Phase
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
 from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Action, Solver, nobody_listens, nothing_wanted
 from netdsl.tables.table import Table
-from netdsl.weights.files import load_file
 
 
 @contextmanager
@@ -43,14 +43,14 @@ def open_solver(
     way = replace(way, loading=replace(way.loading, seed=max(0, param.random_seed)))
     nets: list[ModuleNet | ReplicatedNet] = []
     try:
-        train, table = train_net(param, folder), tables.get(Phase.TRAIN)
+        inlined = inline_nets(param, folder)
+        train, table = train_net(inlined), tables.get(Phase.TRAIN)
         several = len(devices) > 1
         nets.append(ReplicatedNet(train, devices, way, table) if several else ModuleNet(train, way, values=table))
-        for message in test_nets(param, folder):
+        for message in test_nets(inlined):
             nets.append(ModuleNet(message, way, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
-            for net in nets:
-                load_file(net.built, find_file(name, folder))
+            load_weights(find_file(name, folder), *(net.built for net in nets))
         yield Solver(param, nets[0], nets[1:], listen=listen, requested=requested)
     finally:
         for net in nets:

@@ -9,8 +9,7 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
+from netdsl.formats import open_net
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimedPass, time_net
 from netdsl.solver.module_net import Compute
@@ -126,7 +125,7 @@ def _test(flags: Flags) -> None:
 def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
-    net = upgrade_net(read_net(model, lenient=True).message).message
+    net = open_net(model).net
     device = _devices(flags.gpu)[0]
     tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
 

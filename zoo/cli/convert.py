@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from converters.formats import FORMATS, Precision
+from netdsl.formats import TENSOR_SUFFIXES
+from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs
 from zoo.cli.output import print_json
 from zoo.converting import convert
@@ -29,8 +30,8 @@ def command(
     same outputs.
     """
     kind = Precision[precision.upper()] if precision else None
-    if kind is not None and Path(output).suffix not in FORMATS:
-        raise click.UsageError(f"--precision is for {', '.join(FORMATS)}; other files keep float32")
+    if kind is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files keep float32")
     done = convert(source, output, net=net, weights=weights, precision=kind)
     if as_json:
         print_json({"files": [str(path) for path in done.files], **proofs.plain(done.proofs, done.names)})

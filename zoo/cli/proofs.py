@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from converters.name_map import Mapped
 from converters.rewriting import Proof
+from netdsl.weights.torch_names import TensorMatch
 
 
-def plain(proofs: Sequence[Proof], names: Sequence[Mapped]) -> dict[str, object]:
+def plain(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> dict[str, object]:
     """For JSON."""
     return {
         "proofs": [{"what": each.what, "difference": each.difference, "tolerance": each.tolerance} for each in proofs],
-        "names": [{"source": each.source, "layer": each.layer, "by": each.how.value} for each in names],
+        "names": [{"source": each.source, "layer": each.layer, "by": each.by.value} for each in names],
     }
 
 
-def lines(proofs: Sequence[Proof], names: Sequence[Mapped]) -> list[str]:
+def lines(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> list[str]:
     """For people."""
-    found = [f"layer {each.layer} has {each.source}, by {each.how.value}" for each in names]
+    found = [f"layer {each.layer} has {each.source}, by {each.by.value}" for each in names]
     return found + [_line(each) for each in proofs]
 
 

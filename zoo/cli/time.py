@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
+from netdsl.formats import open_net
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
 from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
@@ -56,7 +55,7 @@ def command(
     are the bottoms, tops and weights, each counted once. The whole net may take less than its layers together, because
     some do their work along with the next one's.
     """
-    message = upgrade_net(read_net(net, lenient=True).message).message
+    message = open_net(net).net
     where, names = devices_of(device)[0], list(split_names(weights))
     times = time_net(message, TimedPass(Phase[phase], level, stages, assume, batch, names, where, iterations))
     shapes.complain_of_unused(assume, times.assumed)

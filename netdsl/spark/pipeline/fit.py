@@ -15,13 +15,13 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.upgrade import upgrade_net
 from netdsl.checking.shape_guesses import assume
 from netdsl.distributed.chronicle import EVENTS, chronicle
 from netdsl.distributed.history import Moment, moments_of
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError
+from netdsl.formats import todays_form
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filtered
@@ -94,7 +94,7 @@ def _folder_of(wish: FitRequest, session: SparkSession, cluster: Cluster) -> Ite
 def _told(plan: Plan) -> pb.NetParameter:
     """The net, with the shapes of its first batch. Data that don't fit the net are an error already here."""
     param, training = plan.param, train_net(plan.param)
-    net = upgrade_net(param.net_param if param.HasField("net_param") else param.train_net_param).message
+    net = todays_form(param.net_param if param.HasField("net_param") else param.train_net_param)
     graph = connect(filtered(training, training.state))
     with closing(Feeds.open(graph, table=plan.tables[Phase.TRAIN])) as feeds:
         assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.wanted.items()}, LAYERS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.errors import DataError, DistributedError
 from netdsl.layers import LAYERS
+from netdsl.model import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filtered
 from netdsl.prediction.blobs import NetInput, Preprocess, inputs_of
@@ -49,7 +49,8 @@ class FitRequest:
 
 def plan_fit(wish: FitRequest, data: Data, run: Path, size: int, threads: int) -> Plan:
     """The plan for so many workers; what a run wrote into its folder before is used again."""
-    param, weights = _settled(wish, run), _copied(wish.weights, run)
+    param = _settled(wish, run)
+    weights = _stored(wish, param, run)
     training, testing = _split(data, wish.validation)
     tables = {Phase.TRAIN: _training(wish, param, training, run)}
     if testing is not None:
@@ -111,15 +112,10 @@ def _inputs(net: pb.NetParameter, wish: FitRequest) -> list[NetInput]:
     return found
 
 
-def _copied(weights: Sequence[str], run: Path) -> tuple[str, ...]:
+def _stored(wish: FitRequest, param: pb.SolverParameter, run: Path) -> tuple[str, ...]:
     """The files to begin from, where all workers see them."""
-    found = []
-    for number, name in enumerate(weights):
-        path = run / f"weights{number}{Path(name).suffix}"
-        try:
-            run.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(name, path)
-        except OSError as problem:
-            raise DistributedError(f"{name}: can't be copied to {path}: {problem.strerror}") from None
-        found.append(str(path))
-    return tuple(found)
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
+    return store_for_workers(wish.weights, train_net(param), run)

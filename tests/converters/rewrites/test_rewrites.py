@@ -9,16 +9,17 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters.compare import CaffeModel
-from converters.formats import Precision
-from converters.model import Model, deployed
 from converters.rewrites.first_layer import Preparation, prepare_inside
 from converters.rewrites.folding import fold_affine
 from converters.rewrites.precision import rounded
 from converters.rewrites.proof import difference_after
 from converters.rewrites.pruning import prune_to
 from converters.rewrites.surgery import fully_convolutional
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
 
 EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once
 FILL = 'weight_filler { type: "gaussian" std: 0.3 } bias_filler { type: "gaussian" std: 0.3 }'
