@@ -6,16 +6,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netdsl.formats import Model, register_format
+from netdsl.formats import register_format
 
 if TYPE_CHECKING:
     from converters.caffe import export_caffe
     from netdsl.deploy.deploy_net import deploy, deployed
     from netdsl.model import open_model, open_weights
+    from netdsl.open_net import Model
     from netdsl.weights.writing import write_weights
 
-# Imported when they are used: whoever only wants ONNX to be known needn't wait for torch.
+# Imported when they are used: whoever only wants ONNX to be known needn't wait for numpy and torch.
 _HOMES = {
+    "Model": "netdsl.open_net",
     "deploy": "netdsl.deploy.deploy_net",
     "deployed": "netdsl.deploy.deploy_net",
     "export_caffe": "converters.caffe",

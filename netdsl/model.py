@@ -11,20 +11,12 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import (
-    TENSOR_SUFFIXES,
-    Model,
-    NetSource,
-    holds_weights,
-    open_net,
-    reader_of,
-    register_format,
-    todays_form,
-)
+from netdsl.formats import TENSOR_SUFFIXES, holds_weights, reader_of, register_format
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from netdsl.open_net import Model, NetSource, open_net, todays_form
 from netdsl.weights.files import copy_weights, learned_layers
 from netdsl.weights.match import AnyArray, LoadReport, Weights, arrays_of
 from netdsl.weights.tensor_files import read_tensors
@@ -48,6 +40,7 @@ __all__ = [
     "todays_form",
 ]
 
+_NEVER_WEIGHTS = (".solverstate", ".binaryproto")
 _SHOWN = 5  # layers that an error names
 
 
@@ -94,7 +87,7 @@ def open_weights(
         return WeightsFile(path, reader(path).weights)
     if path.suffix in TENSOR_SUFFIXES:
         return _open_tensors(path, net, types)
-    file = read_net(path, by_content=True)
+    file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
         raise WeightsError(f"{path}: is a net without weights; name the file that has them")

@@ -47,7 +47,7 @@ def convert(
         return ConvertedFiles(done.files, done.proofs, done.names)
     if kind == ".onnx" and wanted in _CAFFE:
         return ConvertedFiles(write_net(open_model(source), output))
-    if (holds_weights(source) or kind == ".onnx") and holds_weights(output):
+    if holds_weights(output) and kind != ".pt2":
         return _weights(source, output, net, precision)
     raise FileError(
         f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "

@@ -12,8 +12,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import part_of
 from netdsl.data.sources.split import DataSplit
 from netdsl.errors import SolverError
-from netdsl.formats import open_net
 from netdsl.net.graph import Phase, included
+from netdsl.open_net import open_net
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
 from netdsl.solver.module_net import Compute

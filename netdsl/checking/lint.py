@@ -16,11 +16,11 @@ from netdsl.checking.dry_run import dry_run, first_line
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
 from netdsl.errors import NetError, UnknownLayerError
-from netdsl.formats import open_net
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, unknown_types
 from netdsl.net.graph import Graph, resolve_all
+from netdsl.open_net import open_net
 
 
 @dataclass
@@ -113,7 +113,7 @@ def _forget_files(net: pb.NetParameter) -> None:
 
 def _private(net: pb.NetParameter, wanted: CheckSettings) -> list[str]:
     """The Python layers whose code only the user has, if all other types are known."""
-    graphs = resolve_all(net, stages=wanted.stages)
+    graphs, _ = _graphs(net, wanted, {})
     if wanted.stub_unknown or any(unknown_types(graph, wanted.types) for graph in graphs):
         return []
     return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, wanted.types)})

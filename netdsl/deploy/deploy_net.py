@@ -14,12 +14,12 @@ from netdsl.checking.shape_guesses import assume, shape_guesses
 from netdsl.deploy.deploy_layers import cleaned
 from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import Model, todays_form
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.layers.input import Input
 from netdsl.net.build import Types, build
 from netdsl.net.graph import Node, resolve, resolve_all
+from netdsl.open_net import Model, todays_form
 from netdsl.weights.files import learned_layers, shared_blobs
 from netdsl.weights.match import Weights, pair_blobs
 

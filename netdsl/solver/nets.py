@@ -7,7 +7,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
-from netdsl.formats import open_net
+from netdsl.open_net import open_net
 
 _TRAIN = ("net", "net_param", "train_net", "train_net_param")
 

@@ -9,9 +9,9 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.formats import open_net
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimedPass, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action

@@ -9,7 +9,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.storage import write_pieces
 from netdsl.dsl.params import check
 from netdsl.dsl.source import to_python
-from netdsl.formats import open_net
+from netdsl.open_net import open_net
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 

@@ -65,7 +65,7 @@ class Shapes:
 def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file; an error says which one."""
     from netdsl.checking.lint import CheckSettings, resolve_shapes  # torch takes seconds
-    from netdsl.formats import todays_form
+    from netdsl.open_net import todays_form
 
     if not isinstance(message, pb.NetParameter):
         raise NetError(f"{file}: has no shapes to infer: it is no net, but a {message.DESCRIPTOR.name}")

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from netdsl.formats import open_net
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
 from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of

@@ -21,10 +21,10 @@ from netdsl.distributed.history import Moment, moments_of
 from netdsl.distributed.plan import Plan
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DistributedError
-from netdsl.formats import todays_form
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filtered
+from netdsl.open_net import todays_form
 from netdsl.solver.nets import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit

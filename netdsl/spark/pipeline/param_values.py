@@ -14,7 +14,7 @@ from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
-from netdsl.formats import open_net
+from netdsl.open_net import open_net
 from netdsl.solver.nets import inline_nets
 from netdsl.solver.settings import read_settings
 from netdsl.spark.workers.transport import Transport

@@ -6,7 +6,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
-from converters import deploy
+from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
