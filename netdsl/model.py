@@ -62,7 +62,7 @@ def open_model(net: NetSource, weights: Iterable[str | Path] = (), *, types: Typ
     model = open_net(net)
     files = [open_weights(path, model.net, types=types) for path in weights]
     for file in files:
-        _check_names(file, {layer.name for layer in model.net.layer}, model.net.name)
+        _check_names(file, [layer.name for layer in model.net.layer], model.net.name)
     if not files:
         return model
     return replace(
@@ -141,7 +141,7 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
     A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error.
     """
     file = source if isinstance(source, WeightsFile) else open_weights(source, nets)
-    names = {name for net in nets for name in learned_layers(net)}
+    names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
     if names or file.weights:
         _check_names(file, names, nets[0].graph.net.name)
     try:
@@ -191,7 +191,7 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
     """
     files = [open_weights(path, net) for path in paths]
     for file in files:
-        _check_names(file, {layer.name for layer in net.layer}, net.name)
+        _check_names(file, [layer.name for layer in net.layer], net.name)
     stored = []
     for number, file in enumerate(files):
         stored.append(folder / f"weights{number}{_suffix(file)}")

@@ -124,6 +124,13 @@ def test_without_a_loss_for_tests_it_is_the_one_of_training_that_tells() -> None
     assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
 
 
+def test_a_loss_for_training_tells_also_where_nothing_is_measured() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
+        layer {{ name: "mute" type: "Silence" bottom: "label" include {{ phase: TEST }} }}"""
+    assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
+
+
 def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
     loss = """layer { name: "loss" type: "InfogainLoss" bottom: "ip" bottom: "label" bottom: "matrix"
         infogain_loss_param { axis: 0 source: "x" } }"""
