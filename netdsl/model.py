@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
@@ -192,9 +192,13 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
     files = [open_weights(path, net) for path in paths]
     for file in files:
         _check_names(file, [layer.name for layer in net.layer], net.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
     stored = []
     for number, file in enumerate(files):
-        stored.append(folder / f"weights{number}{_suffix(file)}")
+        stored.append(folder.resolve() / f"weights{number}{_suffix(file)}")
         write(file.file or caffe_file_of(file.weights), stored[-1])
     return tuple(map(str, stored))
 

@@ -10,7 +10,7 @@ from caffe_proto.files import write
 from converters.caffe import write_net
 from converters.rewriting import Proof
 from netdsl.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES, holds_weights
-from netdsl.model import open_model, open_net, open_weights
+from netdsl.model import open_model, open_weights
 from netdsl.weights.tensor_files import Precision
 from netdsl.weights.torch_names import TensorMatch
 from netdsl.weights.writing import write_weights
@@ -57,11 +57,15 @@ def convert(
 
 def _weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
     """A file of Caffe's stays what it is where it can, with all its layers."""
-    message = None if net is None else open_net(net).net
-    opened = open_weights(source, message)
-    if opened.file is not None and message is None and Path(output).suffix not in TENSOR_SUFFIXES:
+    files = (Path(output),)
+    if net is not None:
+        model = open_model(net, [source])
+        write_weights(model.weights, output, net=model.net, precision=precision)
+        return ConvertedFiles(files, names=model.names)
+    opened = open_weights(source)
+    if opened.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
         write(opened.file, output)
     else:
-        layers = message if message is not None or opened.file is None else opened.file.message
+        layers = None if opened.file is None else opened.file.message
         write_weights(opened.weights, output, net=layers, precision=precision)
-    return ConvertedFiles((Path(output),), names=opened.names)
+    return ConvertedFiles(files)

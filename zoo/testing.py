@@ -52,10 +52,8 @@ class TestRequest:
 def test(wish: TestRequest, *, device: torch.device, where: Placement = HERE, workers: int | None = None) -> Found:
     """The mean loss and the mean outputs over batches, or over rows."""
     model = open_model(wish.net, split_names(wish.weights))
-    net = pb.NetParameter()
-    net.CopyFrom(model.net)
-    net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
-    model = replace(model, net=filtered(net, net.state))
+    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
+    model = replace(model, net=filtered(model.net, model.net.state))
     try:
         if where.backend is Backend.SPARK:
             return _means(model.net, _on_spark(wish, model, where, workers))

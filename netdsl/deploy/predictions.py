@@ -12,7 +12,7 @@ from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node
 
 Kind = type[Layer] | None
-Typed = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, the layer, and its type
+TypedNode = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, the layer, and its type
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,12 @@ def is_data(node: Node, kind: Kind) -> bool:
     return not node.bottoms and (kind is None or kind.external or kind.foreign)
 
 
-def _losses(graph: Graph, types: Types) -> list[Typed]:
+def _losses(graph: Graph, types: Types) -> list[TypedNode]:
     pairs = enumerate(zip(graph.nodes, _kinds(graph, types), strict=True))
     return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and kind.is_loss]
 
 
-def _heaviest(losses: Sequence[Typed]) -> list[Typed]:
+def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
     """The losses that count: of those with the same labels the ones that weigh most; others only helped to train."""
     most: dict[tuple[int, ...], float] = {}
     for _, node, kind in losses:

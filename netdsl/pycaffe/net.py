@@ -250,7 +250,7 @@ class Net(BatchCalls, Callbacks):
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""
-        opened = open_weights(weights)
+        opened = open_weights(weights, [self._built])
         if opened.file is None or opened.file.form is not Form.HDF5:
             raise FileError(f"{weights}: is not an HDF5 file; copy_from reads the other kinds")
         self._flush()

@@ -12,14 +12,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, form_of, write
 from netdsl.layer import Layer
 from netdsl.net.build import AUTOMATIC, Built
-from netdsl.weights.match import AnyArray, LoadReport, Weights, arrays_of, distinct, pair_blobs
+from netdsl.weights.match import AnyArray, LoadReport, Weights, distinct, pair_blobs
 
 
-def copy_weights(built: Built, weights: CaffeFile[pb.NetParameter] | Weights, *, partial: bool = False) -> LoadReport:
+def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:
     """Copy arrays into the layers of the same name, all of them or, if some don't fit, none."""
-    arrays = arrays_of(weights) if isinstance(weights, CaffeFile) else weights
     own = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
-    pairs, report = pair_blobs(own, arrays, shared=shared_blobs(built), partial=partial)
+    pairs, report = pair_blobs(own, weights, shared=shared_blobs(built), partial=partial)
     with torch.no_grad():
         for tensor, array in pairs:
             _fill(tensor, array)

@@ -64,7 +64,8 @@ class Shapes:
 
 def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file; an error says which one."""
-    from netdsl.checking.lint import CheckSettings, resolve_shapes  # torch takes seconds
+    # Imported here because of torch, which takes seconds, and `zoo show` without shapes doesn't need it.
+    from netdsl.checking.lint import CheckSettings, resolve_shapes
     from netdsl.open_net import todays_form
 
     if not isinstance(message, pb.NetParameter):

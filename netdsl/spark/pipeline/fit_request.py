@@ -15,7 +15,7 @@ from pyspark.sql.functions import col
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.plan import Plan, settled
 from netdsl.distributed.strategies.strategy import Strategy
-from netdsl.errors import DataError, DistributedError
+from netdsl.errors import DataError
 from netdsl.layers import LAYERS
 from netdsl.model import store_for_workers
 from netdsl.net.build import build
@@ -50,7 +50,7 @@ class FitRequest:
 def plan_fit(wish: FitRequest, data: Data, run: Path, size: int, threads: int) -> Plan:
     """The plan for so many workers; what a run wrote into its folder before is used again."""
     param = _settled(wish, run)
-    weights = _stored(wish, param, run)
+    weights = store_for_workers(wish.weights, train_net(param), run)
     training, testing = _split(data, wish.validation)
     tables = {Phase.TRAIN: _training(wish, param, training, run)}
     if testing is not None:
@@ -110,12 +110,3 @@ def _inputs(net: pb.NetParameter, wish: FitRequest) -> list[NetInput]:
     if not found:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     return found
-
-
-def _stored(wish: FitRequest, param: pb.SolverParameter, run: Path) -> tuple[str, ...]:
-    """The files to begin from, where all workers see them."""
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise DistributedError(f"{run}: can't be made: {problem.strerror}") from None
-    return store_for_workers(wish.weights, train_net(param), run)

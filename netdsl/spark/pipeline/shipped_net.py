@@ -15,7 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.open_worker import compute_threads
-from netdsl.model import open_weights
+from netdsl.model import open_model, open_weights
 from netdsl.weights.match import Weights
 from netdsl.weights.writing import caffe_file_of
 
@@ -34,8 +34,8 @@ class ShippedNet(NamedTuple):
     def of(cls, net: str, weights: WeightsSource) -> Self:
         """A net with weights by layer, or those of a file of any format."""
         if isinstance(weights, (str, Path)):
-            opened = open_weights(weights, from_text(net, pb.NetParameter))
-            file = opened.file or caffe_file_of(opened.weights)
+            model = open_model(from_text(net, pb.NetParameter), [weights])
+            file = model.file or caffe_file_of(model.weights)
         else:
             file = weights if isinstance(weights, CaffeFile) else caffe_file_of(weights)
         with TemporaryDirectory() as folder:
