@@ -156,8 +156,8 @@ def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
     if not file.weights:
         raise WeightsError(f"{file.path}: has no weights")
     if file.weights.keys().isdisjoint(layers):
-        names, own = (_few(each) for each in (file.weights, layers))
-        raise WeightsError(f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but {own}")
+        names, others = _few(file.weights), _few(layers)
+        raise WeightsError(f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but {others}")
 
 
 def _few(names: Collection[str]) -> str:

@@ -41,13 +41,13 @@ class PredictingGraph:
     @classmethod
     def of(cls, graphs: Sequence[Graph], types: Types) -> PredictingGraph:
         """The first of a net's graphs. Where it has no loss, the losses of the others tell what it predicts."""
-        found = cls(graphs[0], types, _kinds(graphs[0], types))
-        found._find_learned()
-        found._find_removed()
-        found._find_losses(graphs)
-        found._find_measures()
-        found._find_outputs()
-        return found
+        predicting = cls(graphs[0], types, _kinds(graphs[0], types))
+        predicting._find_learned()
+        predicting._find_removed()
+        predicting._find_losses(graphs)
+        predicting._find_measures()
+        predicting._find_outputs()
+        return predicting
 
     def _find_learned(self) -> None:
         """A layer of an unknown type, or with code of its own, may learn too."""
@@ -66,11 +66,9 @@ class PredictingGraph:
     def _find_losses(self, graphs: Sequence[Graph]) -> None:
         for graph in graphs:
             for index, node, kind in _heaviest(_losses(graph, self.types)):
-                compared = [node.bottoms[at] for at in kind.predictions or () if at < len(node.bottoms)]
-                if graph is self.graph:
-                    place, edges = index, compared
-                else:
-                    names = [graph.blobs[edge] for edge in compared]
+                place, edges = index, _compared(node, kind)
+                if graph is not self.graph:
+                    names = [graph.blobs[edge] for edge in edges]
                     place = len(self.graph.nodes) + index
                     edges = [edge for name in names for edge in self._last_edge(name) if edge in self.learned]
                 if edges:
@@ -97,9 +95,11 @@ class PredictingGraph:
     def _find_measures(self) -> None:
         for index in sorted(self.removed):
             node, kind = self.graph.nodes[index], self.kinds[index]
-            edges = [node.bottoms[at] for at in (kind and kind.predictions) or () if at < len(node.bottoms)]
+            if kind is None or kind.is_loss:
+                continue
+            edges = _compared(node, kind)
             learned = [edge for edge in edges if edge in self.learned]
-            if edges and kind is not None and not kind.is_loss:
+            if edges:
                 self.measures.append(Prediction(index, tuple(learned or edges[:1]), is_single=len(learned) == 1))
 
     def _find_outputs(self) -> None:
@@ -135,6 +135,11 @@ class PredictingGraph:
 
 def _kinds(graph: Graph, types: Types) -> list[Kind]:
     return [type_of(node, types) for node in graph.nodes]
+
+
+def _compared(node: Node, kind: type[Layer]) -> list[int]:
+    """The bottoms of a loss or a measure that are predictions."""
+    return [node.bottoms[place] for place in kind.predictions or () if place < len(node.bottoms)]
 
 
 def is_data(node: Node, kind: Kind) -> bool:
