@@ -242,18 +242,19 @@ def _unchanged(file: CaffeFile[M], form: Form) -> bool:
     return file.origin is not None and file.origin.form is form and file.origin.message == _serialized(file.message)
 
 
-def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None) -> None:
-    """Write a file in the form that its suffix stands for, whole or not at all.
+def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None, form: Form | None = None) -> None:
+    """Write a file in the form that its name asks for, or in a form that is named, whole or not at all.
 
     A binary net is written in `dialect`, else in the one it was read in, else in the first that has all its fields.
     """
-    form = form_of(path)
+    if form is None:
+        form = form_of(path)
+        _check_suffix(file, path)
     if form is Form.HDF5:
         _write_hdf5(file, path)
         return
     if form is Form.TEXT and len(file.blobs):
         raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
-    _check_suffix(file, path)
     with _add_path_to_errors(path):
         pieces = list(_text(file) if form is Form.TEXT else _binary(file, dialect))
     write_pieces(path, pieces)

@@ -13,11 +13,12 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
 from converters.compare import CaffeModel, compare
-from converters.model import Model, Weights, built_of, open_model
 from converters.onnx.verification import TOLERANCE
-from converters.weights import bundled
 from netdsl.errors import ConversionError
+from netdsl.model import Model, built_of, open_model
 from netdsl.weights.files import array_of, learned_layers
+from netdsl.weights.match import Weights
+from netdsl.weights.writing import caffe_file_of
 
 __all__ = ["CaffeFiles", "export_caffe", "write_net"]
 
@@ -53,7 +54,7 @@ def export_caffe(
         if model.weights:
             unchanged = model.file is not None and model.file.form is Form.BINARY
             write(
-                model.file if unchanged and model.file else bundled(_with_shared_weights(model), model.net),
+                model.file if unchanged and model.file else caffe_file_of(_with_shared_weights(model), model.net),
                 staging / WEIGHTS,
             )
         if train_val is not None:
@@ -79,7 +80,7 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
     names = path.with_suffix(".prototxt").name, path.with_suffix(".caffemodel").name
     with _staging_folder(path.parent) as staging:
         write(CaffeFile(model.net), staging / names[0])
-        write(bundled(model.weights, model.net), staging / names[1])
+        write(caffe_file_of(model.weights, model.net), staging / names[1])
     return tuple(path.parent / name for name in names)
 
 

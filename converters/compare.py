@@ -11,17 +11,19 @@ import numpy as np
 import torch
 
 from caffe_proto.errors import CaffeError, FileError
-from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.library import inference_session, onnx
 from converters.onnx.verification import difference
-from converters.weights import holds_weights
 from netdsl.checking.dry_run import sample_inputs
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of, holds_weights, open_model
 from netdsl.net.build import Built, reshape, running
 from netdsl.weights.match import AnyArray
 
 Arrays = dict[str, AnyArray]
+
+_NO_SHAPES: Mapping[str, Shape] = {}
 
 
 class Runnable(ABC):
@@ -125,7 +127,7 @@ class OnnxModel(Runnable):
         return {**inputs, **dict(zip(order, self._session.run(order, dict(inputs)), strict=True))}
 
 
-def open_runnable(files: str, *, shapes: Mapping[str, Shape] | None = None) -> Runnable:
+def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Runnable:
     """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
 
     A training net is deployed. A caffemodel alone is a net with its weights.

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from converters.compare import CaffeModel
-from converters.formats import Precision
-from converters.model import Model
 from converters.onnx.verification import difference
 from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
 from netdsl.checking.dry_run import sample_inputs
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
+from netdsl.weights.tensor_files import Precision
 
 Preprocess = Callable[[AnyArray], AnyArray]
 

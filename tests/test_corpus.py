@@ -13,12 +13,13 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from caffe_proto import CaffeError, from_text, prototxt, read, upgrade_file
-from converters.model import deployed, open_model
 from netdsl.checking.dry_run import sample_inputs
 from netdsl.checking.lint import check_net
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
+from netdsl.model import open_model
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule

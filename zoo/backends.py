@@ -15,6 +15,8 @@ from netdsl.distributed.run import Run, exists
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
+from netdsl.model import store_for_workers
+from netdsl.solver.nets import find_file, split_names, train_net
 from netdsl.spark.session import open_session, task_cores
 
 
@@ -54,7 +56,7 @@ class LocalBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder."""
-        run.save(folder)
+        _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run that a folder has."""
@@ -76,7 +78,7 @@ class SparkBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder."""
-        run.save(folder)
+        _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run that a folder has."""
@@ -124,11 +126,19 @@ class ExternalBackend:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
         started_again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
         if worker.rank == 0 and not (started_again and exists(folder)):
-            run.save(folder)
+            _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Do this process's part of the run that a folder has, or will have."""
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
+
+
+def _save(run: Run, folder: Path) -> None:
+    """Begin a run, whose weights are stored as files that all workers read."""
+    if not exists(folder):  # else saving refuses it
+        files = [find_file(name, run.folder) for name in split_names(run.weights)]
+        run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))
+    run.save(folder)
 
 
 HERE = LocalBackend()

@@ -12,13 +12,14 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.exported import save
-from converters.model import Model, built_of, deployed, open_model
-from converters.name_map import Mapped
 from converters.onnx import export_onnx
 from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of, open_model
+from netdsl.weights.torch_names import TensorMatch
 
 
 class ExportTarget(Enum):
@@ -55,7 +56,7 @@ class ExportedFiles:
     files: tuple[Path, ...]
     inputs: dict[str, Shape]
     proofs: tuple[Proof, ...]
-    names: tuple[Mapped, ...]
+    names: tuple[TensorMatch, ...]
 
 
 def export(wanted: Export) -> ExportedFiles:

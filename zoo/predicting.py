@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from converters.model import Model, open_model
-from converters.weights import bundled
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
+from netdsl.model import Model, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
@@ -67,7 +66,7 @@ def parquet_of(data: str) -> str:
 def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
     inputs = _inputs(wish, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, bundled(model.weights), wish.names.blobs, wish.columns)
+    predictor = Predictor(net, model.weights, wish.names.blobs, wish.columns)
     adder = ColumnAdder(wish.names, wish.batch or predictor.head.batch)
     rows = chain([table.none()], table.batches(adder.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
@@ -93,7 +92,7 @@ def _on_spark(wish: PredictRequest, model: Model, path: str, backend: SparkBacke
         frame = parquet.read(session, path)
         inputs = _inputs(wish, model, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.names.blobs)
+        predicting = NetModel(net, model.weights, bindings=wish.columns, outputs=wish.names.blobs)
         predicting.setPredictionCol(wish.names.prediction).setProbabilityCol(wish.names.probability)
         if wish.batch:
             predicting.setBatchSize(wish.batch)

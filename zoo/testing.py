@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, read_net
-from caffe_proto.upgrade import upgrade_net
-from converters.model import open_model
-from converters.weights import bundled
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
+from netdsl.model import Model, copy_model, open_model
 from netdsl.net.graph import filtered
 from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
@@ -28,7 +25,6 @@ from netdsl.solver.nets import split_names
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
-from netdsl.weights.files import load_file
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.predicting import COLUMN, parquet_of
 
@@ -55,26 +51,25 @@ class TestRequest:
 
 def test(wish: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> Found:
     """The mean loss and the mean outputs over batches, or over rows."""
-    net = upgrade_net(read_net(wish.net, lenient=True).message).message
-    net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
-    net = filtered(net, net.state)
+    model = open_model(wish.net, split_names(wish.weights))
+    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
+    model = replace(model, net=filtered(model.net, model.net.state))
     try:
         if isinstance(backend, SparkBackend):
-            return _means(net, _on_spark(wish, net, backend))
+            return _means(model.net, _on_spark(wish, model, backend))
         table = table_of(wish.data) if wish.data is not None and wish.batches is None else None
         if table is not None:
-            return _means(net, _here(wish, net, TableFiles(*table), device))
+            return _means(model.net, _here(wish, model, TableFiles(*table), device))
     except NetError as problem:
         raise type(problem)(f"{wish.net}: {problem}") from None
-    return _batches(wish, net, device)
+    return _batches(wish, model, device)
 
 
-def _batches(wish: TestRequest, net: pb.NetParameter, device: torch.device) -> Found:
+def _batches(wish: TestRequest, model: Model, device: torch.device) -> Found:
     """Batches as the net takes them from its data, which begin again at their end."""
-    table = None if wish.data is None else _fed(net, wish.data, wish.columns)
-    with closing(ModuleNet(net, Compute(device), values=table)) as running:
-        for name in split_names(wish.weights):
-            load_file(running.built, name)
+    table = None if wish.data is None else _fed(model.net, wish.data, wish.columns)
+    with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
+        copy_model(model, running.built)
         found = average_batches(running, wish.batches or BATCHES)
     assert found is not None  # nobody interrupts it
     return found
@@ -91,24 +86,24 @@ def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table |
     return None if reading else Table(source, columns)
 
 
-def _here(wish: TestRequest, net: pb.NetParameter, table: TableFiles, device: torch.device) -> RowScore:
-    inputs = _inputs(wish, net, table.schema.names)
-    scorer = Scorer(infer_shapes(net, table.first(), inputs), _weights(wish), wish.columns, device)
+def _here(wish: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
+    inputs = _inputs(wish, model.net, table.schema.names)
+    scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, wish.columns, device)
     return scorer.score(table.batches(scorer.batch), str(wish.data))
 
 
-def _on_spark(wish: TestRequest, net: pb.NetParameter, backend: SparkBackend) -> RowScore:
+def _on_spark(wish: TestRequest, model: Model, backend: SparkBackend) -> RowScore:
     if wish.data is None or wish.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
-    path, weights = parquet_of(wish.data), _weights(wish)
+    path = parquet_of(wish.data)
     with backend.session() as session:
         from netdsl.spark.pipeline import scoring  # only now it is known that Spark is there
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
-        inputs = _inputs(wish, net, frame.columns)
-        net = infer_shapes(net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        return scoring.score_rows(frame, net, weights, wish.columns)
+        inputs = _inputs(wish, model.net, frame.columns)
+        net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
+        return scoring.score_rows(frame, net, model.weights, wish.columns)
 
 
 def _inputs(wish: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
@@ -116,10 +111,6 @@ def _inputs(wish: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> li
     inputs = scoring_inputs(build_for_scoring(net), wish.columns)
     check_columns(names, [each.blob for each in inputs], COLUMN)
     return inputs
-
-
-def _weights(wish: TestRequest) -> CaffeFile[pb.NetParameter]:
-    return bundled(open_model(wish.net, [*split_names(wish.weights)]).weights)
 
 
 def _means(net: pb.NetParameter, score: RowScore) -> Found:

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase, included
+from netdsl.open_net import open_net
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
 from netdsl.solver.nets import find_file, train_net
@@ -82,7 +81,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
     changed.CopyFrom(param)
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    net = upgrade_net(read_net(find_file(param.net, folder), lenient=True).message).message
+    net = open_net(find_file(param.net, folder)).net
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     if not reading:
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")

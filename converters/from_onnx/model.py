@@ -14,11 +14,11 @@ from converters.from_onnx.constant_folding import evaluate_node, initializers
 from converters.from_onnx.node import OnnxNode
 from converters.incoming.net import NetBlob, NetWriter, Value
 from converters.incoming.problems import ConversionProblems
-from converters.model import Model, built_of
 from converters.onnx.library import onnx, onnx_module
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of
 
 OPERATORS = {**convolution.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
 

@@ -16,9 +16,9 @@ from converters.from_torch import activation, arithmetic, convolution, shaping
 from converters.from_torch.call import Call
 from converters.incoming.net import NetBlob, NetWriter
 from converters.incoming.problems import ConversionProblems
-from converters.model import Model, built_of
 from converters.onnx.verification import TOLERANCE, difference
 from netdsl.errors import ConversionError
+from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of
 

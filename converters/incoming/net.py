@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from converters.model import Model
 from netdsl import dsl
 from netdsl.errors import ConversionError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 
 LayerConstructor = Callable[..., pb.LayerParameter]

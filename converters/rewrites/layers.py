@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 import torch
 
-from converters.model import Model
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
 from netdsl.layer import Rewritten
+from netdsl.model import Model
 
 
 def prune_to(model: Model, name: str) -> Model:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from converters.model import Model, built_of
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Rewritten
+from netdsl.model import Model, built_of
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of, learned_layers

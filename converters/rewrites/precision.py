@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from converters.formats import Precision
-from converters.model import Model
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
+from netdsl.weights.tensor_files import Precision
 
 
 def round_weights(model: Model, precision: Precision) -> Model:

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from converters.model import Model
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
 from netdsl.layer import Layer, Rewritten
 from netdsl.layers.bias import Bias
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 
 

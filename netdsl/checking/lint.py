@@ -11,9 +11,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
+from caffe_proto.errors import CaffeError, UpgradeError
 from netdsl.checking.dry_run import dry_run, first_line
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
@@ -22,6 +20,7 @@ from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, unknown_types
 from netdsl.net.graph import Graph, resolve_all
+from netdsl.open_net import open_net
 
 
 @dataclass
@@ -72,12 +71,12 @@ def check_net(path: str | Path, wanted: CheckSettings = _AS_IT_IS, *, run: bool 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = read_net(path, lenient=True).message
+            net = open_net(path).net
             finding.parsed = True
-            net = in_todays_form(net)
             _forget_files(net)
             _check(net, wanted, finding, run=run)
     except CaffeError as problem:
+        finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = str(problem).removeprefix(f"{path}:").strip()
     except Exception as problem:  # a mistake of ours, or no memory: no reason to leave other files unchecked
         finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
@@ -103,16 +102,6 @@ def _different(builts: Sequence[Built]) -> list[Built]:
     return list(layers.values())[::-1]
 
 
-def in_todays_form(net: pb.NetParameter) -> pb.NetParameter:
-    """The net upgraded. Caffe drops inputs that have no shape; they are kept here, so that one can be assumed."""
-    upgraded = upgrade_net(net).message
-    made = {top for layer in upgraded.layer for top in layer.top if top not in layer.bottom}
-    shapeless = [] if net.input_shape or net.input_dim else [name for name in net.input if name not in made]
-    if shapeless:
-        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=shapeless))
-    return upgraded
-
-
 def _forget_files(net: pb.NetParameter) -> None:
     """Files that settings name, such as of means or of the sizes of images, are where the net is used, not here."""
     for layer in net.layer:
@@ -124,7 +113,7 @@ def _forget_files(net: pb.NetParameter) -> None:
 
 def _private(net: pb.NetParameter, wanted: CheckSettings) -> list[str]:
     """The Python layers whose code only the user has, if all other types are known."""
-    graphs = resolve_all(net, stages=wanted.stages)
+    graphs, _ = _graphs(net, wanted, {})
     if wanted.stub_unknown or any(unknown_types(graph, wanted.types) for graph in graphs):
         return []
     return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, wanted.types)})

@@ -20,8 +20,14 @@ _ITEMS = ((3, TYPICAL, TYPICAL), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, TYPI
 
 
 def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
-    """Tell the layers of a net that bring data the shapes of some of their tops; returns those that were told."""
+    """Tell the layers of a net that bring data the shapes of some of their tops; returns those that were told.
+
+    A net's inputs without shapes become a layer, which may be told theirs.
+    """
     told = set()
+    if net.input:
+        net.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=net.input))
+        net.ClearField("input")
     for layer in net.layer:
         known = shapes.keys() & set(layer.top)
         if layer.bottom or not known:

@@ -19,10 +19,10 @@ from netdsl.checking.shape_guesses import Shapes
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
 from netdsl.layers import LAYERS
+from netdsl.model import load_weights
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.graph import Node, Phase, filtered, state_of
 from netdsl.net.module import NetModule, cut_of
-from netdsl.weights.files import load_file
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def time_net(net: pb.NetParameter, trial: TimedPass) -> NetTime:
         _resize(module, trial.batch)
     module.allocate(trial.device)
     for path in trial.weights:
-        load_file(module.built, path)
+        load_weights(path, module.built)
     inputs = {edge: made_up(module.built, edge).to(trial.device) for edge in module.inputs.values()}
     with running(module.built):
         passes = [_pass(module, inputs, trial.device) for _ in range(trial.iterations + 1)]

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
@@ -21,18 +20,19 @@ from netdsl.prediction.net_inputs import NetInput
 from netdsl.tables.binding import Arrays
 from netdsl.tables.columns import RowRange
 from netdsl.weights.files import copy_weights
+from netdsl.weights.match import Weights
 
 _NO_COLUMNS: Mapping[str, str] = {}
 _BATCH = RowRange("the batch")
 
 
 class Predictor:
-    """The part of a net that predicts, with the weights of a file."""
+    """The part of a net that predicts, with its weights."""
 
     def __init__(
         self,
         net: pb.NetParameter,
-        weights: CaffeFile[pb.NetParameter],
+        weights: Weights,
         blobs: Collection[str],
         columns: Mapping[str, str] = _NO_COLUMNS,
     ) -> None:
@@ -57,7 +57,7 @@ class Predictor:
         return {edge: tops[edge].numpy() for edge in graph.outputs}
 
 
-def fill_weights(built: Built, weights: CaffeFile[pb.NetParameter]) -> None:
+def fill_weights(built: Built, weights: Weights) -> None:
     """Copy weights into a net, which must have weights for all that learns."""
     missing = copy_weights(built, weights).missing
     if missing:

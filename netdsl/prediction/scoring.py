@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile
 from netdsl.errors import DataError
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, running
@@ -21,6 +20,7 @@ from netdsl.prediction.predictor import fill_weights, input_tensor
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import arrays_of
 from netdsl.tables.columns import RowRange
+from netdsl.weights.match import Weights
 
 Values = tuple[float, ...]
 
@@ -77,7 +77,7 @@ class Scorer:
     def __init__(
         self,
         net: pb.NetParameter,
-        weights: CaffeFile[pb.NetParameter],
+        weights: Weights,
         columns: Mapping[str, str],
         device: torch.device | None = None,
     ) -> None:

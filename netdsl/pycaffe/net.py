@@ -12,14 +12,15 @@ import numpy as np
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import Form, read_net
-from caffe_proto.upgrade import upgrade_net
+from caffe_proto.errors import FileError
+from caffe_proto.files import Form
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.layers.dummy_data import DummyData
 from netdsl.layers.input import Input
 from netdsl.layers.memory_data import MemoryData
 from netdsl.layers.split import insert_splits
+from netdsl.model import copy_model, load_weights, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filtered, phase_of, state_of
@@ -33,9 +34,8 @@ from netdsl.pycaffe.gradient_needs import gradient_needs
 from netdsl.pycaffe.layer_runner import LayerRunner
 from netdsl.pycaffe.memory import ActivationMemory
 from netdsl.pycaffe.net_layer import NetLayer
-from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as
 from netdsl.solver.sharing import share_blobs
-from netdsl.weights.files import Reader, load_file
+from netdsl.weights.files import save_net
 
 
 class Net(BatchCalls, Callbacks):
@@ -56,10 +56,10 @@ class Net(BatchCalls, Callbacks):
             new = f"Net('{network_file}', {level}, weights='{phase}')"
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
-        file = read_net(network_file, lenient=True)
-        net = upgrade_net(file.message).message
-        net.state.CopyFrom(state_of(net, phase_of(phase), level, stages or ()))
-        self._init(net)
+        model = open_net(network_file)
+        model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
+        self._init(model.net)
+        copy_model(model, self._built)
         if weights:
             self.copy_from(weights)
 
@@ -249,26 +249,27 @@ class Net(BatchCalls, Callbacks):
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path) -> None:
-        """Take the weights of a caffemodel or an HDF5 file, layer by layer of the same name."""
-        self._take(weights, read_weights)
+        """Take the weights of a file of any format, layer by layer of the same name."""
+        self._flush()
+        load_weights(weights, self._built)
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""
-        self._take(weights, read_hdf5)
-
-    def _take(self, weights: str | Path, reader: Reader) -> None:
+        opened = open_weights(weights, [self._built])
+        if opened.file is None or opened.file.form is not Form.HDF5:
+            raise FileError(f"{weights}: is not an HDF5 file; copy_from reads the other kinds")
         self._flush()
-        load_file(self._built, weights, reader=reader)
+        load_weights(opened, self._built)
 
     def save(self, path: str | Path) -> None:
         """Write a caffemodel, whatever it is called."""
         self._flush()
-        save_as(self._built, path, Form.BINARY)
+        save_net(self._built, path, form=Form.BINARY)
 
     def save_hdf5(self, path: str | Path) -> None:
         """Write an HDF5 file, whatever it is called."""
         self._flush()
-        save_as(self._built, path, Form.HDF5)
+        save_net(self._built, path, form=Form.HDF5)
 
     def share_with(self, other: Net) -> None:
         """Use the values of another net's parameters, layer by layer of the same name."""

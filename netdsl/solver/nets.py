@@ -6,21 +6,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import SolverError
+from netdsl.open_net import open_net
 
 _TRAIN = ("net", "net_param", "train_net", "train_net_param")
 
 
 def train_net(param: pb.SolverParameter, folder: Path | None = None) -> pb.NetParameter:
     """The net for training, in today's form, with its state: the solver's `train_state` over the net's own."""
+    fields = _train_fields(param)
+    if not fields:
+        raise SolverError(f"the solver names no net to train; it needs exactly one of {', '.join(_TRAIN)}")
+    return _with_state(_net(getattr(param, fields[0]), folder), pb.TRAIN, [param.train_state])
+
+
+def _train_fields(param: pb.SolverParameter) -> list[str]:
+    """The field that has the net for training, if one has."""
     fields = [name for name in _TRAIN if param.HasField(name)]
-    if len(fields) != 1:
-        problem = f"names {' and '.join(fields)}" if fields else "names no net to train"
-        raise SolverError(f"the solver {problem}; it needs exactly one of {', '.join(_TRAIN)}")
-    net = getattr(param, fields[0])
-    return _with_state(_net(net, folder), pb.TRAIN, [param.train_state])
+    if len(fields) > 1:
+        raise SolverError(f"the solver names {' and '.join(fields)}; it needs exactly one of {', '.join(_TRAIN)}")
+    return fields
 
 
 def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.NetParameter]:
@@ -47,8 +52,8 @@ def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.Sol
     """The same settings with the nets themselves in place of the names of their files."""
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
-    for name in ("net", "train_net"):
-        if param.HasField(name):
+    for name in _train_fields(param):
+        if name in ("net", "train_net"):
             getattr(changed, f"{name}_param").CopyFrom(_net(getattr(param, name), folder))
             changed.ClearField(name)
     del changed.test_net_param[:], changed.test_net[:]
@@ -59,9 +64,7 @@ def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.Sol
 
 
 def _net(source: str | pb.NetParameter, folder: Path | None) -> pb.NetParameter:
-    if isinstance(source, pb.NetParameter):
-        return upgrade_net(source).message
-    return upgrade_net(read_net(find_file(source, folder), lenient=True).message).message
+    return open_net(source if isinstance(source, pb.NetParameter) else find_file(source, folder)).net
 
 
 def find_file(name: str, folder: Path | None) -> Path:

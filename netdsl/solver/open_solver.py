@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.model import load_weights
 from netdsl.net.graph import Phase
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Action, Solver, ignore_event, no_action
 from netdsl.tables.table import Table
-from netdsl.weights.files import load_file
 
 
 @contextmanager
@@ -38,13 +38,13 @@ def open_solver(
     compute = replace(compute, loading=replace(compute.loading, seed=max(0, param.random_seed)))
     nets: list[ModuleNet] = []
     try:
-        train, table = train_net(param, folder), tables.get(Phase.TRAIN)
+        inlined = inline_nets(param, folder)
+        train, table = train_net(inlined), tables.get(Phase.TRAIN)
         nets.append(ModuleNet(train, compute, values=table))
-        for message in test_nets(param, folder):
+        for message in test_nets(inlined):
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
-            for net in nets:
-                load_file(net.built, find_file(name, folder))
+            load_weights(find_file(name, folder), *(net.built for net in nets))
         yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action)
     finally:
         for net in nets:

@@ -16,8 +16,9 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, read, read_net, write
 from caffe_proto.storage import atomic_path
 from netdsl.errors import SolverError
+from netdsl.model import load_weights
 from netdsl.solver.events import SnapshotSaved
-from netdsl.weights.files import load_file, save_net
+from netdsl.weights.files import save_net
 
 if TYPE_CHECKING:
     from netdsl.solver.solver import Solver
@@ -51,7 +52,7 @@ def restore(solver: Solver, path: str | Path) -> None:
     if not isinstance(file.message, pb.SolverState):
         raise SolverError(f"{path}: is not the state of a solver; a model is for --weights")
     if file.message.HasField("learned_net"):
-        load_file(solver.net.built, _model(file.message.learned_net, path))
+        load_weights(_model(file.message.learned_net, path), solver.net.built)
     _restore_history(solver, file, path)  # type: ignore[arg-type]
     solver.iteration, solver.current_step = file.message.iter, file.message.current_step
     resume_path = path.with_name(path.name.partition(".solverstate")[0] + _RESUME_SUFFIX)

@@ -13,8 +13,9 @@ from caffe_proto import from_text, read_net, read_solver
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, write
 from converters.caffe import export_caffe
-from converters.model import Model, built_of, deployed, open_model
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError, WeightsError
+from netdsl.model import Model, built_of, open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net

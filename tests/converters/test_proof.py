@@ -16,15 +16,16 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import CaffeModel, OnnxModel, compare
-from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
 from netdsl.checking.dry_run import made_up, sample_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.deploy.deploy_net import deployed
 from netdsl.layer import Shape
 from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
+from netdsl.model import Model, built_of, open_model
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net

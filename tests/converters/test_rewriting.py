@@ -7,11 +7,12 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from converters.formats import Precision
-from converters.model import Model, deployed
 from converters.rewriting import Rewrites, rewrite
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
 
 NET = """name: "n"
 layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }

@@ -9,12 +9,11 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimedPass, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
 from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
@@ -138,7 +137,7 @@ def _test(flags: Flags) -> None:
 def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
-    net = upgrade_net(read_net(model, lenient=True).message).message
+    net = open_net(model).net
     device = _devices(flags.gpu)[0]
     log_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
 

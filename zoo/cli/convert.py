@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from converters.formats import FORMATS, Precision
+from netdsl.formats import TENSOR_SUFFIXES
+from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs
 from zoo.cli.output import print_json
 from zoo.converting import convert
@@ -31,8 +32,8 @@ def command(
     the same outputs.
     """
     stored_type = Precision[precision.upper()] if precision else None
-    if stored_type is not None and Path(output).suffix not in FORMATS:
-        raise click.UsageError(f"--precision is for {', '.join(FORMATS)}; other files have float32")
+    if stored_type is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
     converted = convert(source, output, net=net, weights=weights, precision=stored_type)
     if as_json:
         print_json(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from converters.formats import Precision
 from converters.rewriting import Rewrites
 from netdsl.layer import Shape
+from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
 from zoo.exporting import Export, ExportedFiles, ExportTarget, export

@@ -6,11 +6,10 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from caffe_proto.files import read_net
 from caffe_proto.storage import write_pieces
-from caffe_proto.upgrade import upgrade_net
 from netdsl.dsl.params import check_net
 from netdsl.dsl.source import to_python
+from netdsl.open_net import open_net
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
@@ -28,9 +27,8 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
     """
     if not as_dsl:
         raise click.UsageError("say what to write; --as-dsl is the only choice")
-    file = read_net(model, dialect=dialect, lenient=lenient)
+    net = open_net(model, dialect=dialect, lenient=lenient).net
     try:
-        net = upgrade_net(file.message).message
         program = to_python(net)
     except CaffeError as error:
         raise type(error)(f"{model}: {error}") from None

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from converters.name_map import Mapped
 from converters.rewriting import Proof
+from netdsl.weights.torch_names import TensorMatch
 
 
-def plain(proofs: Sequence[Proof], names: Sequence[Mapped]) -> dict[str, object]:
+def plain(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> dict[str, object]:
     """Proofs and matches as JSON."""
     return {
         "proofs": [
             {"what": proof.what, "difference": proof.difference, "tolerance": proof.tolerance} for proof in proofs
         ],
-        "names": [{"source": name.source, "layer": name.layer, "by": name.how.value} for name in names],
+        "names": [{"source": name.source, "layer": name.layer, "by": name.by.value} for name in names],
     }
 
 
-def lines(proofs: Sequence[Proof], names: Sequence[Mapped]) -> list[str]:
+def lines(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> list[str]:
     """Proofs and matches as lines of text."""
-    matches = [f"layer {name.layer} has {name.source}, by {name.how.value}" for name in names]
+    matches = [f"layer {name.layer} has {name.source}, by {name.by.value}" for name in names]
     return matches + [_line(proof) for proof in proofs]
 
 

@@ -12,11 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
 from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of
@@ -65,7 +64,7 @@ def command(
     size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
     because some layers are computed together with the next one.
     """
-    message = upgrade_net(read_net(net, lenient=True).message).message
+    message = open_net(net).net
     torch_device, names = devices_of(device)[0], list(split_names(weights))
     times = time_net(message, TimedPass(Phase[phase], level, stages, assume, batch, names, torch_device, iterations))
     shapes.complain_of_unused(assume, times.assumed)

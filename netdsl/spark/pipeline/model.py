@@ -28,7 +28,7 @@ from netdsl.spark.pipeline.param_values import Described, net_of
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
 from netdsl.spark.pipeline.prediction import Prediction
-from netdsl.spark.pipeline.shipped_net import ShippedNet, Weights, bytes_of
+from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
 from netdsl.tables.binding import check_columns
 
@@ -47,10 +47,12 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     was like.
     """
 
-    def __init__(self, net: Described, weights: Weights, *, history: Sequence[Moment] = (), **params: Any) -> None:
+    def __init__(
+        self, net: Described, weights: WeightsSource, *, history: Sequence[Moment] = (), **params: Any
+    ) -> None:
         super().__init__()
         self.history = tuple(history)
-        self._shipped = ShippedNet(net_of(net), bytes_of(weights))
+        self._shipped = ShippedNet.of(net_of(net), weights)
         self._token = token_hex(8)
         self._sending = _Sending(self._shipped)
         self.setParams(**params)

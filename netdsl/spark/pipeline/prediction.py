@@ -27,5 +27,5 @@ class Prediction:
         blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
         with in_task() as part:
-            predictor = kept(key, lambda: Predictor(shipped.value.message(), shipped.value.file(), blobs, self.columns))
+            predictor = kept(key, lambda: Predictor(*shipped.value.opened(), blobs, self.columns))
             yield from self.adder.add(predictor, batches, part)

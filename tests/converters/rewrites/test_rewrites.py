@@ -9,14 +9,15 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters.compare import CaffeModel
-from converters.formats import Precision
-from converters.model import Model, deployed
 from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
 from converters.rewriting import difference_after
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
 
 EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once
 FILL = 'weight_filler { type: "gaussian" std: 0.3 } bias_filler { type: "gaussian" std: 0.3 }'

@@ -19,8 +19,8 @@ _COUNTED = "num_batches_tracked"  # by which torch can weigh batches; Caffe has 
 _SHOWN = 10
 
 
-class How(Enum):
-    """By what a group of tensors and a layer were brought together."""
+class MatchedBy(Enum):
+    """What brought a group of tensors and a layer together."""
 
     NAME = "name"
     ORDER = "order"
@@ -28,12 +28,12 @@ class How(Enum):
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """Tensors that begin with one name, and the layer that took them."""
+class TensorMatch:
+    """The layer that took the tensors whose names begin with `source`."""
 
     source: str
     layer: str
-    how: How
+    by: MatchedBy
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Group:
         )
 
 
-def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], list[Mapped]]:
+def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], list[TensorMatch]]:
     """Weights by layer, and which tensors they were.
 
     A tensor that is called as a layer and its blob belongs there. If the others are as many as the layers that are
@@ -58,7 +58,7 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
     Torch's normalisation is two of Caffe's layers. An error lists all that is left over on either side.
     """
     named, rest = _by_name(tensors, layout)
-    found = {layer: (layer, arrays, How.NAME) for layer, arrays in named.items()}
+    found = {layer: (layer, arrays, MatchedBy.NAME) for layer, arrays in named.items()}
     groups = list(_groups(rest))
     missing = {layer: blobs for layer, blobs in layout.items() if layer not in named}
     in_order = len(groups) == len(missing) and all(
@@ -68,10 +68,10 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
         group = next((group for group in groups if group.suits(blobs)), None)
         if group is not None:
             groups.remove(group)
-            found[layer] = (group.source, list(group.arrays), How.ORDER if in_order else How.SHAPE)
+            found[layer] = (group.source, list(group.arrays), MatchedBy.ORDER if in_order else MatchedBy.SHAPE)
     _check(groups, [layer for layer in layout if layer not in found], layout)
     weights = {layer: found[layer][1] for layer in layout}
-    return weights, [Mapped(found[layer][0], layer, found[layer][2]) for layer in layout]
+    return weights, [TensorMatch(found[layer][0], layer, found[layer][2]) for layer in layout]
 
 
 def _by_name(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], dict[str, AnyArray]]:

@@ -6,7 +6,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
-from converters import deploy
+from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
@@ -121,6 +121,13 @@ def test_without_a_loss_for_tests_it_is_the_one_of_training_that_tells() -> None
     text = f"""{DATA} {CLASSES}
         layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
         layer {{ name: "a" type: "Accuracy" bottom: "ip" bottom: "label" top: "a" include {{ phase: TEST }} }}"""
+    assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
+
+
+def test_a_loss_for_training_tells_also_where_nothing_is_measured() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
+        layer {{ name: "mute" type: "Silence" bottom: "label" include {{ phase: TEST }} }}"""
     assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
 
 

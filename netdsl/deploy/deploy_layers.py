@@ -46,7 +46,7 @@ def _block(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
     return next((each.name for each in layer.DESCRIPTOR.fields if wanted and each.message_type == wanted), None)
 
 
-def cleaned(layer: pb.LayerParameter, kind: type[Layer] | None) -> pb.LayerParameter:
+def cleaned(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.LayerParameter:
     """A copy without what only training needs; a parameter's name stays, since layers share it."""
     made = pb.LayerParameter()
     made.CopyFrom(layer)

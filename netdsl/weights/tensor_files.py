@@ -16,6 +16,7 @@ from torch import Tensor
 
 from caffe_proto.errors import FileError, MissingExtraError
 from caffe_proto.storage import atomic_path
+from netdsl.formats import TENSOR_SUFFIXES
 from netdsl.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
@@ -46,7 +47,7 @@ def read_tensors(path: str | Path) -> dict[str, AnyArray]:
     if not path.is_file():
         raise FileError(f"{path}: can't be opened: no such file")
     try:
-        found = FORMATS[path.suffix].read(path)
+        found = _FORMATS[path.suffix].read(path)
     except (MissingExtraError, FileError):
         raise
     except Exception as problem:  # each library has its own, and an untrusted file can lead to any
@@ -72,7 +73,7 @@ def write_tensors(
     if precision is not None:
         tensors = {name: tensor.to(precision.value) for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
-        FORMATS[Path(path).suffix].write(temporary, tensors, about or {})
+        _FORMATS[Path(path).suffix].write(temporary, tensors, about or {})
 
 
 def _safetensors() -> Any:
@@ -120,9 +121,7 @@ def _write_torch(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None
     path.write_bytes(file.getbuffer())
 
 
-FORMATS = {
-    ".safetensors": TensorFormat(_read_safetensors, _write_safetensors),
-    ".npz": TensorFormat(_read_npz, _write_npz),
-    ".pt": TensorFormat(_read_torch, _write_torch),
-    ".pth": TensorFormat(_read_torch, _write_torch),
-}
+_SAFETENSORS = TensorFormat(_read_safetensors, _write_safetensors)
+_NPZ = TensorFormat(_read_npz, _write_npz)
+_TORCH = TensorFormat(_read_torch, _write_torch)
+_FORMATS = dict(zip(TENSOR_SUFFIXES, (_SAFETENSORS, _NPZ, _TORCH, _TORCH), strict=True))

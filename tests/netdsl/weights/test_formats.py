@@ -13,10 +13,12 @@ from torch import nn
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net
 from caffe_proto.errors import FileError
-from converters.name_map import How, Mapped
-from converters.weights import Precision, bundled, layout_of, read_weights, write_weights
 from netdsl.errors import WeightsError
+from netdsl.model import layout_of, open_weights
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
+from netdsl.weights.torch_names import MatchedBy, TensorMatch
+from netdsl.weights.writing import caffe_file_of, write_weights
 
 NET = from_text(
     """name: "n"
@@ -66,7 +68,7 @@ def same(one: dict[str, list[np.ndarray]], other: dict[str, list[np.ndarray]]) -
 def test_what_is_written_is_read(name: str, tmp_path: Path) -> None:
     skip_without_its_extra(name)
     write_weights(weights(), tmp_path / name, net=NET)
-    assert same(read_weights(tmp_path / name).weights, weights())
+    assert same(open_weights(tmp_path / name).weights, weights())
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
@@ -87,7 +89,7 @@ def test_weights_can_be_kept_in_half_the_space(name: str, precision: str, tmp_pa
     skip_without_its_extra(name)
     write_weights(weights(), tmp_path / name, precision=Precision[precision])
     kind = Precision[precision].value
-    found = read_weights(tmp_path / name).weights["ip"][0]
+    found = open_weights(tmp_path / name).weights["ip"][0]
     assert np.array_equal(found.astype(np.float32), torch.from_numpy(weights()["ip"][0]).to(kind).float().numpy())
     write_weights(weights(), tmp_path / f"full.{name}")
     assert (tmp_path / name).stat().st_size < 0.8 * (tmp_path / f"full.{name}").stat().st_size
@@ -97,7 +99,7 @@ def test_a_caffemodel_has_the_layers_of_its_net(tmp_path: Path) -> None:
     write_weights(weights(), tmp_path / "w.caffemodel", net=NET)
     assert [layer.type for layer in read_net(tmp_path / "w.caffemodel").message.layer][1] == "Convolution"
     twice = pb.NetParameter(layer=[pb.LayerParameter(name="a"), pb.LayerParameter(name="a")])
-    made = bundled({"a": [np.zeros(2)], "a (2)": [np.zeros(3)]}, twice).message
+    made = caffe_file_of({"a": [np.zeros(2)], "a (2)": [np.zeros(3)]}, twice).message
     assert [[*layer.blobs[0].shape.dim] for layer in made.layer] == [[2], [3]]
 
 
@@ -105,12 +107,12 @@ def test_a_state_dict_of_torchs_finds_its_layers_by_shape_and_tells_which(tmp_pa
     module = Same()
     module.features[1].running_mean.uniform_()
     torch.save({"state_dict": module.state_dict(), "epoch": 3}, tmp_path / "w.pt")
-    found = read_weights(tmp_path / "w.pt", NET)
+    found = open_weights(tmp_path / "w.pt", NET)
     assert found.names == (
-        Mapped("features.0", "conv1/3x3.a", How.SHAPE),
-        Mapped("features.1.running_mean", "bn", How.SHAPE),
-        Mapped("features.1", "scale", How.SHAPE),
-        Mapped("head", "ip", How.SHAPE),
+        TensorMatch("features.0", "conv1/3x3.a", MatchedBy.SHAPE),
+        TensorMatch("features.1.running_mean", "bn", MatchedBy.SHAPE),
+        TensorMatch("features.1", "scale", MatchedBy.SHAPE),
+        TensorMatch("head", "ip", MatchedBy.SHAPE),
     )
     x = torch.randn(2, 3, 7, 7)
     net = Net(NET, weights=found.weights)
@@ -123,23 +125,23 @@ def test_names_in_the_order_of_the_layers_and_our_own_modules_names(tmp_path: Pa
     state = Same().state_dict()
     ordered = {name: state[name] for name in sorted(state)}  # features before head
     torch.save(ordered, tmp_path / "w.pt")
-    assert {each.how for each in read_weights(tmp_path / "w.pt", NET).names} == {How.ORDER}
+    assert {each.by for each in open_weights(tmp_path / "w.pt", NET).names} == {MatchedBy.ORDER}
     torch.save(Net(NET, weights=weights()).module.state_dict(), tmp_path / "own.pt")
-    own = read_weights(tmp_path / "own.pt", NET)
+    own = open_weights(tmp_path / "own.pt", NET)
     assert same(own.weights, weights())
-    assert {each.how for each in own.names} == {How.NAME}
+    assert {each.by for each in own.names} == {MatchedBy.NAME}
 
 
 def test_all_that_does_not_match_is_told_at_once(tmp_path: Path) -> None:
     torch.save({**Same(classes=6).state_dict(), "extra": torch.zeros(2, 3)}, tmp_path / "w.pt")
     wanted = r"w.pt: no tensors for layer 'ip' \(5x100, 5\); no layer for 'head' \(6x100, 6\), '.extra' \(2x3\)"
     with pytest.raises(WeightsError, match=wanted):
-        read_weights(tmp_path / "w.pt", NET)
+        open_weights(tmp_path / "w.pt", NET)
     torch.save({"a.0": torch.zeros(2), "a.2": torch.zeros(2)}, tmp_path / "gap.pt")
     with pytest.raises(WeightsError, match=r"gap.pt: names such as 'a.0' aren't LAYER.INDEX"):
-        read_weights(tmp_path / "gap.pt")
+        open_weights(tmp_path / "gap.pt")
     with pytest.raises(WeightsError, match=r"w.pt: names such as 'head.weight' aren't LAYER.INDEX; say which net"):
-        read_weights(tmp_path / "w.pt")
+        open_weights(tmp_path / "w.pt")
 
 
 class Evil:
@@ -154,7 +156,7 @@ def test_nothing_is_ever_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     np.savez("w.npz", a=np.array([Evil()], object))
     for name in ("w.pt", "w.pth", "w.npz"):
         with pytest.raises(FileError, match=f"{name}: is no .* file that can be read"):
-            read_weights(name)
+            open_weights(name)
     assert not Path("touched").exists()
 
 
@@ -162,11 +164,11 @@ def test_nothing_is_ever_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_files_that_are_gone_or_damaged_are_told(name: str, tmp_path: Path) -> None:
     skip_without_its_extra(name)
     with pytest.raises(FileError, match="can't be opened"):
-        read_weights(tmp_path / name)
+        open_weights(tmp_path / name)
     write_weights(weights(), tmp_path / name)
     (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:-700])
     with pytest.raises(FileError, match=f"{name}: is no"):
-        read_weights(tmp_path / name)
+        open_weights(tmp_path / name)
 
 
 def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> None:
@@ -176,5 +178,5 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path: Path) -> No
         write_weights(weights(), tmp_path / "w.npz", precision=Precision.BFLOAT16)
     torch.save([torch.zeros(2)], tmp_path / "w.pt")
     with pytest.raises(FileError, match="holds no state_dict"):
-        read_weights(tmp_path / "w.pt")
+        open_weights(tmp_path / "w.pt")
     assert [path.name for path in tmp_path.iterdir()] == ["w.pt"]
