@@ -15,9 +15,9 @@ from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.library import onnx, session
 from converters.onnx.verification import difference
 from converters.weights import holds_weights
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, Shape
 from netdsl.net.build import Built, reshape, running
 from netdsl.weights.match import AnyArray
 
@@ -67,12 +67,7 @@ class CaffeModel(Runnable):
 
     def __init__(self, model: Model) -> None:
         self.built: Built = built_of(model)
-        self.built_inputs = {
-            self.built.graph.blobs[edge]: edge
-            for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True)
-            for edge in node.tops
-            if layer.external
-        }
+        self.built_inputs = {self.built.graph.blobs[edge]: edge for edge in self.built.input_edges()}
         self.inputs = {name: self.built.shapes[edge] for name, edge in self.built_inputs.items()}
         self.outputs = tuple(self.built.graph.blobs[edge] for edge in self.built.graph.outputs)
 
@@ -86,7 +81,7 @@ class CaffeModel(Runnable):
         with torch.no_grad(), running(self.built):
             reshape(self.built, {edge: tuple(value.shape) for edge, value in edges.items()})
             for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True):
-                if layer.external:
+                if isinstance(layer, BringsData):
                     continue
                 tops = layer(*(edges[edge].clone() for edge in node.bottoms))
                 edges |= zip(node.tops, tops if isinstance(tops, tuple) else (tops,), strict=False)

@@ -11,9 +11,10 @@ from converters.deploy_layers import cleaned, instead, predicting
 from netdsl.checking.lint import CheckSettings, in_todays_form, resolve_shapes
 from netdsl.checking.shape_guesses import assume
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Layer, Loss, NotDeployed, Shape
+from netdsl.layer.data import INPUT_TYPE
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import LAYERS
-from netdsl.layers.input import Input
 from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node, resolve_all
 
@@ -78,7 +79,7 @@ def _remove(plan: _Plan) -> None:
     """Layers that are for training or testing only go, and so do all that read what they make."""
     gone: set[int] = set()
     for index, (node, kind) in enumerate(zip(plan.graph.nodes, plan.kinds, strict=True)):
-        if (kind is not None and kind.predictions is not None) or gone.intersection(node.bottoms):
+        if (kind is not None and issubclass(kind, NotDeployed)) or gone.intersection(node.bottoms):
             plan.removed.add(index)
             gone.update(node.tops)
 
@@ -89,7 +90,7 @@ def _predict(plan: _Plan, types: Types) -> None:
     losses = _heads(plan)
     for index in losses or sorted(plan.removed):
         kind = plan.kinds[index]
-        read = [nodes[index].bottoms[place] for place in (kind.predictions if kind else None) or ()]
+        read = [nodes[index].bottoms[place] for place in _predictions(kind)]
         found = [edge for edge in read if edge in learned] or read[:1]
         loss = nodes[index] if losses else _loss_of(plan, found, types)
         if loss is None or not found or not _replace(plan, index, loss, found[0], types):
@@ -106,7 +107,7 @@ def _learned(plan: _Plan) -> set[int]:
     """The edges that depend on layers that learn; a layer of an unknown type may."""
     found: set[int] = set()
     for node, kind in zip(plan.graph.nodes, plan.kinds, strict=True):
-        learns = bool(node.bottoms) if kind is None or kind.foreign else bool(kind.blobs)
+        learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
         if learns or found.intersection(node.bottoms):
             found.update(node.tops)
     return found
@@ -118,7 +119,7 @@ def _heads(plan: _Plan) -> list[int]:
     groups: dict[tuple[int, ...], float] = {}
     for index in sorted(plan.removed):
         node, kind = plan.graph.nodes[index], plan.kinds[index]
-        if kind is None or not kind.is_loss:
+        if kind is None or not issubclass(kind, Loss):
             continue
         weights[index] = node.layer.loss_weight[0] if node.layer.loss_weight else 1.0
         labels = _labels(node, kind)
@@ -129,16 +130,20 @@ def _heads(plan: _Plan) -> list[int]:
 
 def _labels(node: Node, kind: Kind) -> tuple[int, ...]:
     """The bottoms of a loss that aren't predictions; where all can be, the last."""
-    predictions = (kind.predictions if kind else None) or ()
+    predictions = _predictions(kind)
     rest = tuple(edge for place, edge in enumerate(node.bottoms) if place not in predictions)
     return rest or node.bottoms[-1:]
+
+
+def _predictions(kind: Kind) -> tuple[int, ...]:
+    return kind.predictions if kind is not None and issubclass(kind, NotDeployed) else ()
 
 
 def _loss_of(plan: _Plan, edges: Sequence[int], types: Types) -> Node | None:
     """The loss that is taken in training of what is measured in tests, where no loss is."""
     names = {plan.graph.blobs[edge] for edge in edges}
     losses = ((node, type_of(node, types)) for node in plan.training if names.intersection(node.layer.bottom[:1]))
-    return next((node for node, kind in losses if kind is not None and kind.is_loss), None)
+    return next((node for node, kind in losses if kind is not None and issubclass(kind, Loss)), None)
 
 
 def _replace(plan: _Plan, index: int, loss: Node, edge: int, types: Types) -> bool:
@@ -179,7 +184,8 @@ def _need(plan: _Plan) -> None:
 
 def _gives_way(node: Node, kind: Kind) -> bool:
     """Whether a layer amid the net does something for training only, and hands its first bottom on without that."""
-    return bool(node.bottoms) and kind is not None and kind.predictions is None and kind.deploys_as is not None
+    replaced = kind is not None and not issubclass(kind, NotDeployed) and kind.deploys_as is not None
+    return bool(node.bottoms) and replaced
 
 
 def _written(plan: _Plan, batch: int | None, types: Types) -> pb.NetParameter:
@@ -211,7 +217,7 @@ def _layers(plan: _Plan, batch: int | None, types: Types) -> Iterator[pb.LayerPa
 
 def _is_data(node: Node, kind: Kind) -> bool:
     """Whether a layer brings data: by its type, or as private code that reads nothing."""
-    return not node.bottoms and (kind is None or kind.external or kind.foreign)
+    return not node.bottoms and (kind is None or issubclass(kind, (BringsData, RunsUserCode)))
 
 
 def _sources(plan: _Plan) -> set[int]:
@@ -227,12 +233,12 @@ def _input(plan: _Plan, index: int, batch: int | None, types: Types) -> pb.Layer
     """An input in the place of a layer that brings data: of those tops that something needs."""
     node, kind = plan.graph.nodes[index], plan.kinds[index]
     shapes = dict(zip(node.tops, _shapes(node.layer, kind), strict=False))
-    made = pb.LayerParameter(name=node.layer.name, type=Input.__name__)
+    made = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:
         if edge not in plan.needed:
             continue
         name, shape = plan.graph.blobs[edge], shapes.get(edge, ())
-        if not shape and not (kind and kind.external):
+        if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
                 f"layer '{node.layer.name}': nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )
@@ -246,6 +252,6 @@ def _shapes(layer: pb.LayerParameter, kind: Kind) -> list[Shape]:
     """What a layer's settings say that it brings; for private code only what is assumed."""
     alone = pb.LayerParameter()
     alone.CopyFrom(layer)
-    if kind is None or kind.foreign:
+    if kind is None or issubclass(kind, RunsUserCode):
         return [tuple(shape.dim) for shape in layer.input_param.shape]
     return kind(alone, []).top_shapes([])

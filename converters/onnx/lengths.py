@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from converters.onnx.naming import external_edges
 from netdsl.errors import NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, HasOnnxForm, Shape
 from netdsl.net.build import Built
 
 _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
@@ -29,7 +28,7 @@ Lengths = dict[Place, LengthSource]  # for every length that changes the reason
 def sources(built: Built) -> list[LengthSource]:
     """All that could change: the first axis of inputs, together where it is as long, and what layers count."""
     groups: dict[int, list[int]] = {}
-    for edge in external_edges(built):
+    for edge in built.input_edges():
         if built.shapes[edge]:
             groups.setdefault(built.shapes[edge][0], []).append(edge)
     found = []
@@ -37,9 +36,9 @@ def sources(built: Built) -> list[LengthSource]:
         name = f"{built.graph.blobs[edges[0]]}_count" if number else "batch"
         found.append(LengthSource(name, dict.fromkeys(edges, 0), free=True))
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.varies is not None:
+        axis = layer.varying_axis if isinstance(layer, HasOnnxForm) else None
+        if axis is not None:
             name = f"{built.graph.blobs[node.tops[0]]}_count"
-            axis = layer.varies
             axes = {edge: axis for edge in node.tops if axis < len(built.shapes[edge])}
             found.append(LengthSource(name, axes, free=False))
     return found
@@ -69,7 +68,7 @@ def _shapes_with(built: Built, given: Mapping[int, Shape]) -> list[Shape]:
     """All shapes if those of some edges are others; only layers that this reaches are asked."""
     shapes = list(built.shapes)
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if not layer.external and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
+        if not isinstance(layer, BringsData) and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
             tops: Sequence[Shape] = layer.top_shapes([shapes[edge] for edge in node.bottoms])
             for edge, shape in zip(node.tops, tops, strict=False):
                 shapes[edge] = shape

@@ -32,15 +32,9 @@ def edge_names(built: Built) -> list[str]:
     """
     blobs, names = built.graph.blobs, Names(built.graph.blobs)
     keepers = {blob: edge for edge, blob in enumerate(blobs)}
-    keepers.update({blobs[edge]: edge for edge in external_edges(built)})
+    keepers.update({blobs[edge]: edge for edge in built.input_edges()})
     makers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
     return [
         blob if keepers[blob] == edge else names.unique(f"{blob}/{makers.get(edge, edge)}")
         for edge, blob in enumerate(blobs)
     ]
-
-
-def external_edges(built: Built) -> list[int]:
-    """The edges that come from outside."""
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    return [edge for node, layer in pairs if layer.external for edge in node.tops]

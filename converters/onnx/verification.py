@@ -14,9 +14,10 @@ from torch import Tensor
 
 from converters.onnx.naming import edge_names
 from converters.onnx.running import AnyArray, OnnxSession, open_onnx_session
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, HasOnnxForm, Layer, Shape
+from netdsl.layer.running import KeepsState
 from netdsl.net.build import Built, running
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -126,7 +127,7 @@ def _wanted(module: NetModule, trial: Mapping[str, AnyArray], taken: Mapping[str
     found: dict[str, AnyArray] = {}
     with torch.no_grad(), running(built):
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
+            if isinstance(layer, BringsData):
                 continue
             tops = dict(zip(node.tops, _tops(layer, [edges[edge] for edge in node.bottoms]), strict=False))
             found |= {names[edge]: top.detach().float().cpu().numpy() for edge, top in tops.items()}
@@ -139,9 +140,9 @@ def _counted(built: Built) -> dict[str, int | None]:
     """What layers read and make that choose: of the tops, the axis along which chosen items are, if there is one."""
     names, found = edge_names(built), dict[str, int | None]()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.varies is None and not layer.chooses:
+        if not isinstance(layer, HasOnnxForm) or (layer.varying_axis is None and not layer.discontinuous):
             continue
-        axis = layer.varies
+        axis = layer.varying_axis
         found |= {names[edge]: None for edge in node.bottoms if names[edge] not in found}
         for edge in node.tops:
             found[names[edge]] = axis if axis is not None and axis < len(built.shapes[edge]) else None
@@ -166,9 +167,8 @@ def _in_one_order(got: AnyArray, wanted: AnyArray, axis: int | None) -> tuple[An
 
 def _tops(layer: Layer, bottoms: list[Tensor]) -> tuple[Tensor, ...]:
     """A layer by itself, which neither remembers a batch before nor overwrites what is compared later."""
-    forget = getattr(layer, "reset", None)
-    if callable(forget):
-        forget()
+    if isinstance(layer, KeepsState):
+        layer.reset()
     found = layer(*(bottom.clone() for bottom in bottoms))
     return found if isinstance(found, tuple) else (found,)
 

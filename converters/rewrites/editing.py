@@ -9,7 +9,8 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from converters.model import Model, built_of
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Rewritten
+from netdsl.layer import Layer
+from netdsl.layer.folding import NewLayer
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of, learned_layers
@@ -22,7 +23,7 @@ class Editing:
 
     model: Model
     built: Built
-    made: dict[int, Rewritten] = field(default_factory=dict)  # by the index of the layer that it replaces
+    made: dict[int, NewLayer] = field(default_factory=dict)  # by the index of the layer that it replaces
     removed: set[int] = field(default_factory=set)
 
     @classmethod
@@ -36,7 +37,7 @@ class Editing:
         """Whether another layer may have the same parameters, so that they must stay as they are."""
         return any(spec.name for spec in layer.layer.param)
 
-    def done(self, *, first: Rewritten | None = None, after: int = 0) -> Model:
+    def done(self, *, first: NewLayer | None = None, after: int = 0) -> Model:
         """The model as it is now, with a layer more before the one with the index `after` if one is given."""
         net = pb.NetParameter()
         net.CopyFrom(self.model.net)
@@ -58,5 +59,5 @@ class Editing:
         return replace(self.model, net=net, weights=weights, file=None)
 
 
-def _singles(made: Rewritten) -> list[AnyArray]:
+def _singles(made: NewLayer) -> list[AnyArray]:
     return [np.ascontiguousarray(array_of(blob), np.float32) for blob in made[1]]

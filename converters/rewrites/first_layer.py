@@ -13,8 +13,8 @@ from caffe_proto import caffe_pb2 as pb
 from converters.model import Model
 from converters.rewrites.editing import Editing
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Rewritten
-from netdsl.layers.bias import Bias
+from netdsl.layer import Layer
+from netdsl.layer.folding import AbsorbsPreparation, NewLayer
 from netdsl.weights.match import AnyArray
 
 
@@ -48,11 +48,12 @@ def prepare_inside(model: Model, preparation: Preparation) -> Model:
     editing = Editing.of(model)
     index, layer = _first(editing)
     shift = -torch.tensor(preparation.mean, dtype=torch.float64)
-    made = layer.preceded(preparation.order, shift)
+    can_prepare = isinstance(layer, AbsorbsPreparation)
+    made = layer.with_preparation(preparation.order, shift) if can_prepare else None
     if made is not None:
         editing.made[index] = made
         return editing.done()
-    made = layer.preceded(preparation.order, torch.zeros_like(shift))
+    made = layer.with_preparation(preparation.order, torch.zeros_like(shift)) if can_prepare else None
     if made is None:
         raise ConversionError(f"layer '{layer.layer.name}' of type {layer.layer.type} can't take unprepared images")
     bias = _bias(editing, layer, preparation.order, shift)
@@ -63,9 +64,7 @@ def prepare_inside(model: Model, preparation: Preparation) -> Model:
 
 def _first(editing: Editing) -> tuple[int, Layer]:
     """The only layer that reads the image."""
-    graph, layers = editing.built.graph, editing.built.layers
-    outside = [node.tops for node, layer in zip(graph.nodes, layers, strict=True) if layer.external]
-    image = outside[0][:1] if outside else ()
+    graph, layers, image = editing.built.graph, editing.built.layers, editing.built.input_edges()[:1]
     found = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
     if len(found) != 1 or editing.shares(layers[found[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in found) or "none"
@@ -73,7 +72,7 @@ def _first(editing: Editing) -> tuple[int, Layer]:
     return found[0], layers[found[0]]
 
 
-def _bias(editing: Editing, layer: Layer, order: Sequence[int], shift: Tensor) -> Rewritten:
+def _bias(editing: Editing, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
     """A layer that adds to the channels as they come."""
     taken = {each.name for each in editing.model.net.layer} | set(editing.built.graph.blobs)
     name = f"{layer.layer.bottom[0]}_without_mean"
@@ -81,4 +80,4 @@ def _bias(editing: Editing, layer: Layer, order: Sequence[int], shift: Tensor) -
         name += "_"
     values = torch.empty_like(shift)
     values[list(order)] = shift
-    return pb.LayerParameter(name=name, type=Bias.__name__, bottom=layer.layer.bottom, top=[name]), [values]
+    return pb.LayerParameter(name=name, type="Bias", bottom=layer.layer.bottom, top=[name]), [values]

@@ -8,7 +8,7 @@ import torch
 
 from converters.model import Model
 from converters.rewrites.editing import Editing
-from netdsl.layer import Rewritten
+from netdsl.layer.folding import AbsorbsAffine, ChannelAffine, NewLayer
 
 
 def fold_affine(model: Model) -> Model:
@@ -23,24 +23,27 @@ def fold_affine(model: Model) -> Model:
     for index, layer in enumerate(editing.built.layers):
         if index in editing.removed or len(nodes[index].tops) != 1 or editing.shares(layer):
             continue
-        folded = _folded(editing, index, readers, at)
+        folded = _folded(editing, index, layer, readers, at) if isinstance(layer, AbsorbsAffine) else None
         if folded is not None:
             editing.made[index] = folded
     return editing.done()
 
 
-def _folded(editing: Editing, index: int, readers: Counter[int], at: dict[int, int]) -> Rewritten | None:
+def _folded(
+    editing: Editing, index: int, layer: AbsorbsAffine, readers: Counter[int], at: dict[int, int]
+) -> NewLayer | None:
     """A layer with all that follows it, if anything can be folded into it."""
     nodes, layers = editing.built.graph.nodes, editing.built.layers
     found, edge = None, nodes[index].tops[0]
     total: tuple[torch.Tensor, torch.Tensor] | None = None
     while readers[edge] == 1 and len(nodes[at[edge]].bottoms) == len(nodes[at[edge]].tops) == 1:
-        own = layers[at[edge]].affine()
-        if own is None:
+        following = layers[at[edge]]
+        affine = following.channel_affine() if isinstance(following, ChannelAffine) else None
+        if affine is None:
             break
-        factor, shift = own
-        total = own if total is None else (total[0] * factor, total[1] * factor + shift)
-        made = layers[index].followed(*total)
+        factor, shift = affine
+        total = affine if total is None else (total[0] * factor, total[1] * factor + shift)
+        made = layer.with_affine(*total)
         if made is None:
             break
         found = made

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from converters.compare import CaffeModel
 from converters.model import Model
 from converters.onnx.verification import difference
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
 from netdsl.weights.match import AnyArray
 

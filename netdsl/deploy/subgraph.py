@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import GraphError
-from netdsl.layer import Layer
+from netdsl.layer import Layer, Loss, NotDeployed
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
@@ -64,8 +65,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     graph.nodes, graph.outputs = _needed(graph, wanted), sorted(wanted)
     read = wanted.union(*(node.bottoms for node in graph.nodes))
     built = build(graph, types)
-    pairs = zip(graph.nodes, built.layers, strict=True)
-    inputs = tuple(edge for node, layer in pairs if layer.external for edge in node.tops if edge in read)
+    inputs = tuple(edge for edge in built.input_edges() if edge in read)
     return PredictionSubgraph(built, inputs, outputs, prediction)
 
 
@@ -96,20 +96,24 @@ def _predict(graphs: Sequence[Graph], types: Types) -> int | None:
     pairs = _pairs(graph, types)
     learned = _learned(pairs)
     losses = [(node, kind) for each in graphs for node, kind in _losses(_pairs(each, types))]
-    measures = [(node, kind) for node, kind in pairs if kind.predictions and not kind.is_loss]
+    measures = [(node, kind) for node, kind in pairs if _predictions(kind) and not issubclass(kind, Loss)]
     for node, kind in losses + measures:
-        names = [node.layer.bottom[place] for place in kind.predictions or () if place < len(node.bottoms)]
+        names = [node.layer.bottom[place] for place in _predictions(kind) if place < len(node.bottoms)]
         edges = [edge for name in names if name in graph.blobs and (edge := _edge(graph, name)) in learned]
         if len(edges) == 1:
             return _added(graph, node, kind.deploys_as, edges[0]) if kind.deploys_as else edges[0]
-    made = [edge for node, kind in pairs if kind.predictions is None for edge in node.tops]
+    made = [edge for node, kind in pairs if not issubclass(kind, NotDeployed) for edge in node.tops]
     ends = [edge for edge in graph.outputs if edge in learned and edge in made]
     return ends[0] if len(ends) == 1 else None
 
 
+def _predictions(kind: type[Layer]) -> tuple[int, ...]:
+    return kind.predictions if issubclass(kind, NotDeployed) else ()
+
+
 def _losses(pairs: Pairs) -> Pairs:
     """Those that weigh most first, and of these the last."""
-    found = [(node, kind) for node, kind in reversed(pairs) if kind.is_loss and kind.predictions]
+    found = [(node, kind) for node, kind in reversed(pairs) if issubclass(kind, Loss)]
     return sorted(found, key=lambda pair: -(pair[0].layer.loss_weight[0] if pair[0].layer.loss_weight else 1.0))
 
 
@@ -117,7 +121,7 @@ def _learned(pairs: Pairs) -> set[int]:
     """The edges that depend on layers that learn."""
     found: set[int] = set()
     for node, kind in pairs:
-        if kind.blobs or kind.foreign or found.intersection(node.bottoms):
+        if kind.blobs or issubclass(kind, RunsUserCode) or found.intersection(node.bottoms):
             found.update(node.tops)
     return found
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, transposed
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, transposed
 from netdsl.layers._boxes import decode, encode
 from netdsl.layers._boxes_onnx import decode_onnx
 from netdsl.layers._param_str import read_param_str

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled
 
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:

@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph, part, reshaped, transposed
+from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_form import part, reshaped, transposed
 from netdsl.layers._boxes import best_first, suppressed
 from netdsl.layers._boxes_onnx import corners_onnx, detections_or_none, picked, suppressed_onnx
 from netdsl.layers._yolo import corners

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers._pairwise import check_pair
 
 
-class Add(Layer):
+class Add(HasOnnxForm):
     """a + b."""
 
     bottoms = (2, 2)

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped
 from netdsl.layers._forks import refuse
 
 
-class ChannelScale(Layer):
+class ChannelScale(HasOnnxForm):
     """The first bottom times the second, which has one number for each item and place."""
 
     config = pb.ChannelScaleParameter

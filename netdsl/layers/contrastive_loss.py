@@ -11,12 +11,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled, whole
-from netdsl.layers._loss import LossLayer
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled, whole
+from netdsl.layers._loss import LabelLoss
 
 
-class ContrastiveLoss(LossLayer):
+class ContrastiveLoss(LabelLoss, HasOnnxForm):
     """d^2 / 2 for similar pairs, max(margin - d, 0)^2 / 2 for all others, averaged; d is the distance of a pair.
 
     The legacy version has max(margin - d^2, 0) / 2.

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, overlaps
 
 
-class DetectionEvaluate(Layer):
+class DetectionEvaluate(NotDeployed):
     """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
 
     Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
@@ -27,6 +28,7 @@ class DetectionEvaluate(Layer):
     config = pb.DetectionEvaluateParameter
     bottoms = (2, 2)
     no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.OBJECT)
     predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

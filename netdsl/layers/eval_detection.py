@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 from netdsl.layers._boxes import best_first, overlaps
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor
@@ -28,7 +28,7 @@ class _Found(NamedTuple):
     box: Tensor
 
 
-class EvalDetection(Layer):
+class EvalDetection(NotDeployed):
     """For every item, how many truths each class has, then class, score, right and wrong of every detection.
 
     Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, part
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import part
 
 
-class Interp(Layer):
+class Interp(HasOnnxForm):
     """The bottom, cropped by negative padding, at another size."""
 
     config = pb.InterpParameter

@@ -9,12 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers._pairwise import check_pair
 
 
-class Maximum(Layer):
+class Maximum(HasOnnxForm):
     """Of two bottoms the larger values, the smaller bottom repeated. Of one, (x, y, value) for every channel.
 
     rtpose's finds only what is positive: where nothing is, all three are 0.

@@ -13,9 +13,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
 from netdsl.layers._forks import refuse
-from netdsl.layers._loss import LossLayer, Normaliser, floored
+from netdsl.layers._loss import LabelLoss, Normaliser, floored
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._smooth_l1 import smooth_l1, weighed
 from netdsl.layers.detection_output import check_predictions
@@ -32,7 +33,7 @@ class _Batch:
     objects: Objects
 
 
-class MultiBoxLoss(LossLayer):
+class MultiBoxLoss(LabelLoss):
     """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
 
     Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
@@ -41,6 +42,7 @@ class MultiBoxLoss(LossLayer):
     config = pb.MultiBoxLossParameter
     bottoms = (4, 4)
     no_gradient = (2, 3)
+    bottom_kinds = (BlobKind.BOX_CODE, BlobKind.NUMBER, BlobKind.PRIORS, BlobKind.OBJECT)
     predictions = (0, 1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

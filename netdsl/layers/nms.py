@@ -12,13 +12,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reduced, reshaped, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 
 
-class Nms(Layer):
+class Nms(HasOnnxForm):
     """For every item and part: a row that begins with how many peaks there are, then (x, y, score) of each.
 
     A peak is above the threshold and all eight neighbours. Its place is the mean of the places around it, weighed by
@@ -26,7 +26,7 @@ class Nms(Layer):
     """
 
     config = pb.NmsParameter
-    chooses = True
+    discontinuous = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import transposed
 
 
-class Permute(Layer):
+class Permute(HasOnnxForm):
     """Axis `order[i]` becomes axis i; those that `order` leaves out follow as they were."""
 
     config = pb.PermuteParameter

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._forks import refuse
@@ -27,7 +28,7 @@ from netdsl.layers._rpn import (
 )
 
 
-class Proposal(Layer):
+class Proposal(HasOnnxForm):
     """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
@@ -39,7 +40,8 @@ class Proposal(Layer):
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)
-    varies = 0
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
+    varying_axis = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layers._python_blob import Array, ArrayBlob, ArrayBlobs
+from netdsl.layer import Shape
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode
 
 allowed: set[str] = set()  # the modules that the user lets nets run code from
 
 
-class Python(Layer):
+class Python(RunsUserCode):
     """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
 
     A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
@@ -31,7 +31,6 @@ class Python(Layer):
     bottoms = (0, None)
     tops = (0, None)
     in_place = True
-    foreign = True
     place: Tensor
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

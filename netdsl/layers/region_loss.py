@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Loss, Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import (
@@ -37,7 +37,7 @@ class _Match(NamedTuple):
     truth: Tensor  # class, x, y, width, height
 
 
-class RegionLoss(Layer):
+class RegionLoss(Loss):
     """The sum of squares of what is sent back: objectness, and box and class where a truth's best anchor is.
 
     Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of
@@ -47,9 +47,7 @@ class RegionLoss(Layer):
 
     config = pb.RegionLossParameter
     bottoms = (2, 2)
-    is_loss = True
     no_gradient = (1,)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

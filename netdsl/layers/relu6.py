@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import OnnxGraph, Shape, new_blob
+from netdsl.layer.onnx_form import transposed
 from netdsl.layers._recurrent import Recurrent
 
 
@@ -27,8 +26,8 @@ class RNN(Recurrent):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.recurrent_param
-        self.weight_o = filled(p.weight_filler, (p.num_output, p.num_output))
-        self.bias_o = filled(p.bias_filler, (p.num_output,))
+        self.weight_o = new_blob(p.weight_filler, (p.num_output, p.num_output))
+        self.bias_o = new_blob(p.bias_filler, (p.num_output,))
 
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         (hidden,) = states

@@ -7,11 +7,13 @@ from itertools import zip_longest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._data import DataLayer
 from netdsl.layers._rpn import layer_settings
 
 
-class RoIData(DataLayer):
+class RoIData(DataLayer, ReplacesUserCode):
     """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
 
     No file says how large the images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one
@@ -19,7 +21,7 @@ class RoIData(DataLayer):
     """
 
     tops = (3, 6)
-    stands_for = ("roi_data_layer.layer.RoIDataLayer",)
+    python_names = ("roi_data_layer.layer.RoIDataLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -32,6 +34,10 @@ class RoIData(DataLayer):
 
     def batch_size(self) -> int:
         return 1 if self.proposes else 2
+
+    def top_kind(self, place: int) -> BlobKind:
+        kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELLED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
+        return kinds[place - 1] if 0 < place < 3 else BlobKind.NUMBER
 
     def item_shapes(self) -> list[Shape]:
         return [self.image((600, 1000)), (3,), (5,)] if self.proposes else [self.image((600, 1000))]

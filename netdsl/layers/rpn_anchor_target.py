@@ -9,12 +9,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
 
 
-class RpnAnchorTarget(Layer):
+class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
     """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
 
     Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
@@ -24,8 +26,8 @@ class RpnAnchorTarget(Layer):
     bottoms = (3, 4)
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
-    predictions = ()
-    stands_for = ("rpn.anchor_target_layer.AnchorTargetLayer",)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELLED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
+    python_names = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._rpn import (
@@ -28,7 +30,7 @@ from netdsl.layers._rpn import (
 )
 
 
-class RpnProposal(Layer):
+class RpnProposal(ReplacesUserCode, HasOnnxForm):
     """Regions (0, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale. How many regions
@@ -38,8 +40,9 @@ class RpnProposal(Layer):
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)
-    stands_for = ("rpn.proposal_layer.ProposalLayer",)
-    varies = 0
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
+    python_names = ("rpn.proposal_layer.ProposalLayer",)
+    varying_axis = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._rpn import RpnSettings, layer_settings, pixel_targets, sample
 
 
-class RpnProposalTarget(Layer):
+class RpnProposalTarget(ReplacesUserCode):
     """Regions, their labels, and the box targets of each region's class with inside and outside weights.
 
     Bottoms are regions of one image and objects (x1, y1, x2, y2, label), which are regions too. Regions are chosen by
@@ -25,8 +27,9 @@ class RpnProposalTarget(Layer):
     bottoms = (2, 2)
     tops = (5, 5)
     no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.REGION, BlobKind.LABELLED_BOX)
     deploys_as = "Split"  # all regions are looked at
-    stands_for = ("rpn.proposal_target_layer.ProposalTargetLayer",)
+    python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

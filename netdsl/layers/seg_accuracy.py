@@ -9,10 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 
 
-class SegAccuracy(Layer):
+class SegAccuracy(NotDeployed):
     """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
 
     With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 
 
-class SegmentationEvaluate(Layer):
+class SegmentationEvaluate(NotDeployed):
     """Intersection over union of each channel of the first item, where both are above a threshold.
 
     A prediction of another size is resized as an image of bytes; a class that is neither labelled nor found has -1

@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 
 
-class Split(Layer):
+class Split(HasOnnxForm):
     """Every top is the bottom."""
 
     tops = (1, None)

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class YoloDetectionOutput(Layer):
+class YoloDetectionOutput(HasOnnxForm):
     """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
 
     A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
@@ -25,7 +25,8 @@ class YoloDetectionOutput(Layer):
 
     config = pb.YoloDetectionOutputParameter
     bottoms = (1, 2)
-    varies = 2
+    no_gradient = (0, 1)
+    varying_axis = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Loss, Shape
 from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
@@ -18,7 +18,7 @@ MSE = pb.Yolov3Parameter.MSE
 At = tuple[Tensor, Tensor, Tensor, Tensor]  # item, anchor, row and column of every match
 
 
-class Yolov3(Layer):
+class Yolov3(Loss):
     """The sum of squares of what is sent back: objectness, and box and classes where truths match anchors.
 
     A truth matches the anchor that fits its size best, and every other one that fits better than `iou_thresh`, as far
@@ -28,9 +28,7 @@ class Yolov3(Layer):
 
     config = pb.Yolov3Parameter
     bottoms = (2, 2)
-    is_loss = True
     no_gradient = (1,)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, scaled
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class Yolov3DetectionOutput(Layer):
+class Yolov3DetectionOutput(HasOnnxForm):
     """A box may have several classes; one that a better one of any class overlaps is left out.
 
     A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
@@ -26,7 +26,8 @@ class Yolov3DetectionOutput(Layer):
 
     config = pb.Yolov3DetectionOutputParameter
     bottoms = (1, None)
-    varies = 2
+    no_gradient = (0, 1, 2)
+    varying_axis = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

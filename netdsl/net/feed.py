@@ -17,7 +17,8 @@ from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
 from netdsl.errors import DataError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Shape
+from netdsl.layer.data import DataOrigin, state_shapes
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node, Phase
@@ -91,11 +92,10 @@ class Feeds:
         layer = _external(node, types)
         if layer is None:
             return
-        reading = None if set(node.layer.top) <= set(given) else layer.reading(loading.seed)
-        if reading is None:
+        if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(given):
             self.wanted.update(zip(node.tops, layer.top_shapes([]), strict=False))
             return
-        batches = self._batches(reading, loading)
+        batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
         _tell(node.layer, batches.shapes())
 
@@ -190,10 +190,10 @@ def _at(node: Node) -> Iterator[None]:
         raise type(problem)(f"layer '{node.layer.name}': {problem}") from None
 
 
-def _external(node: Node, types: Types) -> Layer | None:
+def _external(node: Node, types: Types) -> BringsData | None:
     """The layer, if its tops come from outside."""
     kind = type_of(node, types)
-    if kind is None or not kind.external:
+    if kind is None or not issubclass(kind, BringsData):
         return None
     message = pb.LayerParameter()
     message.CopyFrom(node.layer)
@@ -203,6 +203,4 @@ def _external(node: Node, types: Types) -> Layer | None:
 def _tell(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
     if len(shapes) < len(layer.top):
         raise DataError(f"an item has {len(shapes)} arrays, and the layer {len(layer.top)} tops")
-    layer.input_param.ClearField("shape")
-    for shape in shapes[: len(layer.top)]:
-        layer.input_param.shape.add(dim=shape)
+    state_shapes(layer, shapes[: len(layer.top)])

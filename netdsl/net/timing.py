@@ -13,11 +13,13 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.dry_run import made_up
-from netdsl.checking.lint import CheckSettings, Resolved, resolve_shapes
+from netdsl.checking.lint import CheckSettings, ResolvedNet, resolve_shapes
+from netdsl.checking.sample_inputs import sample_input
 from netdsl.checking.shape_guesses import Shapes
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Layer, Shape
+from netdsl.layer.deploying import WritesFile
+from netdsl.layer.running import OverwritesBottom
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.graph import Node, Phase, filtered, state_of
@@ -100,16 +102,16 @@ def time_net(net: pb.NetParameter, trial: TimedPass) -> NetTime:
     module.allocate(trial.device)
     for path in trial.weights:
         load_file(module.built, path)
-    inputs = {edge: made_up(module.built, edge).to(trial.device) for edge in module.inputs.values()}
+    inputs = {edge: sample_input(module.built, edge).to(trial.device) for edge in module.inputs.values()}
     with running(module.built):
         passes = [_pass(module, inputs, trial.device) for _ in range(trial.iterations + 1)]
         return NetTime(tuple(_layers(module.built, inputs, trial)), tuple(passes[1:]), resolved.assumed)
 
 
-def _resolved(net: pb.NetParameter, trial: TimedPass) -> Resolved:
+def _resolved(net: pb.NetParameter, trial: TimedPass) -> ResolvedNet:
     """The layers of one state, as a net that has no other and writes no files."""
     alone = filtered(net, state_of(net, trial.phase, trial.level, trial.stages))
-    kept = [layer for layer in alone.layer if layer.type not in LAYERS or not LAYERS[layer.type].writes]
+    kept = [layer for layer in alone.layer if not issubclass(LAYERS.get(layer.type, Layer), WritesFile)]
     if not kept:
         raise NetError(f"the net has no layers in phase {trial.phase.name} at this level and with these stages")
     alone.ClearField("layer")
@@ -144,13 +146,14 @@ def _layers(built: Built, inputs: dict[int, Tensor], trial: TimedPass) -> Iterat
     nodes, edges, learning = built.graph.nodes, dict(inputs), _learning(built)
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     for index, (node, layer) in enumerate(zip(nodes, built.layers, strict=True)):
-        if layer.external:
+        if isinstance(layer, BringsData):
             continue
         cut = cut_of(built, node, layer)
         bottoms = [
             _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
         ]
-        layer.overwrites = False  # alone, it would overwrite the bottoms of its next turn
+        if isinstance(layer, OverwritesBottom):
+            layer.may_overwrite = False  # alone, it would overwrite the bottoms of its next turn
         tops, found = _time(node, layer, bottoms, trial)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:

@@ -44,14 +44,13 @@ class NetInput:
 def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
     """All blobs that come from outside; where no column is named it is called as the blob."""
     found = []
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.external:
-            intake = layer.intake()
-            color = Color.GRAY if intake.gray else Color.COLOR
-            transforms = [intake.transform, *[None] * len(node.tops)]
-            for name, edge, shape, transform in zip(intake.tops, node.tops, intake.shapes, transforms, strict=False):
-                blob = BlobColumn(name, columns.get(name, name), shape)
-                found.append(NetInput(blob, edge, intake.batch_size, transform, color))
+    for node, layer in built.data_layers():
+        intake = layer.intake()
+        color = Color.GRAY if intake.gray else Color.COLOR
+        transforms = [intake.transform, *[None] * len(node.tops)]
+        for name, edge, shape, transform in zip(intake.tops, node.tops, intake.shapes, transforms, strict=False):
+            blob = BlobColumn(name, columns.get(name, name), shape)
+            found.append(NetInput(blob, edge, intake.batch_size, transform, color))
     return found
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Loading
+from netdsl.data.batches.reading import Intake, Loading
 from netdsl.errors import NetError, ShapeError
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.blob import Array
@@ -23,15 +22,14 @@ class Arrays:
 
     waited = 0.0
 
-    def __init__(self, settings: pb.MemoryDataParameter, data: Array, labels: Array) -> None:
-        item = (settings.channels, settings.height, settings.width)
-        _check("data", data, item)
+    def __init__(self, intake: Intake, data: Array, labels: Array) -> None:
+        _check("data", data, intake.shapes[0] or ())
         _check("labels", labels, (1, 1, 1))
         if len(data) != len(labels):
             raise ShapeError(f"there are {len(data)} items and {len(labels)} labels")
-        if not len(data) or len(data) % settings.batch_size:
-            raise ShapeError(f"{len(data)} items are no whole number of batches of {settings.batch_size}")
-        self._data, self._labels, self._size = data, labels.reshape(-1), settings.batch_size
+        if not len(data) or len(data) % intake.batch_size:
+            raise ShapeError(f"{len(data)} items are no whole number of batches of {intake.batch_size}")
+        self._data, self._labels, self._size = data, labels.reshape(-1), intake.batch_size
         self.position = 0
 
     def __next__(self) -> tuple[Tensor, ...]:

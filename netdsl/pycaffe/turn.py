@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.pycaffe.memory import Activation, Learned
 from netdsl.pycaffe.needs import Need
 
@@ -38,7 +39,7 @@ class Turn:
     def _made(self) -> Sequence[Tensor]:
         if self.feed is not None:
             return self.feed()
-        return () if self.layer.external else self._record()
+        return () if isinstance(self.layer, BringsData) else self._record()
 
     def _record(self) -> tuple[Tensor, ...]:
         with torch.enable_grad(), self._named():
@@ -53,7 +54,7 @@ class Turn:
         try:
             yield
         except RuntimeError as problem:
-            if isinstance(problem, torch.OutOfMemoryError) or "user" in vars(self.layer):
+            if isinstance(problem, torch.OutOfMemoryError) or isinstance(self.layer, RunsUserCode):
                 raise
             layer, reason = self.layer.layer, str(problem).partition("\n")[0]
             raise NetError(f"layer '{layer.name}' ({layer.type}): {reason}") from problem
@@ -76,7 +77,7 @@ class Turn:
 
     def backward(self) -> None:
         """Compute the gradients that are wanted from those in the tops."""
-        if not self.need.layer or self.layer.external:
+        if not self.need.layer or isinstance(self.layer, BringsData):
             return
         results = self._results if self._results is not None else self._record()
         self._refresh()

@@ -19,9 +19,9 @@ from converters.compare import CaffeModel, OnnxModel, compare
 from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.checking.dry_run import made_up, sample_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.layer import Shape
+from netdsl.checking.sample_inputs import sample_input, sample_inputs
+from netdsl.layer import BringsData, Shape
 from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
@@ -113,8 +113,8 @@ def _settle(built: Built) -> None:
     edges = dict[int, torch.Tensor]()
     with torch.no_grad():
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
-                edges |= {edge: made_up(built, edge) for edge in node.tops}
+            if isinstance(layer, BringsData):
+                edges |= {edge: sample_input(built, edge) for edge in node.tops}
                 continue
             bottoms = [edges[edge].clone() for edge in node.bottoms]
             if isinstance(layer, BatchNorm):
