@@ -52,10 +52,16 @@ def test_the_documented_help_is_the_help() -> None:
     assert (ROOT / "docs/picture.svg").read_text() == generate.picture(), "stale: run `make docs`"
 
 
+def test_the_documented_layer_types_are_the_layer_types() -> None:
+    generate = load(ROOT / "docs/generate.py")
+    assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
+
+
 def test_only_layers_know_layer_types() -> None:
     """Others ask a layer what it can do; only what writes nets, as the DSL does, may know a type by its name."""
     paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
-    inside = {ROOT / "netdsl/layers", ROOT / "netdsl/dsl"}
+    writing = ("netdsl/dsl", "converters/incoming", "converters/from_onnx", "converters/from_torch")
+    inside = {ROOT / folder for folder in ("netdsl/layers", *writing)}
     outside = [path for path in paths if inside.isdisjoint(path.parents)]
     assert outside
     for path in outside:

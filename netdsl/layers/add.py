@@ -14,6 +14,7 @@ from netdsl.layers._pairwise import check_pair
 class Add(HasOnnxForm):
     """a + b."""
 
+    origin = "several forks"
     bottoms = (2, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -16,6 +16,7 @@ from netdsl.layer.onnx_form import reshaped
 class Axpy(HasOnnxForm):
     """a * x + y, where `a` has one number for every channel of every item."""
 
+    origin = "SENet"
     bottoms = (3, 3)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

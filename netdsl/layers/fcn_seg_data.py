@@ -21,6 +21,7 @@ _SIZES = {
 class FCNSegData(DataLayer, ReplacesUserCode):
     """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names."""
 
+    origin = "FCN"
     tops = (1, None)
     python_names = (
         "voc_layers.VOCSegDataLayer",

@@ -11,6 +11,8 @@ from netdsl.layers._elementwise import Elementwise
 class HardSwish(Elementwise):
     """x * min(max(x + 3, 0), 6) / 6."""
 
+    origin = "several forks"
+
     def forward(self, x: Tensor) -> Tensor:
         return x * (x + 3).clamp(0, 6) / 6
 

@@ -19,6 +19,7 @@ class Maximum(HasOnnxForm):
     rtpose's finds only what is positive: where nothing is, all three are 0.
     """
 
+    origin = "several forks"
     bottoms = (1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

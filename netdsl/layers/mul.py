@@ -14,6 +14,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 class Mul(HasOnnxForm):
     """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
 
+    origin = "several forks"
     bottoms = (2, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

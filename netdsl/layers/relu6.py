@@ -18,6 +18,7 @@ from netdsl.layers._elementwise import Elementwise
 class ReLU6(Elementwise):
     """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
 
+    origin = "several forks"
     config = pb.ReLUParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -20,6 +20,7 @@ class RoIData(DataLayer, ReplacesUserCode):
     image and an object for a net with proposals, two images and 128 regions for one without.
     """
 
+    origin = "Faster R-CNN"
     tops = (3, 6)
     python_names = ("roi_data_layer.layer.RoIDataLayer",)
 

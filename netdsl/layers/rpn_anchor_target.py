@@ -23,6 +23,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
     scale, and the image. An anchor is an object if it overlaps with one enough, or more than any other anchor does.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (3, 4)
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)

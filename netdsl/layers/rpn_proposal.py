@@ -37,6 +37,7 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm):
     there are is known only when it runs; until then the shape says as many as there may be.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)

@@ -24,6 +24,7 @@ class RpnProposalTarget(ReplacesUserCode):
     R-FCN, all objects are of the second as far as boxes go.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (2, 2)
     tops = (5, 5)
     no_gradient = (0, 1)

@@ -27,6 +27,7 @@ class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
     The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights.
     """
 
+    origin = "R-FCN"
     bottoms = (2, 3)
     tops = (1, 2)
     no_gradient = (2,)

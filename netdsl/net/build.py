@@ -1,4 +1,4 @@
-"""From a graph to layers: types looked up, shapes inferred, blobs shared. No memory is taken here."""
+"""Building the layers of a graph: types looked up, shapes inferred, blobs shared. No memory is taken here."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def type_of(node: Node, types: Types) -> type[Layer] | None:
 
 
 def unknown_types(graph: Graph, types: Types) -> list[Node]:
-    """The nodes whose type nobody knows."""
+    """The nodes of unknown types."""
     return [node for node in graph.nodes if type_of(node, types) is None]
 
 
@@ -100,33 +100,33 @@ def _check_types(graph: Graph, types: Types) -> None:
 
 @contextmanager
 def _at(node: Node, kind: type[Layer] | None) -> Iterator[None]:
-    """Whatever goes wrong inside is told with the layer where it did."""
+    """Add the layer's name to any error inside."""
     try:
         yield
     except Exception as problem:
-        told = _told(problem, node, kind)
-        if told is None:
+        named = _with_layer(problem, node, kind)
+        if named is None:
             raise
-        raise told from problem
+        raise named from problem
 
 
 @contextmanager
 def running(built: Built) -> Iterator[None]:
-    """Whatever goes wrong while the net runs is told with the layer that ran: its frames have it as `self`."""
+    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`."""
     try:
         yield
     except Exception as problem:
         layers = {id(layer): index for index, layer in enumerate(built.layers)}
-        found = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
-        index = next((index for index in found if index is not None), None)
-        told = None if index is None else _told(problem, built.graph.nodes[index], type(built.layers[index]))
-        if told is None:
+        indices = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
+        index = next((index for index in indices if index is not None), None)
+        named = None if index is None else _with_layer(problem, built.graph.nodes[index], type(built.layers[index]))
+        if named is None:
             raise
-        raise told from problem
+        raise named from problem
 
 
-def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
-    """The same problem with its layer, or nothing if it is a mistake of our own."""
+def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
+    """The same problem with the layer's name, or None if it is a mistake of our own."""
     where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
@@ -138,7 +138,7 @@ def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError 
 
 
 def _line(problem: Exception, node: Node) -> str:
-    """Where in the user's own file it was."""
+    """The line of the user's own file where it happened."""
     file = user_file(node.layer)
     lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
     return f", in {Path(file).name}:{lines[-1]}" if file and lines else ""
@@ -188,9 +188,9 @@ def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
     if len(layer.layer.param) > len(names):
         raise NetError(f"has {len(layer.layer.param)} param for {len(names)} blobs")
     for name, spec in zip(names, layer.layer.param, strict=False):
-        own = getattr(layer, name)
-        if spec.lr_mult == 0 and not force and isinstance(own, nn.Parameter):
-            own.requires_grad_(False)
+        blob = getattr(layer, name)
+        if spec.lr_mult == 0 and not force and isinstance(blob, nn.Parameter):
+            blob.requires_grad_(False)
         if not spec.name:
             continue
         owner, owned = owners.setdefault(spec.name, (layer, name))

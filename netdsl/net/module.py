@@ -19,7 +19,7 @@ from netdsl.net.graph import Node, Phase
 
 @dataclass(frozen=True)
 class Step:
-    """One layer's turn: which edges it reads and makes, and which nobody needs after it."""
+    """One layer's turn: the edges that it reads and makes, and those that nobody needs after it."""
 
     key: str
     following: str | None  # the layer whose work is done along with this one's
@@ -78,15 +78,15 @@ class NetModule(nn.Module):
 
     def edges_of(self, *inputs: Tensor, **named: Tensor) -> dict[int, Tensor]:
         """Inputs by the edges that they belong to."""
-        given = dict(zip(self.inputs, inputs, strict=False)) | named
-        unknown = [name for name in given if name not in self.inputs]
-        if unknown or len(given) < len(self.inputs) or len(inputs) > len(self.inputs):
-            wanted = ", ".join(self.inputs) or "none"
-            raise NetError(f"the inputs of this net are {wanted}; given are {', '.join(given) or 'none'}")
-        return {self.inputs[name]: value for name, value in given.items()}
+        values = dict(zip(self.inputs, inputs, strict=False)) | named
+        unknown = [name for name in values if name not in self.inputs]
+        if unknown or len(values) < len(self.inputs) or len(inputs) > len(self.inputs):
+            names = ", ".join(self.inputs) or "none"
+            raise NetError(f"the inputs of this net are {names}; given are {', '.join(values) or 'none'}")
+        return {self.inputs[name]: value for name, value in values.items()}
 
     def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
-        """All layers on the given edges; what is returned has the outputs and the losses."""
+        """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
         for step in self.steps:
             bottoms = [edges[edge] for edge in step.bottoms]
             for position in step.cut:
@@ -170,19 +170,19 @@ def _merged(built: Built, kept: set[int]) -> dict[int, int]:
     """The layers that work along with one before them: they alone read its only top, and it can do their work."""
     nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
     makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
-    found: dict[int, int] = {}
+    merged: dict[int, int] = {}
     for index, node in enumerate(nodes):
         maker = makers.get(node.bottoms[0]) if len(node.bottoms) == 1 and len(node.tops) == 1 else None
-        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in found.values():
+        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in merged.values():
             continue
         first, second = built.layers[maker], built.layers[index]
         if isinstance(first, MergesWithNext) and not cut_of(built, node, second) and first.merges_with(second):
-            found[maker] = index
-    return found
+            merged[maker] = index
+    return merged
 
 
 def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
     """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
     forced = built.graph.net.force_backward
-    held = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
-    return tuple(index for index in range(len(node.bottoms)) if index in held or index in layer.no_gradient)
+    stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
+    return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)

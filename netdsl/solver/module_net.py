@@ -45,7 +45,7 @@ class ModuleNet:
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         given = graph.blobs if values is not None else ()
         loading, device = self.way.loading, self.way.device
-        self.feeds = Feeds.open(graph, types, loading=loading, given=given, table=table, device=device)
+        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=given, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
         self.module = NetModule(build(graph, types)).allocate(self.way.device)

@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.net.graph import phase_of
-from netdsl.net.timing import TimedPass, time_net
+from netdsl.net.timing import TimingSettings, time_net
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
@@ -128,7 +128,9 @@ def _time(flags: Flags) -> None:
     phase = phase_of(flags.phase)
     net = upgrade_net(read_net(model, lenient=True).message).message
     device = _devices(flags.gpu)[0]
-    tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    tell_times(
+        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
+    )
 
 
 def _device_query(flags: Flags) -> None:

@@ -16,7 +16,7 @@ from caffe_proto.files import read_net
 from caffe_proto.upgrade import upgrade_net
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
-from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
+from netdsl.net.timing import LayerTime, NetTime, TimingSettings, time_net
 from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of
@@ -58,7 +58,7 @@ def command(
     """
     message = upgrade_net(read_net(net, lenient=True).message).message
     where, names = devices_of(device)[0], list(split_names(weights))
-    times = time_net(message, TimedPass(Phase[phase], level, stages, assume, batch, names, where, iterations))
+    times = time_net(message, TimingSettings(Phase[phase], level, stages, assume, batch, names, where, iterations))
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
         print_json({"net": message.name, "phase": phase, "device": str(where), **_plain(times)})

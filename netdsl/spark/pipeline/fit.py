@@ -97,7 +97,7 @@ def _told(plan: Plan) -> pb.NetParameter:
     net = upgrade_net(param.net_param if param.HasField("net_param") else param.train_net_param).message
     graph = connect(filtered(training, training.state))
     with closing(Feeds.open(graph, table=plan.tables[Phase.TRAIN])) as feeds:
-        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.wanted.items()}, LAYERS)
+        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
     return net
 
 

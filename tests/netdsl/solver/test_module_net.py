@@ -12,7 +12,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.net.feed import GIVEN
+from netdsl.net.feed import USER_FEED
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.replicated import ReplicatedNet
 from netdsl.solver.solver import Solver
@@ -93,7 +93,7 @@ def test_replicas_share_the_rows_of_a_table(listed: Path) -> None:
         rows = file["x"][:8]
     for rank, replica in enumerate(pair.replicas):
         np.testing.assert_allclose(replica.outputs()["double"], rows[rank::2] * 2)
-    assert pair.positions() == {GIVEN: 1}
+    assert pair.positions() == {USER_FEED: 1}
     pair.close()
 
 
