@@ -40,10 +40,13 @@ def command_line() -> str:
 
 LAYER_TYPES = """# The layer types
 
-Written by `make docs`. All of them run on a CPU and on a GPU. *Gradient*: whether one passes through the layer, or comes
-to its blobs. *ONNX*: whether the layer can be exported. *Deployed*: what becomes of the layer in a net to deploy, if it
-doesn't stay as it is. *Data*: how a layer without bottoms comes to its tops. *From*: the dialects of Caffe whose schema
-has the type (`caffe_proto/dialects`), or whoever added it.
+Written by `make docs`. All of them run on a CPU and on a GPU.
+
+- *Gradient*: whether one passes through the layer, or comes to its blobs.
+- *ONNX*: whether the layer can be exported.
+- *Deployed*: what becomes of the layer in a net to deploy, if it doesn't stay as it is.
+- *Data*: where a data layer's tops come from.
+- *From*: the dialects of Caffe whose schema has the type (see `caffe_proto/dialects`), or whoever added it.
 
 | Type | What it is | Blobs | Gradient | ONNX | Deployed | Data | From |
 |---|---|---|---|---|---|---|---|
@@ -56,13 +59,13 @@ def layer_types() -> str:
 
 
 def _row(name: str, can: Capabilities) -> str:
-    title = (sys.modules[LAYERS[name].__module__].__doc__ or "").splitlines()[0].partition(": ")[2]
+    title = (sys.modules[LAYERS[name].__module__].__doc__ or "").splitlines()[0].partition(": ")[2].removesuffix(".")
     deployed = "" if can.deployment is Deployment.STAYS else f"as {can.replacement}" if can.replacement else "goes"
     data = "" if can.data is DataAccess.NONE else can.data.value
     flags = ["yes" if flag else "no" for flag in (can.passes_gradient, can.has_onnx_form)]
     cells = [
         f"`{name}`",
-        title.replace("|", "\\|"),
+        title,
         ", ".join(can.blobs),
         *flags,
         deployed,

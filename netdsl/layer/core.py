@@ -57,7 +57,7 @@ class Layer(LayerBlobs):
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
     def bottom_kind(self, place: int) -> BlobKind:
-        """What values a bottom has: any numbers in the first, labels in others without a gradient, if not told."""
+        """What values a bottom has: unless `bottom_kinds` says it, labels in all but the first that get no gradient."""
         if place < len(self.bottom_kinds):
             return self.bottom_kinds[place]
         return BlobKind.LABEL if place and place in self.no_gradient else BlobKind.NUMBER

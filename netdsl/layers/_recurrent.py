@@ -52,8 +52,8 @@ class Recurrent(KeepsState, HasOnnxForm):
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""
         if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
-            wanted = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
-            raise NetError(f"takes {wanted}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
+            signature = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
+            raise NetError(f"takes {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
         has_static = len(bottoms) > 2 + exposed
         x, cont = bottoms[:2]
         if len(x) < 3 or cont != x[:2]:

@@ -99,8 +99,8 @@ class BN(HasOnnxForm):
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The batch's mean and variance, which running averages take in."""
         dims = [axis for axis in range(x.dim()) if axis != 1]
-        found = torch.var_mean(x, dims, correction=0)
-        variance, mean = (each.view(self.slope.shape) for each in found)
+        statistics = torch.var_mean(x, dims, correction=0)
+        variance, mean = (each.view(self.slope.shape) for each in statistics)
         if self.runs:
             with torch.no_grad():
                 self.mean.lerp_(mean, 1 - self.momentum)

@@ -31,9 +31,9 @@ class ContrastiveLoss(LabelLoss, HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.contrastive_loss_param
         self.margin, self.legacy = p.margin, p.legacy_version
-        wanted = (bottoms[0][0], math.prod(bottoms[0][1:2]))
-        for shape, size in zip(bottoms, (math.prod(wanted), math.prod(wanted), wanted[0]), strict=True):
-            if math.prod(shape) != size or shape[:1] != wanted[:1]:
+        pair_shape = (bottoms[0][0], math.prod(bottoms[0][1:2]))
+        for shape, size in zip(bottoms, (math.prod(pair_shape), math.prod(pair_shape), pair_shape[0]), strict=True):
+            if math.prod(shape) != size or shape[:1] != pair_shape[:1]:
                 shapes = ", ".join(str(list(shape)) for shape in bottoms)
                 raise ShapeError(f"takes two bottoms of shape N x C and one of N; these are {shapes}")
 

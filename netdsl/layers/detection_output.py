@@ -170,5 +170,5 @@ def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> Non
         raise ShapeError(f"locations are for a batch of {locations[:1]}, scores for {scores[:1]}")
     for what, shape, each in (("locations", locations, 4 * kinds), ("scores", scores, classes)):
         if math.prod(shape[1:]) != boxes * each:
-            wanted = f"{boxes} priors need {boxes * each} {what} per image"
-            raise ShapeError(f"{wanted}, the bottom has {math.prod(shape[1:])}; do num_classes and the priors fit?")
+            expected = f"{boxes} priors need {boxes * each} {what} per image"
+            raise ShapeError(f"{expected}, the bottom has {math.prod(shape[1:])}; do num_classes and the priors fit?")

@@ -45,11 +45,11 @@ class DummyData(MakesData, HasOnnxForm):
         sizes = [self._for_each_top(name, getattr(p, name)) for name in ("num", "channels", "height", "width")]
         return list(zip(*sizes, strict=True))
 
-    def _for_each_top(self, what: str, given: Sequence[T]) -> list[T]:
+    def _for_each_top(self, what: str, values: Sequence[T]) -> list[T]:
         tops = len(self.layer.top)
-        if len(given) not in (1, tops):
-            raise NetError(f"has {len(given)} {what} for {tops} tops; give one for each, or one for all")
-        return list(given) * tops if len(given) == 1 else list(given)
+        if len(values) not in (1, tops):
+            raise NetError(f"has {len(values)} {what} for {tops} tops; give one for each, or one for all")
+        return list(values) * tops if len(values) == 1 else list(values)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """What the settings say."""

@@ -43,9 +43,9 @@ class Interp(HasOnnxForm):
         sizes = [g.length(x, axis) for axis in (2, 3)]
         for axis, size in enumerate(sizes, 2):
             x = part(g, x, axis, begin, size - end) if begin or end else x
-        wanted = self.fixed or [self._length(size - begin - end) for size in sizes]
+        new_sizes = self.fixed or [self._length(size - begin - end) for size in sizes]
         how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-        return g.node("Resize", x, "", "", g.constant(wanted), axes=[2, 3], **how)
+        return g.node("Resize", x, "", "", g.constant(new_sizes), axes=[2, 3], **how)
 
     def _length(self, length: int) -> int:
         return (length - 1) // self.shrink * self.zoom + 1

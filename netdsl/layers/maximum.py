@@ -33,8 +33,8 @@ class Maximum(HasOnnxForm):
         if b is not None:
             return torch.maximum(a, b)
         value, place = a.flatten(2).max(2)
-        found = torch.stack([place % a.shape[3], place // a.shape[3], value], 2)
-        return torch.where(value[..., None] > 0, found, 0.0)[:, :, None]
+        peaks = torch.stack([place % a.shape[3], place // a.shape[3], value], 2)
+        return torch.where(value[..., None] > 0, peaks, 0.0)[:, :, None]
 
     def onnx(self, g: OnnxGraph, a: str, b: str = "") -> str:
         if not b:

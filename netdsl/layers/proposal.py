@@ -57,8 +57,8 @@ class Proposal(HasOnnxForm):
         scores, codes, _ = bottoms
         count = len(self.anchors)
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
-            wanted = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
-            raise ShapeError(f"{wanted}, the bottoms have shapes {list(scores)} and {list(codes)}")
+            expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
+            raise ShapeError(f"{expected}, the bottoms have shapes {list(scores)} and {list(codes)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check(bottoms)
@@ -69,8 +69,8 @@ class Proposal(HasOnnxForm):
     def forward(self, scores: Tensor, codes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
         p, image = self.settings, image.flatten()[:4]
         around = placed(self.anchors, scores, p.feat_stride)
-        wanted = torch.stack([by_place(each, 4) for each in codes])
-        boxes = pixel_boxes(around, wanted, image[0], image[1])
+        shifts = torch.stack([by_place(each, 4) for each in codes])
+        boxes = pixel_boxes(around, shifts, image[0], image[1])
         least = p.min_size * torch.stack((image[-1], image[2]))
         large = (boxes[..., 2:] - boxes[..., :2] + 1 >= least).all(-1)
         score = torch.stack([by_place(each, 1)[:, 0] for each in scores[:, len(self.anchors) :]]) * large

@@ -84,14 +84,14 @@ class Python(RunsUserCode):
 
     def run_back(
         self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
-        wanted: Sequence[bool],
+        propagate_down: Sequence[bool],
     ) -> list[Array]:  # fmt: skip
         """One backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own blobs."""
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
             blob.data, blob.diff = data.copy(), _array(diff).copy()
-        self.user.backward(self.top_blobs, list(wanted), self.bottom_blobs)
+        self.user.backward(self.top_blobs, list(propagate_down), self.bottom_blobs)
         return [blob.diff for blob in (*self.bottom_blobs, *self.user.blobs)]
 
 
@@ -106,10 +106,10 @@ class _PythonCall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        tensors, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
         bottoms, blobs = tensors[: ctx.count], tensors[ctx.count :]
-        found = ctx.layer.run_back(bottoms, blobs, ctx.tops, grads, wanted[: ctx.count])
-        pairs = zip(found, tensors, wanted, strict=True)
+        diffs = ctx.layer.run_back(bottoms, blobs, ctx.tops, grads, needs[: ctx.count])
+        pairs = zip(diffs, tensors, needs, strict=True)
         gradients = (torch.from_numpy(diff).to(tensor) if needed else None for diff, tensor, needed in pairs)
         return None, None, *gradients
 

@@ -40,11 +40,11 @@ class RNN(Recurrent):
 
     def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
         (hidden,) = states
-        weight, found = transposed(g, g.blob(self, "weight_h"), 1, 0), []
+        weight, hidden_states = transposed(g, g.blob(self, "weight_h"), 1, 0), []
         for step, goes_on in steps:
             kept = g.node("MatMul", g.node("Mul", hidden, goes_on), weight)
             hidden = g.node("Tanh", g.node("Add", step, kept))
-            found.append(hidden)
-        every = g.node("Concat", *found, axis=0)
+            hidden_states.append(hidden)
+        every = g.node("Concat", *hidden_states, axis=0)
         out = g.node("MatMul", every, transposed(g, g.blob(self, "weight_o"), 1, 0))
         return g.node("Tanh", g.node("Add", out, g.blob(self, "bias_o"))), [hidden]

@@ -45,10 +45,10 @@ class RoIData(DataLayer, ReplacesUserCode):
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Regions aren't items of the batch: there are as many as are assumed, or 128."""
-        shapes, given = super().top_shapes(bottoms), self.assumed[1:]
+        shapes, assumed = super().top_shapes(bottoms), self.assumed[1:]
         if self.proposes:
             return shapes
-        count = given[0][0] if given and given[0] else 128
-        usual: list[Shape] = [(count, 5), (count,), *[(count, 4 * self.classes)] * 3]
-        each = [shape or own for shape, own in zip_longest(given, usual, fillvalue=())]
+        count = assumed[0][0] if assumed and assumed[0] else 128
+        defaults: list[Shape] = [(count, 5), (count,), *[(count, 4 * self.classes)] * 3]
+        each = [shape or default for shape, default in zip_longest(assumed, defaults, fillvalue=())]
         return [shapes[0], *each][: len(self.layer.top)]

@@ -32,12 +32,12 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "feat_stride")
-        self.settings = RpnSettings.of(layer.phase, given)
+        settings = layer_settings(layer, "feat_stride")
+        self.settings = RpnSettings.of(layer.phase, settings)
         if self.settings.rpn_positive_weight >= 1:
             raise NetError("RPN_POSITIVE_WEIGHT must be between 0 and 1, or negative for equal weights")
-        self.stride, self.anchors = given["feat_stride"], anchors(given.get("scales", (8, 16, 32)))
-        self.border = given.get("allowed_border", 0)
+        self.stride, self.anchors = settings["feat_stride"], anchors(settings.get("scales", (8, 16, 32)))
+        self.border = settings.get("allowed_border", 0)
         one_image(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -53,21 +53,21 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
         if not len(objects) or not bool(inside.any()):
             raise ShapeError("needs an object and an anchor that is inside of the image")
-        found = overlaps(around[inside, None].double(), objects.double(), pixel=1)
+        overlap = overlaps(around[inside, None].double(), objects.double(), pixel=1)
         labels = scores.new_full((len(around),), -1)
-        labels[inside] = self._labels(found).to(labels)
+        labels[inside] = self._labels(overlap).to(labels)
         targets = torch.zeros_like(around)
-        targets[inside] = pixel_targets(around[inside], objects[found.argmax(1)])
+        targets[inside] = pixel_targets(around[inside], objects[overlap.argmax(1)])
         inner = (labels == 1)[:, None] * scores.new_tensor(self.settings.rpn_bbox_inside_weights)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
         tops = [self._as_map(each, height, width) for each in (labels[:, None], targets, inner, outer)]
         return tops[0].reshape(1, 1, -1, width), *tops[1:]
 
-    def _labels(self, found: Tensor) -> Tensor:
+    def _labels(self, overlap: Tensor) -> Tensor:
         """Labels from overlaps (anchors x objects), not more than a batch has room for."""
-        s, most = self.settings, found.amax(1)
-        positive = (found == found.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
+        s, most = self.settings, overlap.amax(1)
+        positive = (overlap == overlap.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
         negative = most < s.rpn_negative_overlap
         positive, negative = (
             (positive & ~negative, negative) if s.rpn_clobber_positives else (positive, negative & ~positive)

@@ -47,10 +47,10 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "feat_stride")
-        self.settings = RpnSettings.of(layer.phase, given)
-        self.stride = given["feat_stride"]
-        self.anchors = anchors(given.get("scales", (8, 16, 32)), given.get("ratios", (0.5, 1, 2)))
+        settings = layer_settings(layer, "feat_stride")
+        self.settings = RpnSettings.of(layer.phase, settings)
+        self.stride = settings["feat_stride"]
+        self.anchors = anchors(settings.get("scales", (8, 16, 32)), settings.get("ratios", (0.5, 1, 2)))
         one_image(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -84,9 +84,9 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm):
         large = reshaped(g, large, UNKNOWN)
         boxes, score = (g.node("Compress", each, large, axis=1) for each in (boxes, score))
         score = g.node("Squeeze", score, g.constant([2]))
-        found = g.node("Shape", score, start=1, end=2)
+        available = g.node("Shape", score, start=1, end=2)
         most = s.rpn_pre_nms_top_n
-        first = g.node("Min", found, g.constant([most])) if most > 0 else found
+        first = g.node("Min", available, g.constant([most])) if most > 0 else available
         score, order = g.nodes("TopK", score, first, outputs=2, axis=1)
         boxes = g.node("GatherND", boxes, g.node("Unsqueeze", order, g.constant([2])), batch_dims=1)
         limit = s.rpn_post_nms_top_n if s.rpn_post_nms_top_n > 0 else np.iinfo(np.int32).max

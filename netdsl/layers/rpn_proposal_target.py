@@ -34,8 +34,8 @@ class RpnProposalTarget(ReplacesUserCode):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "num_classes")
-        self.classes, self.settings = given["num_classes"], RpnSettings.of(layer.phase, given)
+        settings = layer_settings(layer, "num_classes")
+        self.classes, self.settings = settings["num_classes"], RpnSettings.of(layer.phase, settings)
         if self.classes < 2:
             raise NetError("num_classes counts the background, so it is 2 or more")
 
@@ -47,8 +47,8 @@ class RpnProposalTarget(ReplacesUserCode):
     def forward(self, regions: Tensor, objects: Tensor) -> tuple[Tensor, ...]:
         objects = objects.reshape(-1, 5)
         regions = torch.cat((regions.reshape(-1, 5), torch.nn.functional.pad(objects[:, :4], (1, 0))))
-        found, assigned = overlaps(regions[:, None, 1:].double(), objects[:, :4].double(), pixel=1).max(1)
-        chosen, positives = self._chosen(found)
+        overlap, assigned = overlaps(regions[:, None, 1:].double(), objects[:, :4].double(), pixel=1).max(1)
+        chosen, positives = self._chosen(overlap)
         regions, assigned = regions[chosen], assigned[chosen]
         labels = objects[assigned, 4]
         labels[positives:] = 0
@@ -59,13 +59,13 @@ class RpnProposalTarget(ReplacesUserCode):
         spread = (own[..., None] * targets[:, None]).flatten(1)
         return regions, labels, spread, inner.flatten(1), (inner > 0).flatten(1).to(inner)
 
-    def _chosen(self, found: Tensor) -> tuple[Tensor, int]:
+    def _chosen(self, overlap: Tensor) -> tuple[Tensor, int]:
         """The regions to learn from, objects first, and how many objects there are."""
         s = self.settings
-        room = s.batch_size if s.batch_size > 0 else len(found)
+        room = s.batch_size if s.batch_size > 0 else len(overlap)
         most = round(s.fg_fraction * room) if s.batch_size > 0 else room
-        positive = sample(found >= s.fg_thresh, most)
-        negative = sample((found < s.bg_thresh_hi) & (found >= s.bg_thresh_lo), room - len(positive))
+        positive = sample(overlap >= s.fg_thresh, most)
+        negative = sample((overlap < s.bg_thresh_hi) & (overlap >= s.bg_thresh_lo), room - len(positive))
         return torch.cat((positive, negative)), len(positive)
 
     def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:

@@ -37,10 +37,10 @@ class SegAccuracy(NotDeployed):
         return [(1, 1, 1, 3)]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
-        found, counts = self._counted(x, label), self.counts
+        batch_counts, counts = self._counted(x, label), self.counts
         if self.reset:
             counts.zero_()
-        counts += found
+        counts += batch_counts
         hits, labelled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
         either = labelled + predicted - hits
         recall = (hits / labelled.clamp_min(1)).sum() / (labelled > 0).sum().clamp_min(1)

@@ -35,13 +35,13 @@ class SegmentationEvaluate(NotDeployed):
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         resized = x.shape[2:] != label.shape[2:]
-        found = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
-        wanted = label[0] > self.threshold
-        shared = (found & wanted).sum((1, 2)).to(x.dtype)
-        either = (found | wanted).sum((1, 2)).to(x.dtype)
+        predicted = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
+        labelled = label[0] > self.threshold
+        shared = (predicted & labelled).sum((1, 2)).to(x.dtype)
+        either = (predicted | labelled).sum((1, 2)).to(x.dtype)
         overlap = shared / either.clamp(min=1)
         if resized:
-            overlap = torch.where(wanted.any(2).any(1), overlap, -1.0)
+            overlap = torch.where(labelled.any(2).any(1), overlap, -1.0)
         return overlap.view(1, 1, 1, -1)
 
     def _resized(self, x: Tensor, label: Tensor) -> Tensor:

@@ -154,23 +154,23 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         ]
         if isinstance(layer, OverwritesBottom):
             layer.may_overwrite = False  # alone, it would overwrite the bottoms of its next turn
-        tops, found = _time(node, layer, bottoms, settings)
+        tops, layer_time = _time(node, layer, bottoms, settings)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
                 edges.pop(edge, None)
-        yield found
+        yield layer_time
 
 
 def _learning(built: Built) -> set[int]:
     """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
-    found = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
+    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         cut = cut_of(built, node, layer)
         passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
-        if passed & found or _learned(layer):
-            found.update(node.tops)
-    return found
+        if passed & learning or _learned(layer):
+            learning.update(node.tops)
+    return learning
 
 
 def _learned(layer: Layer) -> list[Tensor]:
@@ -185,20 +185,20 @@ def _time(node: Node, layer: Layer, bottoms: list[Tensor], settings: TimingSetti
     """The tops of a layer, and its times after one turn that is for warming up and counting."""
     with FlopCounterMode(display=False) as counter:
         tops = _tops(layer, bottoms)
-    wanted = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
-    _differentiate(tops, wanted)
-    passes = [_alone(layer, bottoms, wanted, settings.device) for _ in range(settings.iterations)]
+    leaves = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
+    _differentiate(tops, leaves)
+    passes = [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
     flops = counter.get_total_flops() or max((blob.numel() for blob in (*bottoms, *tops)), default=0)
     moved = sum(tensor.numel() * tensor.element_size() for tensor in (*bottoms, *tops, *layer.blob_tensors()))
     forward, backward = fmean(each.forward for each in passes), fmean(each.backward for each in passes)
     return tops, LayerTime(node.layer.name, node.layer.type, forward, backward, flops, moved)
 
 
-def _alone(layer: Layer, bottoms: list[Tensor], wanted: list[Tensor], device: torch.device) -> Pass:
+def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
     began = _now(device)
     tops = _tops(layer, bottoms)
     middle = _now(device)
-    learns = _differentiate(tops, wanted)
+    learns = _differentiate(tops, leaves)
     return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
 
 
@@ -207,10 +207,10 @@ def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
     return list(tops) if isinstance(tops, tuple) else [tops]
 
 
-def _differentiate(tops: Iterable[Tensor], wanted: Iterable[Tensor]) -> bool:
-    """Compute the gradients of what is wanted, from ones; whether there are any."""
+def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
+    """Compute the gradients of leaves, from ones; whether there are any."""
     ends = [top for top in tops if top.requires_grad]
-    leaves = [leaf for leaf in wanted if leaf.requires_grad]
+    leaves = [leaf for leaf in leaves if leaf.requires_grad]
     if not ends or not leaves:
         return False
     torch.autograd.grad(ends, leaves, [torch.ones_like(end) for end in ends], allow_unused=True)
