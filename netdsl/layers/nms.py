@@ -72,11 +72,11 @@ class Nms(HasOnnxForm):
         place = whole(g, reduced(g, "ReduceSum", g.to_float(before), [3]))
         place = g.node("Min", place, g.constant(height * width - 1))
         rows = [reshaped(g, each, 0, 0, UNKNOWN, 1) for each in (*_places_onnx(g, x, height, width), x)]
-        peaks = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
+        peak_rows = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
         count = reshaped(g, reduced(g, "ReduceSum", peaks, [2]), 0, 0, 1, 1)
-        peaks = g.node("Where", g.node("LessOrEqual", numbers, count), peaks, g.constant(0.0))
+        peak_rows = g.node("Where", g.node("LessOrEqual", numbers, count), peak_rows, g.constant(0.0))
         first = g.node("Pad", count, g.constant([0, 0, 0, 0, 0, 0, 0, 2]))
-        return g.node("Concat", first, peaks, axis=2)
+        return g.node("Concat", first, peak_rows, axis=2)
 
     def _peaks_onnx(self, g: OnnxGraph, x: str, height: int, width: int) -> str:
         """1 at a peak and 0 elsewhere."""
