@@ -14,6 +14,7 @@ from converters.rewrites.proof import Prepare, difference_after
 from converters.rewrites.pruning import prune_to
 from converters.rewrites.surgery import fully_convolutional
 from netdsl.errors import ConversionError
+from netdsl.layer.data import stated_shapes
 
 TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
 _ROUNDED = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # and so they do with values of 11 bits, and of 8
@@ -89,7 +90,7 @@ def _steps(model: Model, wanted: Rewrites) -> Iterator[_Step]:
 
 def _preparation(model: Model, wanted: Rewrites) -> Preparation:
     """For as many channels as the net's image has."""
-    shape = next((tuple(each.dim) for layer in model.net.layer for each in layer.input_param.shape), ())
+    shape = next((shape for layer in model.net.layer for shape in stated_shapes(layer)), ())
     if len(shape) < 2:
         raise ConversionError(f"net '{model.net.name}' doesn't begin with an image")
     return Preparation.of(shape[1], swapped=wanted.swap, mean=wanted.mean)

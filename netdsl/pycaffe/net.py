@@ -239,7 +239,7 @@ class Net(BatchCalls, Callbacks):
         layer = self._built.layers[0]
         if not _brings(layer, DataOrigin.ARRAYS):
             raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
-        self._feeds.read[0] = Arrays(layer.intake(), data, labels)
+        self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._turns[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path) -> None:
