@@ -13,10 +13,10 @@ import torch
 from caffe_proto.errors import CaffeError, FileError
 from converters.onnx.library import inference_session, onnx
 from converters.onnx.verification import difference
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, Shape
 from netdsl.model import Model, built_of, holds_weights, open_model
 from netdsl.net.build import Built, reshape, running
 from netdsl.weights.match import AnyArray
@@ -69,12 +69,7 @@ class CaffeModel(Runnable):
 
     def __init__(self, model: Model) -> None:
         self.built: Built = built_of(model)
-        self.built_inputs = {
-            self.built.graph.blobs[edge]: edge
-            for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True)
-            for edge in node.tops
-            if layer.external
-        }
+        self.built_inputs = {self.built.graph.blobs[edge]: edge for edge in self.built.input_edges()}
         self.inputs = {name: self.built.shapes[edge] for name, edge in self.built_inputs.items()}
         self.outputs = tuple(self.built.graph.blobs[edge] for edge in self.built.graph.outputs)
 
@@ -88,7 +83,7 @@ class CaffeModel(Runnable):
         with torch.no_grad(), running(self.built):
             reshape(self.built, {edge: tuple(value.shape) for edge, value in edges.items()})
             for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True):
-                if layer.external:
+                if isinstance(layer, BringsData):
                     continue
                 tops = layer(*(edges[edge].clone() for edge in node.bottoms))
                 edges |= zip(node.tops, tops if isinstance(tops, tuple) else (tops,), strict=False)

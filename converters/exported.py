@@ -13,8 +13,8 @@ from torch.export import Dim, ExportedProgram
 from caffe_proto.storage import write_pieces
 from converters.onnx.lengths import changing_lengths, length_sources
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.checking.dry_run import first_line, sample_inputs
-from netdsl.errors import ConversionError
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.errors import ConversionError, first_line
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule

@@ -10,7 +10,7 @@ from converters.onnx.verification import difference
 from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
 from netdsl.model import Model
 from netdsl.weights.match import AnyArray

@@ -12,7 +12,7 @@ from converters.onnx.lengths import LengthSource
 from converters.onnx.library import onnx
 from converters.onnx.naming import UniqueNames
 from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN
+from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.weights.files import array_of
 
 # The shapes of bottoms by name, with the source of every length that can change.

@@ -13,11 +13,12 @@ import torch
 from converters.onnx.builder import FixedLengthError, GraphBuilder, UnsupportedOpsetError
 from converters.onnx.lengths import Lengths, LengthSource, changing_lengths, length_sources
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
-from converters.onnx.naming import edge_names, external_edges
+from converters.onnx.naming import edge_names
 from converters.onnx.saving import save_onnx
 from converters.onnx.verification import TOLERANCE, Report
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
+from netdsl.layer import BringsData, HasOnnxForm
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 from netdsl.net.net import Net
@@ -126,15 +127,17 @@ def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
 
 def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
     """The GraphProto of a net; one ConversionError reports all layers without an ONNX form."""
-    names, outside = edge_names(built), set(external_edges(built))
+    names, outside = edge_names(built), set(built.input_edges())
     builder = GraphBuilder(opset, _dtype(built), names)
     problems = []
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.external:
+        if isinstance(layer, BringsData):
             continue
         bottoms = {names[edge]: (built.shapes[edge], _changes(lengths, edge)) for edge in node.bottoms}
         builder.begin(node.layer.name, bottoms)
         try:
+            if not isinstance(layer, HasOnnxForm):
+                raise ConversionError("has no ONNX form")
             results = layer.onnx(builder, *(names[edge] for edge in node.bottoms))
         except ConversionError as problem:
             problems.append(f"layer '{node.layer.name}' of type {node.layer.type} {problem}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from converters.onnx.naming import external_edges
 from netdsl.errors import NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, HasOnnxForm, Shape
 from netdsl.net.build import Built
 
 _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
@@ -29,7 +28,7 @@ Lengths = dict[EdgeAxis, LengthSource]  # the source of every length that can ch
 def length_sources(built: Built) -> list[LengthSource]:
     """All sources: the first axes of inputs, one source for those of the same length, and the counts of layers."""
     groups: dict[int, list[int]] = {}
-    for edge in external_edges(built):
+    for edge in built.input_edges():
         if built.shapes[edge]:
             groups.setdefault(built.shapes[edge][0], []).append(edge)
     sources = []
@@ -37,9 +36,9 @@ def length_sources(built: Built) -> list[LengthSource]:
         name = f"{built.graph.blobs[edges[0]]}_count" if number else "batch"
         sources.append(LengthSource(name, dict.fromkeys(edges, 0), free=True))
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.varies is not None:
+        axis = layer.varying_axis if isinstance(layer, HasOnnxForm) else None
+        if axis is not None:
             name = f"{built.graph.blobs[node.tops[0]]}_count"
-            axis = layer.varies
             axes = {edge: axis for edge in node.tops if axis < len(built.shapes[edge])}
             sources.append(LengthSource(name, axes, free=False))
     return sources
@@ -69,7 +68,7 @@ def _shapes_with(built: Built, changed_shapes: Mapping[int, Shape]) -> list[Shap
     """All shapes of the net when those of some edges change; only affected layers are computed."""
     shapes = list(built.shapes)
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if not layer.external and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
+        if not isinstance(layer, BringsData) and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
             tops: Sequence[Shape] = layer.top_shapes([shapes[edge] for edge in node.bottoms])
             for edge, shape in zip(node.tops, tops, strict=False):
                 shapes[edge] = shape

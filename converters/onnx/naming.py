@@ -32,15 +32,9 @@ def edge_names(built: Built) -> list[str]:
     """
     blobs, names = built.graph.blobs, UniqueNames(built.graph.blobs)
     name_owners = {blob: edge for edge, blob in enumerate(blobs)}
-    name_owners.update({blobs[edge]: edge for edge in external_edges(built)})
+    name_owners.update({blobs[edge]: edge for edge in built.input_edges()})
     producers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
     return [
         blob if name_owners[blob] == edge else names.unique(f"{blob}/{producers.get(edge, edge)}")
         for edge, blob in enumerate(blobs)
     ]
-
-
-def external_edges(built: Built) -> list[int]:
-    """The edges that are inputs of the net."""
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    return [edge for node, layer in pairs if layer.external for edge in node.tops]

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from converters.onnx.naming import edge_names
 from converters.onnx.session import AnyArray, OnnxSession, open_onnx_session
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, HasOnnxForm, Layer, Shape
 from netdsl.net.build import Built, running
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -130,7 +130,7 @@ def _torch_values(
     values: dict[str, AnyArray] = {}
     with torch.no_grad(), running(built):
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
+            if isinstance(layer, BringsData):
                 continue
             tops = dict(zip(node.tops, _tops(layer, [edges[edge] for edge in node.bottoms]), strict=False))
             values |= {names[edge]: top.detach().float().cpu().numpy() for edge, top in tops.items()}
@@ -147,9 +147,9 @@ def _selection_axes(built: Built) -> dict[str, int | None]:
     """The bottoms and tops of layers that select items, with the axis of the items in a top if there is one."""
     names, axes = edge_names(built), dict[str, int | None]()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.varies is None and not layer.chooses:
+        if not isinstance(layer, HasOnnxForm) or (layer.varying_axis is None and not layer.discontinuous):
             continue
-        axis = layer.varies
+        axis = layer.varying_axis
         axes |= {names[edge]: None for edge in node.bottoms if names[edge] not in axes}
         for edge in node.tops:
             axes[names[edge]] = axis if axis is not None and axis < len(built.shapes[edge]) else None

@@ -9,7 +9,7 @@ import torch
 
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
-from netdsl.layer import Rewritten
+from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, ChannelAffine, NewLayer
 from netdsl.model import Model
 
 
@@ -45,24 +45,27 @@ def fold_affine(model: Model) -> Model:
     for index, layer in enumerate(editor.built.layers):
         if index in editor.removed or len(nodes[index].tops) != 1 or editor.shares(layer):
             continue
-        folded = _fold_following(editor, index, readers, reader)
+        folded = _fold_following(editor, index, layer, readers, reader) if isinstance(layer, AbsorbsAffine) else None
         if folded is not None:
             editor.replacements[index] = folded
     return editor.result()
 
 
-def _fold_following(editor: ModelEditor, index: int, readers: Counter[int], reader: dict[int, int]) -> Rewritten | None:
+def _fold_following(
+    editor: ModelEditor, index: int, layer: AbsorbsAffine, readers: Counter[int], reader: dict[int, int]
+) -> NewLayer | None:
     """A layer with all following layers folded into it, or None if there are none to fold."""
     nodes, layers = editor.built.graph.nodes, editor.built.layers
     folded, edge = None, nodes[index].tops[0]
     total: tuple[torch.Tensor, torch.Tensor] | None = None
     while readers[edge] == 1 and len(nodes[reader[edge]].bottoms) == len(nodes[reader[edge]].tops) == 1:
-        affine = layers[reader[edge]].affine()
+        following = layers[reader[edge]]
+        affine = following.channel_affine() if isinstance(following, ChannelAffine) else None
         if affine is None:
             break
         factor, shift = affine
         total = affine if total is None else (total[0] * factor, total[1] * factor + shift)
-        candidate = layers[index].followed(*total)
+        candidate = layer.with_affine(*total)
         if candidate is None:
             break
         folded = candidate
@@ -79,10 +82,11 @@ def make_fully_convolutional(model: Model) -> Model:
     """
     editor = ModelEditor.of(model)
     built = editor.built
-    for index, (node, layer) in enumerate(zip(built.graph.nodes, built.layers, strict=True)):
-        convolution = layer.convolved(built.shapes[node.bottoms[0]]) if len(node.bottoms) == 1 else None
-        if convolution is not None:
-            editor.replacements[index] = convolution
+    for index, (node, layer) in enumerate(built.pairs()):
+        if isinstance(layer, BecomesConvolution) and len(node.bottoms) == 1:
+            convolution = layer.as_convolution(built.shapes[node.bottoms[0]])
+            if convolution is not None:
+                editor.replacements[index] = convolution
     if not editor.replacements:
         raise ConversionError(f"net '{model.net.name}' has no fully connected layer that can become a convolution")
     return editor.result()

@@ -8,7 +8,8 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Rewritten
+from netdsl.layer import Layer
+from netdsl.layer.folding import NewLayer
 from netdsl.model import Model, built_of
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
@@ -22,7 +23,7 @@ class ModelEditor:
 
     model: Model
     built: Built
-    replacements: dict[int, Rewritten] = field(default_factory=dict)  # by the index of the layer that it replaces
+    replacements: dict[int, NewLayer] = field(default_factory=dict)  # by the index of the layer that it replaces
     removed: set[int] = field(default_factory=set)
 
     @classmethod
@@ -36,7 +37,7 @@ class ModelEditor:
         """Whether another layer may share this layer's parameters, which then must not change."""
         return any(spec.name for spec in layer.layer.param)
 
-    def result(self, *, first: Rewritten | None = None, after: int = 0) -> Model:
+    def result(self, *, first: NewLayer | None = None, after: int = 0) -> Model:
         """The edited model; a layer `first` is inserted before the layer with the index `after`."""
         net = pb.NetParameter()
         net.CopyFrom(self.model.net)
@@ -62,5 +63,5 @@ class ModelEditor:
         return replace(self.model, net=net, weights=weights, file=None)
 
 
-def _single_precision_blobs(replacement: Rewritten) -> list[AnyArray]:
+def _single_precision_blobs(replacement: NewLayer) -> list[AnyArray]:
     return [np.ascontiguousarray(array_of(blob), np.float32) for blob in replacement[1]]

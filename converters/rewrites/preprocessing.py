@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from converters.rewrites.model_editor import ModelEditor
 from netdsl.errors import ConversionError
-from netdsl.layer import Layer, Rewritten
-from netdsl.layers.bias import Bias
+from netdsl.layer import Layer
+from netdsl.layer.folding import AbsorbsPreparation, NewLayer
 from netdsl.model import Model
 from netdsl.weights.match import AnyArray
 
@@ -48,11 +48,12 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
     editor = ModelEditor.of(model)
     index, layer = _image_layer(editor)
     shift = -torch.tensor(preprocessing.mean, dtype=torch.float64)
-    replacement = layer.preceded(preprocessing.order, shift)
+    can_prepare = isinstance(layer, AbsorbsPreparation)
+    replacement = layer.with_preparation(preprocessing.order, shift) if can_prepare else None
     if replacement is not None:
         editor.replacements[index] = replacement
         return editor.result()
-    replacement = layer.preceded(preprocessing.order, torch.zeros_like(shift))
+    replacement = layer.with_preparation(preprocessing.order, torch.zeros_like(shift)) if can_prepare else None
     if replacement is None:
         what = f"layer '{layer.layer.name}' of type {layer.layer.type}"
         raise ConversionError(f"{what} can't take images without preprocessing")
@@ -64,9 +65,7 @@ def absorb_preprocessing(model: Model, preprocessing: Preprocessing) -> Model:
 
 def _image_layer(editor: ModelEditor) -> tuple[int, Layer]:
     """The only layer that reads the image."""
-    graph, layers = editor.built.graph, editor.built.layers
-    outside = [node.tops for node, layer in zip(graph.nodes, layers, strict=True) if layer.external]
-    image = outside[0][:1] if outside else ()
+    graph, layers, image = editor.built.graph, editor.built.layers, editor.built.input_edges()[:1]
     readers = [index for index, node in enumerate(graph.nodes) if set(image).intersection(node.bottoms)]
     if len(readers) != 1 or editor.shares(layers[readers[0]]):
         names = ", ".join(repr(graph.nodes[index].layer.name) for index in readers) or "none"
@@ -74,7 +73,7 @@ def _image_layer(editor: ModelEditor) -> tuple[int, Layer]:
     return readers[0], layers[readers[0]]
 
 
-def _bias(editor: ModelEditor, layer: Layer, order: Sequence[int], shift: Tensor) -> Rewritten:
+def _bias(editor: ModelEditor, layer: Layer, order: Sequence[int], shift: Tensor) -> NewLayer:
     """A layer that adds a shift to the channels in the image's own order."""
     used_names = {message.name for message in editor.model.net.layer} | set(editor.built.graph.blobs)
     name = f"{layer.layer.bottom[0]}_without_mean"
@@ -82,4 +81,4 @@ def _bias(editor: ModelEditor, layer: Layer, order: Sequence[int], shift: Tensor
         name += "_"
     values = torch.empty_like(shift)
     values[list(order)] = shift
-    return pb.LayerParameter(name=name, type=Bias.__name__, bottom=layer.layer.bottom, top=[name]), [values]
+    return pb.LayerParameter(name=name, type="Bias", bottom=layer.layer.bottom, top=[name]), [values]

@@ -57,7 +57,7 @@ def cleaned(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.Lay
         spec.ClearField("decay_mult")
     if not any(spec.ListFields() for spec in made.param):
         del made.param[:]
-    if kind is not None and kind.blobs and not kind.fillers_tell:
+    if kind is not None and kind.blobs and not kind.fillers_make_blobs:
         for block in [value for each, value in made.ListFields() if isinstance(value, Message)]:
             _forget_fillers(block)
     return made

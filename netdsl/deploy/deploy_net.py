@@ -14,9 +14,10 @@ from netdsl.checking.shape_guesses import assume, shape_guesses
 from netdsl.deploy.deploy_layers import cleaned
 from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.errors import NetError, WeightsError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, Shape
+from netdsl.layer.data import INPUT_TYPE
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import LAYERS
-from netdsl.layers.input import Input
 from netdsl.net.build import Types, build
 from netdsl.net.graph import Node, resolve, resolve_all
 from netdsl.open_net import Model, todays_form
@@ -155,12 +156,12 @@ def _input(
 ) -> pb.LayerParameter:
     """An input in the place of a layer that brings data: of those tops that something reads."""
     shapes = dict(zip(node.tops, _shapes(node.layer, kind), strict=False))
-    layer = pb.LayerParameter(name=node.layer.name, type=Input.__name__)
+    layer = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:
         if edge not in read:
             continue
         name, shape = graph.graph.blobs[edge], shapes.get(edge, ())
-        if not shape and not (kind and kind.external):
+        if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
                 f"layer '{node.layer.name}': nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )
@@ -174,6 +175,6 @@ def _shapes(layer: pb.LayerParameter, kind: Kind) -> list[Shape]:
     """What a layer's settings say that it brings; for private code only what is assumed."""
     alone = pb.LayerParameter()
     alone.CopyFrom(layer)
-    if kind is None or kind.foreign:
+    if kind is None or issubclass(kind, RunsUserCode):
         return [tuple(shape.dim) for shape in layer.input_param.shape]
     return kind(alone, []).top_shapes([])

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.deploy_layers import instead, predicting
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer, Loss, NotDeployed
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node
 
@@ -52,14 +53,14 @@ class PredictingGraph:
     def _find_learned(self) -> None:
         """A layer of an unknown type, or with code of its own, may learn too."""
         for node, kind in zip(self.graph.nodes, self.kinds, strict=True):
-            learns = bool(node.bottoms) if kind is None or kind.foreign else bool(kind.blobs)
+            learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
             if learns or self.learned.intersection(node.bottoms):
                 self.learned.update(node.tops)
 
     def _find_removed(self) -> None:
         gone: set[int] = set()
         for index, (node, kind) in enumerate(zip(self.graph.nodes, self.kinds, strict=True)):
-            if (kind is not None and kind.predictions is not None) or gone.intersection(node.bottoms):
+            if (kind is not None and issubclass(kind, NotDeployed)) or gone.intersection(node.bottoms):
                 self.removed.add(index)
                 gone.update(node.tops)
 
@@ -95,7 +96,7 @@ class PredictingGraph:
     def _find_measures(self) -> None:
         for index in sorted(self.removed):
             node, kind = self.graph.nodes[index], self.kinds[index]
-            if kind is None or kind.is_loss:
+            if kind is None or issubclass(kind, Loss):
                 continue
             edges = _compared(node, kind)
             learned = [edge for edge in edges if edge in self.learned]
@@ -126,7 +127,7 @@ class PredictingGraph:
 
     def _used(self, node: Node, kind: Kind, needed: Collection[int]) -> Node:
         """A layer that does something for training only, amid the net, hands its first bottom on without that."""
-        if not node.bottoms or kind is None or kind.predictions is not None or kind.deploys_as is None:
+        if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
             return node
         if any(edge in needed for edge in node.tops[1:]):
             return node
@@ -139,17 +140,22 @@ def _kinds(graph: Graph, types: Types) -> list[Kind]:
 
 def _compared(node: Node, kind: type[Layer]) -> list[int]:
     """The bottoms of a loss or a measure that are predictions."""
-    return [node.bottoms[place] for place in kind.predictions or () if place < len(node.bottoms)]
+    return [node.bottoms[place] for place in _predictions(kind) if place < len(node.bottoms)]
 
 
 def is_data(node: Node, kind: Kind) -> bool:
     """Whether a layer brings data: by its type, or as private code that reads nothing."""
-    return not node.bottoms and (kind is None or kind.external or kind.foreign)
+    return not node.bottoms and (kind is None or issubclass(kind, (BringsData, RunsUserCode)))
+
+
+def _predictions(kind: type[Layer]) -> tuple[int, ...]:
+    """The places of the bottoms that are predictions."""
+    return kind.predictions if issubclass(kind, NotDeployed) else ()
 
 
 def _losses(graph: Graph, types: Types) -> list[TypedNode]:
     pairs = enumerate(zip(graph.nodes, _kinds(graph, types), strict=True))
-    return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and kind.is_loss]
+    return [(index, node, kind) for index, (node, kind) in pairs if kind is not None and issubclass(kind, Loss)]
 
 
 def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
@@ -168,5 +174,5 @@ def _weight(loss: Node) -> float:
 
 def _labels(loss: Node, kind: type[Layer]) -> tuple[int, ...]:
     """The bottoms of a loss that aren't predictions; where all can be, the last."""
-    rest = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in (kind.predictions or ()))
+    rest = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
     return rest or loss.bottoms[-1:]

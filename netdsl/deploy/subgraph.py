@@ -65,8 +65,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     graph.outputs = sorted(wanted)
     read = wanted.union(*(node.bottoms for node in graph.nodes))
     built = build(graph, types)
-    pairs = zip(graph.nodes, built.layers, strict=True)
-    inputs = tuple(edge for node, layer in pairs if layer.external for edge in node.tops if edge in read)
+    inputs = tuple(edge for edge in built.input_edges() if edge in read)
     return PredictionSubgraph(built, inputs, outputs, prediction)
 
 

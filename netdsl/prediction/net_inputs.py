@@ -33,12 +33,11 @@ class NetInput:
 def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
     """All blobs that come from outside; where no column is named it is called as the blob."""
     inputs = []
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.external:
-            intake = layer.intake()
-            transforms = [intake.transform, *[None] * len(node.tops)]
-            for blob, edge, transform in zip(blob_columns(intake, columns), node.tops, transforms, strict=False):
-                inputs.append(NetInput(blob, edge, intake.batch_size, transform))
+    for node, layer in built.data_layers():
+        intake = layer.intake()
+        transforms = [intake.transform, *[None] * len(node.tops)]
+        for blob, edge, transform in zip(blob_columns(intake, columns), node.tops, transforms, strict=False):
+            inputs.append(NetInput(blob, edge, intake.batch_size, transform))
     return inputs
 
 

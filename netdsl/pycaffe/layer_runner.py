@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.pycaffe.gradient_needs import GradientNeeds
 from netdsl.pycaffe.memory import ActivationMemory, ParameterMemory
 
@@ -40,7 +41,7 @@ class LayerRunner:
     def _compute_tops(self) -> Sequence[Tensor]:
         if self.feed is not None:
             return self.feed()
-        return () if self.layer.external else self._record()
+        return () if isinstance(self.layer, BringsData) else self._record()
 
     def _record(self) -> tuple[Tensor, ...]:
         with torch.enable_grad(), self._named_errors():
@@ -55,7 +56,7 @@ class LayerRunner:
         try:
             yield
         except RuntimeError as problem:
-            if isinstance(problem, torch.OutOfMemoryError) or "user" in vars(self.layer):
+            if isinstance(problem, torch.OutOfMemoryError) or isinstance(self.layer, RunsUserCode):
                 raise
             layer, reason = self.layer.layer, str(problem).partition("\n")[0]
             raise NetError(f"layer '{layer.name}' ({layer.type}): {reason}") from problem
@@ -78,7 +79,7 @@ class LayerRunner:
 
     def backward(self) -> None:
         """Compute the gradients of bottoms and parameters from those in the tops."""
-        if not self.needs.layer or self.layer.external:
+        if not self.needs.layer or isinstance(self.layer, BringsData):
             return
         results = self._results if self._results is not None else self._record()
         self._refresh_leaves()

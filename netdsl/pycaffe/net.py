@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 from torch import Tensor
@@ -15,11 +16,9 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
-from netdsl.layers.dummy_data import DummyData
-from netdsl.layers.input import Input
-from netdsl.layers.memory_data import MemoryData
-from netdsl.layers.split import insert_splits
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.data import DataOrigin, MakesData
+from netdsl.layers import LAYERS, insert_splits
 from netdsl.model import copy_model, load_weights, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
@@ -81,7 +80,7 @@ class Net(BatchCalls, Callbacks):
         self._wire(self._built)
         self._name(self._built)
         for runner in self._runners:
-            if isinstance(runner.layer, DummyData):  # Caffe's rule: it runs once while the net is set up
+            if isinstance(runner.layer, MakesData):  # Caffe's rule: it runs once while the net is set up
                 runner.forward()
 
     def _allocate(self) -> None:
@@ -124,7 +123,7 @@ class Net(BatchCalls, Callbacks):
         self.blob_loss_weights = OrderedDict(zip(self._blob_names, self._blob_loss_weights, strict=True))
         self.params = OrderedDict((name, layer.blobs) for name, layer in self.layer_dict.items() if layer.blobs)
         pairs = zip(self._numbers.layers, built.layers, strict=True)
-        self._inputs = [blob for link, layer in pairs if isinstance(layer, Input) for blob in link.tops]
+        self._inputs = [blob for link, layer in pairs if _brings(layer, DataOrigin.INPUT) for blob in link.tops]
         ends = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
         self._outputs = [self._blob_names.index(name) for name in sorted(ends, key=str.encode)]
         self.inputs = [self._blob_names[blob] for blob in self._inputs]
@@ -243,9 +242,9 @@ class Net(BatchCalls, Callbacks):
 
     def _set_input_arrays(self, data: Array, labels: Array) -> None:
         layer = self._built.layers[0]
-        if not isinstance(layer, MemoryData):
+        if not _brings(layer, DataOrigin.ARRAYS):
             raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
-        self._feeds.read[0] = Arrays(layer.layer.memory_data_param, data, labels)
+        self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path) -> None:
@@ -275,3 +274,7 @@ class Net(BatchCalls, Callbacks):
         """Use the values of another net's parameters, layer by layer of the same name."""
         self._flush()
         share_blobs(self._built, other._built)
+
+
+def _brings(layer: Layer, origin: DataOrigin) -> TypeGuard[BringsData]:
+    return isinstance(layer, BringsData) and layer.data_origin is origin

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from netdsl.layer import Layer
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.pycaffe.blob import Blob
 from netdsl.pycaffe.memory import ParameterMemory
 
@@ -21,7 +22,8 @@ class NetLayer:
         self.__dict__.update(layer=layer, type=layer.layer.type, blobs=blobs)
 
     def _written_in_python(self) -> Any:
-        return vars(vars(self)["layer"]).get("user")
+        layer = vars(self)["layer"]
+        return layer.user if isinstance(layer, RunsUserCode) else None
 
     def __getattr__(self, name: str) -> Any:
         user = self._written_in_python() if "layer" in vars(self) else None

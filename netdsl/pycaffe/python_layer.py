@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layers._python_blob import ArrayBlob, ArrayBlobs
+from netdsl.layer.user_code import ArrayBlob, ArrayBlobs
 
 
 class Layer:

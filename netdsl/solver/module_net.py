@@ -45,7 +45,7 @@ class ModuleNet:
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         supplied_blobs = graph.blobs if values is not None else ()
         loading, device = self.compute.loading, self.compute.device
-        self.feeds = Feeds.open(graph, types, loading=loading, given=supplied_blobs, table=table, device=device)
+        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
         self.module = NetModule(build(graph, types)).allocate(device)

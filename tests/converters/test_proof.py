@@ -18,10 +18,10 @@ from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import CaffeModel, OnnxModel, compare
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.checking.dry_run import made_up, sample_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.checking.sample_inputs import sample_input, sample_inputs
 from netdsl.deploy.deploy_net import deployed
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, Shape
 from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
@@ -114,8 +114,8 @@ def _settle(built: Built) -> None:
     edges = dict[int, torch.Tensor]()
     with torch.no_grad():
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
-                edges |= {edge: made_up(built, edge) for edge in node.tops}
+            if isinstance(layer, BringsData):
+                edges |= {edge: sample_input(built, edge) for edge in node.tops}
                 continue
             bottoms = [edges[edge].clone() for edge in node.bottoms]
             if isinstance(layer, BatchNorm):

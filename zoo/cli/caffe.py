@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
-from netdsl.net.timing import TimedPass, time_net
+from netdsl.net.timing import TimingSettings, time_net
 from netdsl.open_net import open_net
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
@@ -139,7 +139,9 @@ def _time(flags: Flags) -> None:
     phase = phase_of(flags.phase)
     net = open_net(model).net
     device = _devices(flags.gpu)[0]
-    log_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    log_times(
+        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
+    )
 
 
 def _device_query(flags: Flags) -> None:

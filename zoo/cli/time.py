@@ -14,7 +14,7 @@ from rich.table import Table
 
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
-from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
+from netdsl.net.timing import LayerTime, NetTime, TimingSettings, time_net
 from netdsl.open_net import open_net
 from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
@@ -66,7 +66,9 @@ def command(
     """
     message = open_net(net).net
     torch_device, names = devices_of(device)[0], list(split_names(weights))
-    times = time_net(message, TimedPass(Phase[phase], level, stages, assume, batch, names, torch_device, iterations))
+    times = time_net(
+        message, TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
+    )
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
         print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})

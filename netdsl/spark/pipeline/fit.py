@@ -99,7 +99,7 @@ def _shaped_net(run: Run) -> pb.NetParameter:
     net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
     graph = connect(filtered(training, training.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
-        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.wanted.items()}, LAYERS)
+        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
     return net
 
 

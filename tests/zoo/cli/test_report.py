@@ -7,17 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
-from netdsl.distributed.records import RECORDS, RecordFile
 
 from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run_log import RECORDS, open_run_log
 from tests.zoo.logs.conftest import averaging, shards
 
 
 def write(run: str, records: list[RoundRecord]) -> None:
-    file = RecordFile(Path(run))
-    for record in records:
-        file(record)
-    file.close()
+    with open_run_log(Path(run)) as log:
+        for record in records:
+            log(record)
 
 
 def rows(text: str) -> list[str]:

@@ -1,22 +1,23 @@
-"""What layers are told in ONNX's operators to: a graph that takes nodes, constants and blobs, all by their names."""
+"""`HasOnnxForm`: layers that can be written in ONNX's operators, and the graph that they write themselves to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from netdsl.errors import ConversionError
-
-if TYPE_CHECKING:
-    from netdsl.layer import Layer
+from netdsl.layer.core import Layer
 
 UNKNOWN = -1  # the length of an axis that is known only when the model runs; ONNX's Reshape has it for what is left
 
 
 class OnnxGraph(Protocol):
-    """A value is its name. Operators are those of `opset`, which is 18 or more."""
+    """A graph that takes nodes, constants and blobs. A value is its name.
+
+    Operators are those of `opset`, which is 18 or more.
+    """
 
     opset: int
 
@@ -51,6 +52,17 @@ class OnnxGraph(Protocol):
     def to_float(self, value: str) -> str:
         """A value of another type in the type that the net computes in."""
         ...
+
+
+class HasOnnxForm(Layer):
+    """A layer that ONNX's operators can compute."""
+
+    varying_axis: ClassVar[int | None] = None  # the axis of the tops whose length is known only when the layer runs
+    discontinuous = False  # whether the last digit of a bottom can change a top altogether, as a maximum's place
+
+    def onnx(self, g: OnnxGraph, *bottoms: Any, **_: Any) -> str | tuple[str, ...]:
+        """Write what the layer computes in the TEST phase: the names of its tops, from those of its bottoms."""
+        raise NotImplementedError
 
 
 def reshaped(g: OnnxGraph, x: str, *dims: int) -> str:

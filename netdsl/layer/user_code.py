@@ -1,13 +1,40 @@
-"""Blobs as a Python layer sees them: numpy arrays with pycaffe's names."""
+"""Layers that are written in Python by users: the blobs that they see, and the names that nets call them by."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.core import Layer
+
 Array = NDArray[Any]
+
+
+class RunsUserCode(Layer):
+    """A layer that runs code which the net names. `user` is the object of the user's class."""
+
+    user: Any
+
+
+class ReplacesUserCode(Layer):
+    """A layer type that does what some well-known Python layers do."""
+
+    python_names: ClassVar[tuple[str, ...]]  # those layers, as `python_name` calls them
+
+
+def python_name(layer: pb.LayerParameter) -> str | None:
+    """The module and class that a Python layer names, as module.class; None for other layers."""
+    python = layer.python_param
+    return f"{python.module}.{python.layer}" if layer.HasField("python_param") else None
+
+
+def user_file(layer: pb.LayerParameter) -> str | None:
+    """The file with a Python layer's code, once that is loaded."""
+    return getattr(sys.modules.get(layer.python_param.module), "__file__", None)
 
 
 class ArrayBlob:
