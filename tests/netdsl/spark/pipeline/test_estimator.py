@@ -21,7 +21,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
 from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_distributed_run import accuracy as tested_accuracy
+from tests.zoo.test_distributed_run import accuracy as last_accuracy
 from zoo.training import train
 
 pytestmark = pytest.mark.spark
@@ -154,7 +154,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The accuracy on digits of one worker without Spark."""
     events: list[Event] = []
     train(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
-    return tested_accuracy(events)
+    return last_accuracy(events)
 
 
 def pictures() -> Iterator[tuple[Any, int, bool]]:
