@@ -38,21 +38,21 @@ class PredictRequest:
     batch: int | None = None  # as many rows as the net was made for
 
 
-def predict(wish: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
+def predict(request: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
     """Write the table with its new columns, all of it or nothing."""
-    table = table_of(wish.data)
+    table = table_of(request.data)
     if table is None:
         raise DataError(
-            f"{wish.data}: is no table of Parquet or Arrow; `zoo data convert {wish.data} rows.parquet` makes one of it"
+            f"{request.data}: is no table of Parquet or Arrow; `zoo data convert {request.data} rows.parquet` makes one of it"
         )
-    model = open_model(wish.net, wish.weights)
+    model = open_model(request.net, request.weights)
     try:
         if isinstance(backend, SparkBackend):
-            _on_spark(wish, model, parquet_of(wish.data), backend)
+            _on_spark(request, model, parquet_of(request.data), backend)
         else:
-            _here(wish, model, TableFiles(*table), progress)
+            _here(request, model, TableFiles(*table), progress)
     except NetError as problem:
-        raise type(problem)(f"{wish.net}: {problem}") from None
+        raise type(problem)(f"{request.net}: {problem}") from None
 
 
 def parquet_of(data: str) -> str:
@@ -63,20 +63,20 @@ def parquet_of(data: str) -> str:
     return path
 
 
-def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
-    inputs = _inputs(wish, model, table.schema.names)
+def _here(request: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
+    inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, model.weights, wish.names.blobs, wish.columns)
-    adder = ColumnAdder(wish.names, wish.batch or predictor.head.batch)
+    predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
+    adder = ColumnAdder(request.names, request.batch or predictor.head.batch)
     rows = chain([table.none()], table.batches(adder.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
-        write_parquet(Path(wish.output), adder.add(predictor, rows, wish.data), done)
+        write_parquet(Path(request.output), adder.add(predictor, rows, request.data), done)
 
 
-def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
+def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it, and not yet the new columns."""
-    head = prediction_subgraph(model.net, wish.names.blobs)
-    inputs, made = head.needed(wish.columns), wish.names.columns(head)
+    head = prediction_subgraph(model.net, request.names.blobs)
+    inputs, made = head.needed(request.columns), request.names.columns(head)
     if not made:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
     check_columns(names, [each.blob for each in inputs], COLUMN)
@@ -84,16 +84,16 @@ def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[Ne
     return inputs
 
 
-def _on_spark(wish: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
+def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # only now it is known that Spark is there
 
         frame = parquet.read(session, path)
-        inputs = _inputs(wish, model, frame.columns)
+        inputs = _inputs(request, model, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, model.weights, bindings=wish.columns, outputs=wish.names.blobs)
-        predicting.setPredictionCol(wish.names.prediction).setProbabilityCol(wish.names.probability)
-        if wish.batch:
-            predicting.setBatchSize(wish.batch)
-        parquet.write(session, predicting.transform(frame), wish.output)
+        predicting = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
+        predicting.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
+        if request.batch:
+            predicting.setBatchSize(request.batch)
+        parquet.write(session, predicting.transform(frame), request.output)

@@ -49,28 +49,28 @@ class TestRequest:
     stages: Sequence[str] = ()
 
 
-def test(wish: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> Found:
+def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> Found:
     """The mean loss and the mean outputs over batches, or over rows."""
-    model = open_model(wish.net, split_names(wish.weights))
-    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=wish.level, stage=wish.stages))
+    model = open_model(request.net, split_names(request.weights))
+    model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filtered(model.net, model.net.state))
     try:
         if isinstance(backend, SparkBackend):
-            return _means(model.net, _on_spark(wish, model, backend))
-        table = table_of(wish.data) if wish.data is not None and wish.batches is None else None
+            return _means(model.net, _on_spark(request, model, backend))
+        table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
-            return _means(model.net, _here(wish, model, TableFiles(*table), device))
+            return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
-        raise type(problem)(f"{wish.net}: {problem}") from None
-    return _batches(wish, model, device)
+        raise type(problem)(f"{request.net}: {problem}") from None
+    return _batches(request, model, device)
 
 
-def _batches(wish: TestRequest, model: Model, device: torch.device) -> Found:
+def _batches(request: TestRequest, model: Model, device: torch.device) -> Found:
     """Batches as the net takes them from its data, which begin again at their end."""
-    table = None if wish.data is None else _fed(model.net, wish.data, wish.columns)
+    table = None if request.data is None else _fed(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
         copy_model(model, running.built)
-        found = average_batches(running, wish.batches or BATCHES)
+        found = average_batches(running, request.batches or BATCHES)
     assert found is not None  # nobody interrupts it
     return found
 
@@ -86,29 +86,29 @@ def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table |
     return None if reading else Table(source, columns)
 
 
-def _here(wish: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
-    inputs = _inputs(wish, model.net, table.schema.names)
-    scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, wish.columns, device)
-    return scorer.score(table.batches(scorer.batch), str(wish.data))
+def _here(request: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
+    inputs = _inputs(request, model.net, table.schema.names)
+    scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
+    return scorer.score(table.batches(scorer.batch), str(request.data))
 
 
-def _on_spark(wish: TestRequest, model: Model, backend: SparkBackend) -> RowScore:
-    if wish.data is None or wish.batches is not None:
+def _on_spark(request: TestRequest, model: Model, backend: SparkBackend) -> RowScore:
+    if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
-    path = parquet_of(wish.data)
+    path = parquet_of(request.data)
     with backend.session() as session:
         from netdsl.spark.pipeline import scoring  # only now it is known that Spark is there
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
-        inputs = _inputs(wish, model.net, frame.columns)
+        inputs = _inputs(request, model.net, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        return scoring.score_rows(frame, net, model.weights, wish.columns)
+        return scoring.score_rows(frame, net, model.weights, request.columns)
 
 
-def _inputs(wish: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
+def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it."""
-    inputs = scoring_inputs(build_for_scoring(net), wish.columns)
+    inputs = scoring_inputs(build_for_scoring(net), request.columns)
     check_columns(names, [each.blob for each in inputs], COLUMN)
     return inputs
 

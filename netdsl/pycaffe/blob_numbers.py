@@ -9,7 +9,7 @@ from netdsl.net.graph import Node
 
 
 @dataclass(frozen=True)
-class LayerBlobs:
+class LayerBlobNumbers:
     """The numbers of a layer's blobs."""
 
     bottoms: tuple[int, ...]
@@ -25,7 +25,7 @@ class BlobNumbers:
 
     names: list[str] = field(default_factory=list)
     blobs: dict[int, int] = field(default_factory=dict)
-    layers: list[LayerBlobs] = field(default_factory=list)
+    layers: list[LayerBlobNumbers] = field(default_factory=list)
 
     def edges(self) -> list[int]:
         """The last edge of each blob, which has its shape."""
@@ -40,7 +40,7 @@ def number_blobs(built: Built) -> BlobNumbers:
         bottoms = tuple(numbers.blobs[edge] for edge in node.bottoms)
         tops = tuple(_top(numbers, node, index, bottoms) for index in range(len(node.tops)))
         numbers.blobs.update(zip(node.tops, tops, strict=True))
-        numbers.layers.append(LayerBlobs(bottoms, tops))
+        numbers.layers.append(LayerBlobNumbers(bottoms, tops))
     return numbers
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from netdsl.layer import Layer
-from netdsl.pycaffe.blob_numbers import LayerBlobs
+from netdsl.pycaffe.blob_numbers import LayerBlobNumbers
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class GradientNeeds:
     bottoms: tuple[bool, ...]
 
 
-def gradient_needs(numbered_layers: list[LayerBlobs], layers: list[Layer], *, force: bool) -> list[GradientNeeds]:
+def gradient_needs(numbered_layers: list[LayerBlobNumbers], layers: list[Layer], *, force: bool) -> list[GradientNeeds]:
     """Caffe's rules: gradients are computed between losses and learned parameters, with `force` everywhere."""
     needs = _below_loss(numbered_layers, layers, _towards_learning(numbered_layers, layers))
     if force:
@@ -31,7 +31,7 @@ def gradient_needs(numbered_layers: list[LayerBlobs], layers: list[Layer], *, fo
     ]
 
 
-def _towards_learning(numbered_layers: list[LayerBlobs], layers: list[Layer]) -> list[GradientNeeds]:
+def _towards_learning(numbered_layers: list[LayerBlobNumbers], layers: list[Layer]) -> list[GradientNeeds]:
     """The needs in forward order: a layer needs a gradient if it learns or reads a blob that needs one.
 
     `propagate_down` overrides this for each bottom.
@@ -48,7 +48,7 @@ def _towards_learning(numbered_layers: list[LayerBlobs], layers: list[Layer]) ->
 
 
 def _below_loss(
-    numbered_layers: list[LayerBlobs], layers: list[Layer], before: list[GradientNeeds]
+    numbered_layers: list[LayerBlobNumbers], layers: list[Layer], before: list[GradientNeeds]
 ) -> list[GradientNeeds]:
     """The needs in backward order: only layers that a loss depends on, up to where all gradients are stopped."""
     counting: set[int] = set()

@@ -95,9 +95,9 @@ class BarrierJob:
         self._thread = threading.Thread(target=self._run, name=group, daemon=True)
         self._thread.start()
 
-    def ended(self, patience: float = 0.0) -> bool:
+    def ended(self, timeout: float = 0.0) -> bool:
         """Whether it ends within so many seconds."""
-        self._thread.join(patience)
+        self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def problem(self) -> str:

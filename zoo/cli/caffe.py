@@ -130,8 +130,8 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    wish = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    log_test(*test(wish, device=device))
+    request = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
+    log_test(*test(request, device=device))
 
 
 def _time(flags: Flags) -> None:

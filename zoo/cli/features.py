@@ -28,6 +28,6 @@ def command(
     """
     place = places.table_backend_of(backend, master, workers)
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
-    wish = PredictRequest(names=names, columns=places.columns_of(columns), **what)
-    predict(wish, progress_bar, place)
-    click.echo(f"wrote {wish.output}")
+    request = PredictRequest(names=names, columns=places.columns_of(columns), **what)
+    predict(request, progress_bar, place)
+    click.echo(f"wrote {request.output}")

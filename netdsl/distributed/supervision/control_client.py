@@ -23,10 +23,10 @@ from netdsl.distributed.supervision.protocol import (
     Heartbeat,
     Hello,
     Purpose,
-    Report,
     StopAfterRound,
     ToWorker,
     Welcome,
+    WorkerReport,
     receive_from_server,
     send,
 )
@@ -83,8 +83,8 @@ class ControlClient:
             connection.close()
 
     def report(self, contents: dict[str, Any]) -> None:
-        """Report an event or a record, as plain values."""
-        self._send(Report(contents))
+        """WorkerReport an event or a record, as plain values."""
+        self._send(WorkerReport(contents))
 
     def report_end(self, ending: Ending, reason: str = "") -> None:
         """Say how the worker ended."""
@@ -127,7 +127,7 @@ class ControlClient:
         connection.settimeout(None)
         return connection
 
-    def _send(self, message: Report | Ended | Heartbeat) -> None:
+    def _send(self, message: WorkerReport | Ended | Heartbeat) -> None:
         try:
             with self._sending:
                 send(self._socket, message)

@@ -20,9 +20,9 @@ from netdsl.distributed.supervision.protocol import (
     Heartbeat,
     Hello,
     Purpose,
-    Report,
     StopAfterRound,
     Welcome,
+    WorkerReport,
     receive_exactly,
     receive_from_worker,
     send,
@@ -34,7 +34,9 @@ _STRANGERS = 64  # connections at once that haven't shown the token yet; more ha
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[int, Hello | Heartbeat | Report | Ended | None]  # a worker's message; None when its connection ended
+Happened = tuple[
+    int, Hello | Heartbeat | WorkerReport | Ended | None
+]  # a worker's message; None when its connection ended
 
 _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
 
@@ -162,7 +164,7 @@ class ControlServer:
             self._workers[rank] = connection
         self._happened.put((rank, hello))
         with suppress(*_NONSENSE):
-            while isinstance(message := receive_from_worker(connection), Heartbeat | Report | Ended):
+            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Ended):
                 self._happened.put((rank, message))
         with self._changing:
             del self._workers[rank]

@@ -14,7 +14,7 @@ from netdsl.distributed.run_log import Told, from_plain
 from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.supervision.health import Health
-from netdsl.distributed.supervision.protocol import Abort, Ended, Ending, Heartbeat, Hello, Report, StopAfterRound
+from netdsl.distributed.supervision.protocol import Abort, Ended, Ending, Heartbeat, Hello, StopAfterRound, WorkerReport
 from netdsl.distributed.supervision.retries import RETRIES, End, Retries
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
@@ -136,7 +136,7 @@ class _Attempt:
                     self._server.tell_all(StopAfterRound())
             case rank, Heartbeat(sign):
                 self._health.note_sign(rank, sign)
-            case _, Report(contents):
+            case _, WorkerReport(contents):
                 self._hear(from_plain(contents))
             case rank, Ended(Ending.FAILED, reason):  # it found this itself, and would again
                 raise DistributedError(f"{self._health.name(rank)}: {reason}")

@@ -27,7 +27,7 @@ from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, 
 from netdsl.spark.pipeline.param_values import Described, net_of
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
-from netdsl.spark.pipeline.prediction import Prediction
+from netdsl.spark.pipeline.prediction import PredictionTask
 from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
 from netdsl.tables.binding import check_columns
@@ -94,7 +94,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         new = names.columns(subgraph)
         self._check(dataset, subgraph, new)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
-        task = Prediction(self._token, self.getBindings(), ColumnAdder(names, batch, self.function()))
+        task = PredictionTask(self._token, self.getBindings(), ColumnAdder(names, batch, self.function()))
         added = [StructField(column.name, _TYPES[column.form]) for column in new]
         schema = StructType([*dataset.schema.fields, *added])
         context = dataset.sparkSession.sparkContext

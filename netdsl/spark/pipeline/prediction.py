@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class PredictionTask:
     """The settings of tasks that predict. The token tells one model from another."""
 
     token: str

@@ -26,11 +26,11 @@ from netdsl.distributed.supervision.protocol import (
     Heartbeat,
     Hello,
     Purpose,
-    Report,
     Sign,
     StopAfterRound,
     StoreRequest,
     Welcome,
+    WorkerReport,
     receive_from_server,
     send,
 )
@@ -83,7 +83,7 @@ def test_both_ways():
     with ControlServer(HERE, 2) as server, client_of(server, 1) as client:
         assert next_of(server, 1) == hello_of(1)
         client.report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
-        assert next_of(server, 1) == Report({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
+        assert next_of(server, 1) == WorkerReport({"kind": "Began", "name": "Zoë", "times": [1, 2.5, None]})
         assert not client.is_to_stop()
         server.tell_all(StopAfterRound())
         wait_for(client.is_to_stop)
@@ -195,7 +195,7 @@ def test_a_worker_that_was_let_in_may_be_silent(monkeypatch):
         next_of(server, 0)
         assert server.next(0.6) is None
         client.report({"late": True})
-        assert next_of(server, 0) == Report({"late": True})
+        assert next_of(server, 0) == WorkerReport({"late": True})
 
 
 def test_workers_come_in_while_many_strangers_keep_silent(monkeypatch):
@@ -268,7 +268,7 @@ def test_a_lane_where_there_is_no_relay():
         framed(b"", (1 << 24) + 1),
         framed(msgspec.msgpack.encode(Welcome())),
         framed(msgspec.msgpack.encode(hello_of(0))),
-        framed(msgspec.msgpack.encode({"type": "Report", "contents": 5})),
+        framed(msgspec.msgpack.encode({"type": "WorkerReport", "contents": 5})),
     ],
 )
 def test_what_nobody_understands_ends_the_connection(data):
