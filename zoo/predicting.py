@@ -42,9 +42,8 @@ def predict(request: PredictRequest, progress: Progress, backend: LocalBackend |
     """Write the table with its new columns, all of it or nothing."""
     table = table_of(request.data)
     if table is None:
-        raise DataError(
-            f"{request.data}: is no table of Parquet or Arrow; `zoo data convert {request.data} rows.parquet` makes one of it"
-        )
+        command = f"zoo data convert {request.data} rows.parquet"
+        raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
     model = open_model(request.net, request.weights)
     try:
         if isinstance(backend, SparkBackend):

@@ -34,9 +34,7 @@ _STRANGERS = 64  # connections at once that haven't shown the token yet; more ha
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[
-    int, Hello | Heartbeat | WorkerReport | Ended | None
-]  # a worker's message; None when its connection ended
+Happened = tuple[int, Hello | Heartbeat | WorkerReport | Ended | None]  # a message; None when a connection ended
 
 _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
 
