@@ -22,7 +22,6 @@ from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.transports.transport import choose_transport
 from netdsl.errors import DistributedError, PeerLostError
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
@@ -72,9 +71,7 @@ class ExternalLauncher(Workers):
         """The run with a transport that suits the workers' devices and machines."""
         if run.workers != self._worker.size:
             raise DistributedError(f"{folder}: is a run of {run.workers} workers, and {self._worker.size} were started")
-        local_size = self._worker.local_size
-        devices = [run.device(rank) for rank in range(local_size)]
-        return run.with_transport(choose_transport(devices, machines=-(-self._worker.size // local_size)))
+        return run.with_transport(self._worker.local_size)
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Tell the workers where their supervisor is."""
