@@ -1,12 +1,14 @@
-"""Writes what is generated in docs/: the command line's help, the layer types, the picture. Run by `make docs`."""
+"""Writes the generated parts of docs/: help, layer types, code in pages, the picture. Run by `make docs`."""
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 
 import click
 from rich.console import Console
@@ -19,6 +21,7 @@ from netdsl.layers import LAYERS
 HERE = Path(__file__).parent
 HELP = zoo.cli.zoo.context_settings  # click remembers a command's help option from its first context
 EXAMPLES = HERE.parent / "examples"
+_CODE = re.compile(r"(?m)^<!-- code: (\S+) (\S+) -->\n```python\n.*?^```$", re.DOTALL)
 
 
 def command_line() -> str:
@@ -98,8 +101,42 @@ def picture() -> str:
     return re.sub(r"\s*@font-face \{[^}]*\}", "", svg)  # no fonts from elsewhere
 
 
+def with_code(page: str) -> str:
+    """A page in which each `<!-- code: FILE NAME -->` is followed by the code that has this name in the file."""
+
+    def block(match: re.Match[str]) -> str:
+        return f"<!-- code: {match[1]} {match[2]} -->\n```python\n{_code_of(HERE.parent / match[1], match[2])}```"
+
+    return _CODE.sub(block, page)
+
+
+def _code_of(path: Path, name: str) -> str:
+    """The code of a class, a method as Class.method, a function or a constant, with its decorators."""
+    text = path.read_text()
+    node: ast.AST = ast.parse(text)
+    for part in name.split("."):
+        node = next(child for child in ast.iter_child_nodes(node) if part in _names_of(child))
+    assert isinstance(node, ast.stmt) and node.end_lineno is not None
+    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    return dedent("".join(text.splitlines(keepends=True)[first - 1 : node.end_lineno]))
+
+
+def _names_of(node: ast.AST) -> list[str]:
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+        case _:
+            return []
+
+
 def main() -> None:
     """Write the pages."""
+    for page in HERE.glob("*.md"):
+        page.write_text(with_code(page.read_text()))
     (HERE / "command_line.md").write_text(command_line())
     (HERE / "layer_types.md").write_text(layer_types())
     (HERE / "picture.svg").write_text(picture())

@@ -1,0 +1,68 @@
+"""Runs the commands and programs of a page of the documentation, each in a process of its own.
+
+The processes are forked from one that has torch loaded already, which would take longer than most of them.
+Run as `python run_page.py` with a list of steps as JSON on standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import traceback
+from types import ModuleType
+
+import torch  # noqa: F401 - loaded for all steps
+
+import netdsl.net.net  # noqa: F401
+import zoo.cli
+
+
+def run_program(text: str) -> None:
+    """Run a Python program as if it were the main one."""
+    main = ModuleType("__main__")
+    sys.modules["__main__"] = main
+    exec(compile(text, "<the page>", "exec"), main.__dict__)
+
+
+def run_command(line: str) -> None:
+    """Run a command; the command line's own entry point is called here."""
+    words = shlex.split(line)
+    if words[0] != "zoo":
+        sys.exit(subprocess.run(line, shell=True).returncode)
+    sys.argv = words
+    zoo.cli.main()
+
+
+def run_step(kind: str, text: str) -> int:
+    """Run one step in a process of its own; returns its exit code."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = 0
+    try:
+        (run_program if kind == "python" else run_command)(text)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    """Run all steps in their order, until one fails."""
+    sys.path[0] = ""  # modules that a step writes are found, as in an interactive Python
+    for kind, text in json.load(sys.stdin):
+        sys.stdout.flush()
+        code = run_step(kind, text)
+        if code:
+            sys.exit(f"exit code {code} of: {text}")
+
+
+if __name__ == "__main__":
+    main()
