@@ -13,6 +13,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, open_run_log
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
 from netdsl.solver.solver import Action, no_action
@@ -44,13 +45,16 @@ def train(
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = no_action,
+    transport: Transport | None = None,
 ) -> End | None:
     """Train the run that a folder has to its end, from its beginning or from where it was left.
 
-    How it ended is known where the workers are watched.
+    It goes on over another transport if one is named. How it ended is known where the workers are watched.
     """
     if not backend.supervises:
         return backend.train(folder)
+    if transport is not None:
+        replace(Run.load(folder), transport=transport).save(folder, again=True)
     with open_run_log(folder) as write:
 
         def told(report: Told) -> None:
