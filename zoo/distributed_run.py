@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from netdsl.distributed.journal import Keeping
+from netdsl.distributed.journal import Retention
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, open_run_log
@@ -19,7 +19,7 @@ from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 
-_KEPT = Keeping(every=50)  # rounds, of a run whose folder nobody asked for
+_RETENTION = Retention(every=50)  # rounds, of a run whose folder nobody asked for
 
 
 def begin(run: Run, folder: Path, backend: Backend) -> None:
@@ -77,7 +77,7 @@ def train_on_devices(
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),
-        keeping=_KEPT,
+        keeping=_RETENTION,
     )
     with TemporaryDirectory(prefix="netdsl-") as temporary:
         folder, backend = Path(temporary, "run"), LocalBackend()
