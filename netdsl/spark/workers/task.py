@@ -1,4 +1,4 @@
-"""A worker's task, from its spec to its end."""
+"""The task of a worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from netdsl.distributed.run_worker import run_worker
 
 
 def work(text: str, ranks: Iterable[int]) -> Iterator[int]:
-    """Take part in a run. What goes wrong is told to the supervisor; only a crash fails the task as well."""
+    """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
     (rank,) = ranks
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=_local_rank(rank))
     with _in_folder(spec.folder), suppress(CaffeError):
@@ -26,14 +26,14 @@ def work(text: str, ranks: Iterable[int]) -> Iterator[int]:
 
 
 def _local_rank(rank: int) -> int:
-    """How many tasks with lower ranks are on this machine."""
+    """The number of tasks with lower ranks on this machine."""
     hosts = [info.address.rpartition(":")[0] for info in BarrierTaskContext.get().getTaskInfos()]
     return hosts[:rank].count(hosts[rank])
 
 
 @contextmanager
 def _in_folder(folder: str) -> Iterator[None]:
-    """Work in the folder of the driver, and without torch's many objects in every garbage collection."""
+    """Work in the driver's folder, and keep torch's many objects out of garbage collections."""
     before = Path.cwd()
     os.chdir(folder)
     gc.freeze()
@@ -41,5 +41,5 @@ def _in_folder(folder: str) -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
-        gc.collect()  # lets go of connections that nets in circles have
+        gc.collect()  # frees the connections of nets that are part of cycles
         os.chdir(before)
