@@ -1,4 +1,4 @@
-"""A training run with several workers, kept in a folder: begun there, or gone on with from where it was left."""
+"""Training runs with several workers, each in a folder, in which it is begun and resumed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 
-_RETENTION = Retention(every=50)  # rounds, of a run whose folder nobody asked for
+_RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
 
 def begin(run: Run, folder: Path, backend: Backend) -> None:
-    """Make the folder of a run, with everything settled that it needs to be repeated."""
+    """Begin a run in a folder, with everything fixed that is needed to repeat it."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
     _begin(run, folder, backend)
@@ -45,21 +45,21 @@ def train(
     note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = no_action,
 ) -> End | None:
-    """Train the run that a folder has to its end, from its beginning or from where it was left.
+    """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    How it ended is known where the workers are watched.
+    The result is how the run ended, if this process supervises the workers.
     """
     if not backend.supervises:
         return backend.train(folder)
     with open_run_log(folder) as write:
 
-        def told(report: Told) -> None:
+        def on_report(report: Told) -> None:
             write(report)
             if not isinstance(report, RoundRecord):
                 for listener in listeners:
                     listener(report)
 
-        return backend.train(folder, told=told, on_restart=on_restart, note=note, requested=requested)
+        return backend.train(folder, told=on_report, on_restart=on_restart, note=note, requested=requested)
 
 
 def train_on_devices(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from netdsl.solver.events import Output, as_numbers
-from zoo.cli import options, places
+from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.testing import BATCHES, TestRequest, test
@@ -15,7 +15,7 @@ from zoo.testing import BATCHES, TestRequest, test
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", required=True, help="Its weights, by layer names.")
 @click.option("--data", metavar="SOURCE", help="What the net reads instead: digits, mnist:FOLDER, parquet:PATH, ...")
-@places.columns
+@table_options.columns
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
@@ -25,7 +25,7 @@ from zoo.testing import BATCHES, TestRequest, test
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
 @click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
-@places.placed
+@table_options.backend_options
 @options.as_json
 def command(
     net: str,
@@ -48,11 +48,11 @@ def command(
     rows, as accuracy and loss are, it doesn't matter how tasks of Spark divide the table. What has a value for each row
     has no mean over batches of different sizes, and is left out.
     """
-    place = places.table_backend_of(backend, master, workers)
+    table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    request = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(request, device=devices_of(device)[0], backend=place)
+    request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
+    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return
@@ -62,5 +62,5 @@ def command(
 
 def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
     weights = {output.name: output.loss_weight for output in outputs}
-    found = [f"loss {loss:.6g}"] if any(weights.values()) else []
-    return found + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]
+    lines = [f"loss {loss:.6g}"] if any(weights.values()) else []
+    return lines + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]

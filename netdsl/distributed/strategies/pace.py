@@ -32,7 +32,7 @@ class Pace:
         self._rounds = 0
 
     def tau(self, worker: Worker) -> int:
-        """The iterations of the next round. Before tau is measured there are two short rounds, the first as a warm-up."""
+        """The iterations of the next round. Two short ones come before a measured tau, the first as a warm-up."""
         if self._auto and worker.last_record is not None and (self._rounds == 2 or self._rounds % _INTERVAL == 0):
             self._tau = _measure(worker, worker.last_record)
         self._rounds += 1

@@ -54,7 +54,7 @@ def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
     )
     pairs, report = pair_blobs(own, given, partial=True)
     assert report.matched == ("d",)
-    assert [(each.layer, each.own, each.given) for each in report.mismatched][:2] == [
+    assert [(each.layer, each.blob_shapes, each.weight_shapes) for each in report.mismatched][:2] == [
         ("a", ((2, 3), (2,)), ((9, 3), (9,))),
         ("b", ((4,),), ((4,), (8,))),
     ]
