@@ -62,10 +62,10 @@ def _convert_weights(source: str, output: str, net: str | None, precision: Preci
         model = open_model(net, [source])
         write_weights(model.weights, output, net=model.net, precision=precision)
         return ConvertedFiles(files, names=model.names)
-    model = open_weights(source)
-    if model.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
-        write(model.file, output)
+    weights = open_weights(source)
+    if weights.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        write(weights.file, output)
     else:
-        layers = None if model.file is None else model.file.message
-        write_weights(model.weights, output, net=layers, precision=precision)
+        layers = None if weights.file is None else weights.file.message
+        write_weights(weights.weights, output, net=layers, precision=precision)
     return ConvertedFiles(files)

@@ -15,13 +15,17 @@ Decorator = Callable[[Command], Command]
 _BACKENDS = click.Choice(TABLES)
 
 columns: Decorator = click.option(
-    "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="Which column a blob is, if not that of its name."
+    "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="The column of a blob, if not that of its name."
 )
 
 _BACKEND_OPTIONS = (
-    click.option("--backend", type=_BACKENDS, help="In this process, or in tasks of Spark."),
-    click.option("--master", metavar="URL", help="Where Spark is: spark://host:7077, yarn, ...; else here."),
-    click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Tasks at once, in a Spark of its own."),
+    click.option("--backend", type=_BACKENDS, help="The place to compute: this process, or tasks of Spark."),
+    click.option(
+        "--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine."
+    ),
+    click.option(
+        "--workers", type=click.IntRange(min=1), metavar="K", help="Tasks at once, if Spark runs on this machine."
+    ),
 )
 _TABLE_OPTIONS = (
     click.argument("net", metavar="NET"),
@@ -29,7 +33,7 @@ _TABLE_OPTIONS = (
     click.option("--data", metavar="TABLE", required=True, help="The rows: parquet:PATH, arrow:PATH, or such a path."),
     click.option("-o", "--output", metavar="OUT", required=True, help="A Parquet file; with Spark a new folder."),
     columns,
-    click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; else as the net says."),
+    click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; by default as the net says."),
 )
 
 
@@ -62,7 +66,7 @@ def table_backend_of(name: str | None, master: str | None, workers: int | None) 
     """The backend for the rows of a table, by a command's options."""
     if name == SparkBackend.name:
         if master is not None and workers is not None:
-            raise click.UsageError("--workers is for a Spark of its own; the one at --master knows its tasks.")
+            raise click.UsageError("--workers is for Spark on this machine; the one at --master knows its tasks.")
         return SparkBackend(master, workers)
     if master is not None or workers is not None:
         raise click.UsageError("--master and --workers are about Spark; give --backend spark too.")

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+from pyspark import BarrierTaskContext
+
+from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.spark.cluster import BarrierJob, Cluster
 from netdsl.spark.workers.preflight import check
-from netdsl.spark.workers.task import work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +51,7 @@ class SparkLauncher:
         """Start the job."""
         self.cluster.await_slots(spec.size)
         name = f"netdsl {Path(spec.run).name} {spec.control.port}"
-        return SparkWorkers(self.cluster.submit(spec.size, partial(work, spec.text()), name), spec.size)
+        return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, spec.text()), name), spec.size)
 
 
 class SparkWorkers(Workers):
@@ -65,3 +72,32 @@ class SparkWorkers(Workers):
     def close(self) -> None:
         """Cancel the job."""
         self._job.cancel()
+
+
+def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
+    """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
+    (rank,) = ranks
+    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=_local_rank(rank))
+    with _in_folder(spec.folder), suppress(CaffeError):
+        run_worker(spec)
+    yield rank
+
+
+def _local_rank(rank: int) -> int:
+    """The number of tasks with lower ranks on this machine."""
+    hosts = [info.address.rpartition(":")[0] for info in BarrierTaskContext.get().getTaskInfos()]
+    return hosts[:rank].count(hosts[rank])
+
+
+@contextmanager
+def _in_folder(folder: str) -> Iterator[None]:
+    """Work in the driver's folder, and keep torch's many objects out of garbage collections."""
+    before = Path.cwd()
+    os.chdir(folder)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.collect()  # frees the connections of nets that are part of cycles
+        os.chdir(before)
