@@ -140,7 +140,7 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
         try:
             yield
         finally:
-            if not job.ended(_PATIENCE) or job.problem():
+            if not job.has_ended(_PATIENCE) or job.problem():
                 print(f"the job of Spark's failed: {job.problem()}", file=sys.stderr)
 
 

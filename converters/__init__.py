@@ -10,7 +10,7 @@ from netdsl.formats import register_format
 
 if TYPE_CHECKING:
     from converters.caffe import export_caffe
-    from netdsl.deploy.deploy_net import deploy, deployed
+    from netdsl.deploy.deploy_net import deploy, deploy_model
     from netdsl.model import open_model, open_weights
     from netdsl.open_net import Model
     from netdsl.weights.writing import write_weights
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "Model": "netdsl.open_net",
     "deploy": "netdsl.deploy.deploy_net",
-    "deployed": "netdsl.deploy.deploy_net",
+    "deploy_model": "netdsl.deploy.deploy_net",
     "export_caffe": "converters.caffe",
     "open_model": "netdsl.model",
     "open_weights": "netdsl.model",
     "write_weights": "netdsl.weights.writing",
 }
 
-__all__ = ["Model", "deploy", "deployed", "export_caffe", "open_model", "open_weights", "write_weights"]
+__all__ = ["Model", "deploy", "deploy_model", "export_caffe", "open_model", "open_weights", "write_weights"]
 
 
 def _open_onnx(path: Path) -> Model:

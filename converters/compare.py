@@ -14,7 +14,7 @@ from caffe_proto.errors import CaffeError, FileError
 from converters.onnx.library import inference_session, onnx
 from converters.onnx.verification import difference
 from netdsl.checking.sample_inputs import sample_inputs
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import BringsData, Shape
 from netdsl.model import Model, built_of, holds_weights, open_model
@@ -138,7 +138,7 @@ def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Ru
         raise FileError(f"{paths[0]}: are weights without a net; name both, as in deploy.prototxt,{paths[0]}")
     model = open_model(paths[0], paths[1:])
     try:
-        return CaffeModel(deployed(model, shapes=shapes))
+        return CaffeModel(deploy_model(model, shapes=shapes))
     except NetError as problem:
         raise type(problem)(f"{paths[0]}: {problem}") from None
 

@@ -15,7 +15,7 @@ from torch.nn import Parameter
 from caffe_proto import CaffeError, from_text, prototxt, read, upgrade_file
 from netdsl.checking.lint import check_net
 from netdsl.checking.sample_inputs import sample_inputs
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layers import LAYERS
@@ -102,9 +102,9 @@ def deployed_with_weights(path: Path) -> Built:
     """A net as it is deployed, for one item if it takes that, with random weights."""
     trained = open_model(path)
     try:
-        net = deployed(trained, batch=1).net
+        net = deploy_model(trained, batch=1).net
     except NetError:
-        net = deployed(trained).net
+        net = deploy_model(trained).net
     built = build(resolve(net, Phase.TEST), LAYERS)
     NetModule(built).allocate()
     fill(built)

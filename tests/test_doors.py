@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from torch import nn
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss, WeightCollection, pycaffe
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.dsl import DummyData
 from netdsl.errors import WeightsError
 from netdsl.model import open_model
@@ -189,7 +189,7 @@ def test_predictions_are_of_these_weights(weights: str, files: Files, here: None
 
 
 def probabilities(files: Files) -> np.ndarray:
-    deploy = deployed(open_model(files["table.prototxt"], [files["w.caffemodel"]]))
+    deploy = deploy_model(open_model(files["table.prototxt"], [files["w.caffemodel"]]))
     return Net(deploy.net, weights=files.weights).forward(data=files.pixels)["prob"].numpy()
 
 

@@ -1,4 +1,4 @@
-"""The zoo: the command line, and the models that it knows."""
+"""The zoo: the command line, and the nets that come with it."""
 
 from __future__ import annotations
 

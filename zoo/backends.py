@@ -1,4 +1,4 @@
-"""The backends of the command line: where workers are, or the rows of a table are computed, and what each can do."""
+"""The backends of the command line, on which workers train and the rows of tables are computed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from netdsl.spark.session import open_session, task_cores
 
 
 class Backend(Protocol):
-    """Where workers are."""
+    """The place on which workers run."""
 
     name: ClassVar[str]
 
     @property
     def supervises(self) -> bool:
-        """Whether this process watches the workers, and hears what happens."""
+        """Whether this process supervises the workers and gets their events."""
         ...
 
     def cores(self, workers: int) -> int:
-        """How many processor cores each worker has."""
+        """The number of processor cores of each worker."""
         ...
 
     def begin(self, run: Run, folder: Path) -> None:
@@ -39,19 +39,19 @@ class Backend(Protocol):
         ...
 
     def train(self, folder: Path, **events: Any) -> End | None:
-        """Train the run that a folder has; `events` are the arguments of `supervisor.train`."""
+        """Train the run in a folder; `events` are the arguments of `supervisor.train`."""
         ...
 
 
 @dataclass(frozen=True)
 class LocalBackend:
-    """Workers are processes on this machine; tables are computed in this process."""
+    """The backend whose workers are processes on this machine, and which computes tables in this process."""
 
     name: ClassVar[str] = "local"
     supervises: ClassVar[bool] = True
 
     def cores(self, workers: int) -> int:
-        """A worker's part of this machine."""
+        """A worker's share of the cores of this machine."""
         return max(1, (os.cpu_count() or 1) // workers)
 
     def begin(self, run: Run, folder: Path) -> None:
@@ -59,21 +59,24 @@ class LocalBackend:
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
-        """Train the run that a folder has."""
+        """Train the run in a folder."""
         return train(folder, LocalLauncher(), **events)
 
 
 @dataclass(frozen=True)
 class SparkBackend:
-    """Workers, and parts of tables, are tasks of a Spark at a master; if none is named spark-submit's, or one here."""
+    """The backend whose workers, and parts of tables, are tasks of Spark.
+
+    Spark is at the master, or at that of spark-submit, or else on this machine.
+    """
 
     name: ClassVar[str] = "spark"
     supervises: ClassVar[bool] = True
     master: str | None = None
-    tasks: int | None = None  # at once, in a Spark of our own; if unset, one for each core
+    tasks: int | None = None  # at once, if Spark runs on this machine; if unset, one for each core
 
     def cores(self, workers: int) -> int:
-        """As many cores as Spark gives a task."""
+        """The number of cores that Spark gives a task."""
         return task_cores()
 
     def begin(self, run: Run, folder: Path) -> None:
@@ -81,15 +84,15 @@ class SparkBackend:
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
-        """Train the run that a folder has."""
+        """Train the run in a folder."""
         with replace(self, tasks=Run.load(folder).workers).session() as session:
-            from netdsl.spark.workers.launcher import SparkLauncher  # only now it is known that Spark is there
+            from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
 
             return train(folder, SparkLauncher(session), **events)
 
     @property
     def address(self) -> str:
-        """The master, or that of a Spark of our own; empty under spark-submit, which has named one."""
+        """The master, or the one on this machine; empty under spark-submit, which sets one."""
         if self.master is not None:
             return self.master
         return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
@@ -101,13 +104,13 @@ class SparkBackend:
 
 @dataclass(frozen=True)
 class ExternalBackend:
-    """Workers are processes that something else has started, this one among them."""
+    """The backend whose workers are processes that another program started, this one among them."""
 
     name: ClassVar[str] = "external"
 
     @property
     def worker(self) -> ExternalWorker:
-        """Which of the workers this process is."""
+        """The worker that this process is."""
         return ExternalWorker.of(os.environ)
 
     @property
@@ -116,11 +119,11 @@ class ExternalBackend:
         return self.worker.rank == 0
 
     def cores(self, workers: int) -> int:
-        """A worker's part of its machine."""
+        """A worker's share of the cores of its machine."""
         return max(1, (os.cpu_count() or 1) // self.worker.local_size)
 
     def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder, in the first worker; where workers were started again, it goes on."""
+        """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
         worker = self.worker
         if run.workers != worker.size:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
@@ -129,13 +132,13 @@ class ExternalBackend:
             _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
-        """Do this process's part of the run that a folder has, or will have."""
+        """Run this process's worker of the run that a folder has, or will have."""
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
 
 
 def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
-    if not exists(folder):  # else saving refuses it
+    if not exists(folder):  # otherwise saving is refused
         files = [find_file(name, run.folder) for name in split_names(run.weights)]
         run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))
     run.save(folder)
@@ -145,4 +148,4 @@ HERE = LocalBackend()
 TRAINING: Mapping[str, Callable[[], Backend]] = {
     kind.name: kind for kind in (LocalBackend, SparkBackend, ExternalBackend)
 }
-TABLES = (LocalBackend.name, SparkBackend.name)  # that predict and test the rows of tables
+TABLES = (LocalBackend.name, SparkBackend.name)  # the backends for the rows of tables

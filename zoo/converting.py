@@ -1,4 +1,4 @@
-"""What `zoo convert` does: picks by the names of two files what becomes of one."""
+"""The conversion of a file by `zoo convert`: the suffixes of two files say what one becomes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CAFFE = (".prototxt", ".caffemodel")
 
 @dataclass(frozen=True)
 class ConvertedFiles:
-    """The files that were written, what was proved, and which layers torch's tensors were taken for."""
+    """The written files, the proofs, and the layers that torch's tensors were matched to."""
 
     files: tuple[Path, ...]
     proofs: tuple[Proof, ...] = ()
@@ -38,34 +38,34 @@ def convert(
     precision: Precision | None = None,
 ) -> ConvertedFiles:
     """Convert weights, or a net with its weights. A net alone needs files of weights; weights alone may need a net."""
-    kind, wanted = Path(source).suffix, Path(output).suffix
-    if wanted in _TARGETS and kind not in _TARGETS:
+    kind, output_kind = Path(source).suffix, Path(output).suffix
+    if output_kind in _TARGETS and kind not in _TARGETS:
         if holds_weights(source) and net is None and kind != ".caffemodel":
             raise FileError(f"{source}: are weights without a net; name it with --net")
-        message, own = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
-        done = export(Export(message, own, _TARGETS[wanted], Path(output)))
-        return ConvertedFiles(done.files, done.proofs, done.names)
-    if kind == ".onnx" and wanted in _CAFFE:
+        net_path, files = (net, (source, *weights)) if net and holds_weights(source) else (source, weights)
+        exported = export(Export(net_path, files, _TARGETS[output_kind], Path(output)))
+        return ConvertedFiles(exported.files, exported.proofs, exported.names)
+    if kind == ".onnx" and output_kind in _CAFFE:
         return ConvertedFiles(write_net(open_model(source), output))
     if holds_weights(output) and kind != ".pt2":
-        return _weights(source, output, net, precision)
+        return _convert_weights(source, output, net, precision)
     raise FileError(
         f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "
         f"nets with weights {', '.join(_TARGETS)}, and .onnx {', '.join(_CAFFE)}; `zoo export` makes nets to deploy"
     )
 
 
-def _weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
-    """A file of Caffe's stays what it is where it can, with all its layers."""
+def _convert_weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
+    """Convert weights. A Caffe file that becomes another one keeps all its layers, with their settings."""
     files = (Path(output),)
     if net is not None:
         model = open_model(net, [source])
         write_weights(model.weights, output, net=model.net, precision=precision)
         return ConvertedFiles(files, names=model.names)
-    opened = open_weights(source)
-    if opened.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
-        write(opened.file, output)
+    weights = open_weights(source)
+    if weights.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        write(weights.file, output)
     else:
-        layers = None if opened.file is None else opened.file.message
-        write_weights(opened.weights, output, net=layers, precision=precision)
+        layers = None if weights.file is None else weights.file.message
+        write_weights(weights.weights, output, net=layers, precision=precision)
     return ConvertedFiles(files)

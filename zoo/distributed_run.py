@@ -1,4 +1,4 @@
-"""A training run with several workers, kept in a folder: begun there, or gone on with from where it was left."""
+"""Training runs with several workers, each in a folder, in which it is begun and resumed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from netdsl.distributed.journal import Keeping
+from netdsl.distributed.journal import Retention
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, open_run_log
@@ -20,11 +20,11 @@ from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 
-_KEPT = Keeping(every=50)  # rounds, of a run whose folder nobody asked for
+_RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
 
 def begin(run: Run, folder: Path, backend: Backend) -> None:
-    """Make the folder of a run, with everything settled that it needs to be repeated."""
+    """Begin a run in a folder, with everything fixed that is needed to repeat it."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
     _begin(run, folder, backend)
@@ -47,9 +47,10 @@ def train(
     requested: Callable[[], Action] = no_action,
     transport: Transport | None = None,
 ) -> End | None:
-    """Train the run that a folder has to its end, from its beginning or from where it was left.
+    """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    It goes on over another transport if one is named. How it ended is known where the workers are watched.
+    A transport that is named takes the place of the run's own. The result is how the run ended, if this process
+    supervises the workers.
     """
     if not backend.supervises:
         return backend.train(folder)
@@ -57,13 +58,13 @@ def train(
         replace(Run.load(folder), transport=transport).save(folder, again=True)
     with open_run_log(folder) as write:
 
-        def told(report: Told) -> None:
+        def on_report(report: Told) -> None:
             write(report)
             if not isinstance(report, RoundRecord):
                 for listener in listeners:
                     listener(report)
 
-        return backend.train(folder, told=told, on_restart=on_restart, note=note, requested=requested)
+        return backend.train(folder, told=on_report, on_restart=on_restart, note=note, requested=requested)
 
 
 def train_on_devices(
@@ -81,7 +82,7 @@ def train_on_devices(
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),
-        keeping=_KEPT,
+        keeping=_RETENTION,
     )
     with TemporaryDirectory(prefix="netdsl-") as temporary:
         folder, backend = Path(temporary, "run"), LocalBackend()

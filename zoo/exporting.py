@@ -1,4 +1,4 @@
-"""What `zoo export` does: a net made ready to deploy, rewritten as one wishes, and written in another format."""
+"""The export of a net by `zoo export`: it is made a deploy net, rewritten, and written in another format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from converters.exported import save
 from converters.onnx import export_onnx
 from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.model import Model, built_of, open_model
@@ -23,7 +23,7 @@ from netdsl.weights.torch_names import TensorMatch
 
 
 class ExportTarget(Enum):
-    """What a net is exported to."""
+    """The format that a net is exported to."""
 
     CAFFE = "caffe"
     ONNX = "onnx"
@@ -32,7 +32,7 @@ class ExportTarget(Enum):
 
 @dataclass(frozen=True)
 class Export:
-    """What is exported, and how."""
+    """A request to export a net: its files, the target, and all options."""
 
     net: str
     weights: tuple[str, ...]
@@ -51,7 +51,7 @@ class Export:
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The files that were written, what the net takes, and what was proved."""
+    """The written files, the shapes of the net's inputs, the proofs, and the matches of torch's tensors."""
 
     files: tuple[Path, ...]
     inputs: dict[str, Shape]
@@ -59,17 +59,17 @@ class ExportedFiles:
     names: tuple[TensorMatch, ...]
 
 
-def export(wanted: Export) -> ExportedFiles:
-    """Export a net. Nothing is written unless all goes well."""
-    trained = open_model(wanted.net, wanted.weights)
+def export(request: Export) -> ExportedFiles:
+    """Export a net. On an error nothing is written."""
+    trained = open_model(request.net, request.weights)
     try:
-        model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
-        model, proofs = rewrite(model, wanted.rewrites, verify=wanted.verified, tolerance=wanted.tolerance)
+        model = deploy_model(trained, shapes=request.shapes, batch=request.batch, stages=request.stages)
+        model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
-        files, difference = writers[wanted.target](model, trained, wanted)
+        files, difference = writers[request.target](model, trained, request)
     except NetError as problem:
-        raise type(problem)(f"{wanted.net}: {problem}") from None
-    proofs += [Proof(f"as {wanted.target.value}", difference, _tolerance(wanted))]
+        raise type(problem)(f"{request.net}: {problem}") from None
+    proofs += [Proof(f"as {request.target.value}", difference, _tolerance(request))]
     inputs = {
         top: tuple(shape.dim)
         for layer in model.net.layer
@@ -78,32 +78,32 @@ def export(wanted: Export) -> ExportedFiles:
     return ExportedFiles(files, inputs, tuple(proofs), trained.names)
 
 
-def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
-    folder = wanted.output or Path(f"{Path(wanted.net).stem}_caffe")
-    for path in (wanted.net, *wanted.weights, *([wanted.solver] if wanted.solver else [])):
+def _to_caffe(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+    folder = request.output or Path(f"{Path(request.net).stem}_caffe")
+    for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if Path(path).resolve().parent == folder.resolve():
             raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
-    solver = upgrade_solver(read_solver(wanted.solver).message).message if wanted.solver else None
-    train_val = trained.net if wanted.train_val or solver else None
-    done = export_caffe(
-        model, folder, train_val=train_val, solver=solver, verify=wanted.verified, tolerance=_tolerance(wanted)
+    solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
+    train_val = trained.net if request.train_val or solver else None
+    exported = export_caffe(
+        model, folder, train_val=train_val, solver=solver, verify=request.verified, tolerance=_tolerance(request)
     )
-    return done.files, done.difference
+    return exported.files, exported.difference
 
 
-def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
-    path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
+def _to_onnx(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+    path = request.output or Path(f"{Path(request.net).stem}.onnx")
     report = export_onnx(
-        built_of(model), path, opset=wanted.opset, verify=wanted.verified, tolerance=_tolerance(wanted)
+        built_of(model), path, opset=request.opset, verify=request.verified, tolerance=_tolerance(request)
     )
     return (path,), None if report is None else max(report.outputs.values(), default=0.0)
 
 
-def _to_torch(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
-    path = wanted.output or Path(f"{Path(wanted.net).stem}.pt2")
-    return (path,), save(built_of(model), path, verify=wanted.verified, tolerance=_tolerance(wanted))
+def _to_torch(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+    path = request.output or Path(f"{Path(request.net).stem}.pt2")
+    return (path,), save(built_of(model), path, verify=request.verified, tolerance=_tolerance(request))
 
 
-def _tolerance(wanted: Export) -> float:
-    """Of a net in another format, which computes the same in another order."""
-    return TOLERANCE if wanted.tolerance is None else wanted.tolerance
+def _tolerance(request: Export) -> float:
+    """The tolerance for a net in another format, which computes the same in another order."""
+    return TOLERANCE if request.tolerance is None else request.tolerance

@@ -1,4 +1,4 @@
-"""What `zoo predict` and `zoo features` do: a table with columns added, here or on Spark."""
+"""Predictions by `zoo predict` and `zoo features`: a table with new columns, computed here or on Spark."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.writing import write_parquet
 from zoo.backends import HERE, LocalBackend, SparkBackend
 
-COLUMN = "--column {}=COLUMN"  # how another column is named
+COLUMN = "--column {}=COLUMN"  # how a user names another column
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 
 
 @dataclass(frozen=True)
 class PredictRequest:
-    """Which net makes which new columns, from which rows, and the file or folder that they go to."""
+    """A request to add columns: the net, the rows, the names of new columns, and the file or folder to write."""
 
     net: str
     data: str
@@ -35,11 +35,11 @@ class PredictRequest:
     names: ColumnNames
     weights: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
-    batch: int | None = None  # as many rows as the net was made for
+    batch: int | None = None  # rows; if unset, as many as the net states
 
 
 def predict(request: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
-    """Write the table with its new columns, all of it or nothing."""
+    """Write a table with new columns; on an error nothing is written."""
     table = table_of(request.data)
     if table is None:
         command = f"zoo data convert {request.data} rows.parquet"
@@ -66,33 +66,36 @@ def _here(request: PredictRequest, model: Model, table: TableFiles, progress: Pr
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
-    adder = ColumnAdder(request.names, request.batch or predictor.head.batch)
-    rows = chain([table.none()], table.batches(adder.batch))  # which says the columns where there are no rows
-    with progress(len(table)) as done:
-        write_parquet(Path(request.output), adder.add(predictor, rows, request.data), done)
+    adder = ColumnAdder(request.names, request.batch or predictor.subgraph.batch)
+    rows = chain(
+        [table.none()], table.batches(adder.batch)
+    )  # the first batch has the columns even if there are no rows
+    with progress(len(table)) as advance:
+        write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
 
 
 def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
-    """What the net needs of a table, which must have it, and not yet the new columns."""
-    head = prediction_subgraph(model.net, request.names.blobs)
-    inputs, made = head.needed(request.columns), request.names.columns(head)
-    if not made:
+    """The inputs of the net; an error if the table lacks their columns, or has a new one already."""
+    subgraph = prediction_subgraph(model.net, request.names.blobs)
+    inputs, new_columns = subgraph.net_inputs(request.columns), request.names.columns(subgraph)
+    if not new_columns:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
-    check_columns(names, [each.blob for each in inputs], COLUMN)
-    check_new_columns(names, made)
+    check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
+    check_new_columns(names, new_columns)
     return inputs
 
 
 def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
     with backend.session() as session:
         from netdsl.spark import NetModel
-        from netdsl.spark.tables import parquet  # only now it is known that Spark is there
+        from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
 
         frame = parquet.read(session, path)
         inputs = _inputs(request, model, frame.columns)
-        net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        predicting.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
+        rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
+        net = infer_shapes(model.net, rows, inputs)
+        net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
+        net_model.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
         if request.batch:
-            predicting.setBatchSize(request.batch)
-        parquet.write(session, predicting.transform(frame), request.output)
+            net_model.setBatchSize(request.batch)
+        parquet.write(session, net_model.transform(frame), request.output)

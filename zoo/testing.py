@@ -1,4 +1,4 @@
-"""What a net with weights gives on test data, from its file to its outputs."""
+"""Tests of a net with weights: its mean loss and outputs on its own data or on others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
 from netdsl.model import Model, copy_model, open_model
-from netdsl.net.graph import filtered
+from netdsl.net.graph import filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
@@ -28,16 +28,16 @@ from netdsl.tables.table import Table
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.predicting import COLUMN, parquet_of
 
-BATCHES = 50  # that are tested where nothing says how many
+BATCHES = 50  # the default number
 
-Found = tuple[float, tuple[Output, ...]]
+TestResult = tuple[float, tuple[Output, ...]]
 
 
 @dataclass(frozen=True)
 class TestRequest:
-    """A net with weights, tested on the data that it names or on others.
+    """A request to test a net with weights on the data that it names or on others.
 
-    Of a table all rows are taken once, unless a number of batches is given.
+    All rows of a table are taken once, unless a number of batches is set.
     """
 
     net: str
@@ -49,11 +49,11 @@ class TestRequest:
     stages: Sequence[str] = ()
 
 
-def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> Found:
+def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> TestResult:
     """The mean loss and the mean outputs over batches, or over rows."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
-    model = replace(model, net=filtered(model.net, model.net.state))
+    model = replace(model, net=filter_layers(model.net, model.net.state))
     try:
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, backend))
@@ -62,28 +62,28 @@ def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | 
             return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}") from None
-    return _batches(request, model, device)
+    return _test_batches(request, model, device)
 
 
-def _batches(request: TestRequest, model: Model, device: torch.device) -> Found:
-    """Batches as the net takes them from its data, which begin again at their end."""
-    table = None if request.data is None else _fed(model.net, request.data, request.columns)
+def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:
+    """Test on batches of the data, which begin again at their end."""
+    table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
         copy_model(model, running.built)
-        found = average_batches(running, request.batches or BATCHES)
-    assert found is not None  # nobody interrupts it
-    return found
+        means = average_batches(running, request.batches or BATCHES)
+    assert means is not None  # nothing interrupts it
+    return means
 
 
-def _fed(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
-    """Let data layers read another source; where there are none, its rows are for the net's inputs."""
+def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
+    """Let data layers read another source; for a net without data layers, return it as a table for the inputs."""
     source = with_split(data, DataSplit.TEST)
-    reading = [layer for layer in net.layer if layer.HasField("data_param")]
-    for layer in reading:
+    data_layers = [layer for layer in net.layer if layer.HasField("data_param")]
+    for layer in data_layers:
         layer.data_param.source = source
-    if reading and columns:
+    if data_layers and columns:
         raise DataError(f"{data}: data layers take its arrays in their order; name no columns")
-    return None if reading else Table(source, columns)
+    return None if data_layers else Table(source, columns)
 
 
 def _here(request: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
@@ -97,23 +97,24 @@ def _on_spark(request: TestRequest, model: Model, backend: SparkBackend) -> RowS
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
     with backend.session() as session:
-        from netdsl.spark.pipeline import scoring  # only now it is known that Spark is there
+        from netdsl.spark.pipeline import scoring  # needs pyspark, which the session has checked
         from netdsl.spark.tables import parquet
 
         frame = parquet.read(session, path)
         inputs = _inputs(request, model.net, frame.columns)
-        net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
+        rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
+        net = infer_shapes(model.net, rows, inputs)
         return scoring.score_rows(frame, net, model.weights, request.columns)
 
 
 def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:
-    """What the net needs of a table, which must have it."""
+    """The inputs of the net; an error if the table lacks their columns."""
     inputs = scoring_inputs(build_for_scoring(net), request.columns)
-    check_columns(names, [each.blob for each in inputs], COLUMN)
+    check_columns(names, [net_input.blob for net_input in inputs], COLUMN)
     return inputs
 
 
-def _means(net: pb.NetParameter, score: RowScore) -> Found:
+def _means(net: pb.NetParameter, score: RowScore) -> TestResult:
     loss, outputs = score.means()
     module = NetModule(build_for_scoring(net))
     weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}

@@ -1,4 +1,4 @@
-"""A training run from its settings to its end: on, resumed or fine-tuned, with whoever wants to be told."""
+"""A training run in this process: from scratch, resumed or fine-tuned, on the data of the net or on others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
-from netdsl.net.graph import Phase, included
+from netdsl.net.graph import Phase, is_included
 from netdsl.open_net import open_net
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
@@ -27,7 +27,7 @@ def train(
     listeners: Sequence[Listener] = (),
     requested: Callable[[], Action] = no_action,
 ) -> Solver:
-    """Train to the end."""
+    """Train to the end, or until a stop is requested; listeners get all events."""
 
     def listen(event: Event) -> None:
         for listener in listeners:
@@ -50,7 +50,7 @@ def train(
 
 
 def find_start(run: Run) -> Path | None:
-    """The solver state that a run goes on from, if it does."""
+    """The solver state that a run resumes from, if there is one."""
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
@@ -60,14 +60,15 @@ def find_start(run: Run) -> Path | None:
     return Path(run.snapshot)
 
 
-def fed(run: Run, data: str | None, test_data: str | None) -> Run:
-    """The run with other data: other sources of its data layers, or tables for the blobs of a net that has none.
+def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
+    """The run with other data: other sources of its data layers, or tables for the inputs of a net without data layers.
 
-    Of such a source the columns with the blobs' names are taken, or those that its name lists, in the blobs' order.
+    A table's columns are those with the names of the inputs, or those that the source lists, in the inputs' order.
     """
-    folder = run.folder
-    if any(layer.HasField("data_param") for layer in train_net(run.solver, folder).layer):
-        return replace(run, solver=with_data(run.solver, folder, data, test_data))
+    param, folder = run.solver, run.folder
+    net = open_net(find_file(param.net, folder)).net if param.HasField("net") else train_net(param, folder)
+    if _data_layers(net):
+        return replace(run, solver=_with_net(param, net, data, test_data))
     sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
     tables = {
         phase: Table(with_split(source, split)) for phase, (source, split) in sources.items() if source is not None
@@ -76,20 +77,32 @@ def fed(run: Run, data: str | None, test_data: str | None) -> Run:
 
 
 def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
-    """The settings with a net whose data layers read something else."""
-    changed = pb.SolverParameter()
-    changed.CopyFrom(param)
+    """The settings with other sources of the net's data layers."""
+    net = open_net(find_file(param.net, folder)).net if param.HasField("net") else pb.NetParameter()
+    return _with_net(param, net, data, test_data)
+
+
+def _data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
+    """The layers that read a source."""
+    return [layer for layer in net.layer if layer.HasField("data_param")]
+
+
+def _with_net(
+    param: pb.SolverParameter, net: pb.NetParameter, data: str | None, test_data: str | None
+) -> pb.SolverParameter:
+    """The settings with the net that they name in `net`, whose data layers read other sources."""
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    net = open_net(find_file(param.net, folder)).net
-    reading = [layer for layer in net.layer if layer.HasField("data_param")]
-    if not reading:
+    data_layers = _data_layers(net)
+    if not data_layers:
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
-    for layer in reading:
-        tests = not included(layer, pb.NetState(phase=pb.TRAIN))
+    for layer in data_layers:
+        tests = not is_included(layer, pb.NetState(phase=pb.TRAIN))
         source = test_data or data if tests else data
         if source is not None:
             layer.data_param.source = with_split(source, DataSplit.TEST if tests else DataSplit.TRAIN)
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
     changed.ClearField("net")
     changed.net_param.CopyFrom(net)
     return changed

@@ -1,1 +1,1 @@
-"""Whether a net would work, found out without its weights and data."""
+"""Checks of a net without its weights and data."""

@@ -1,4 +1,4 @@
-"""A dry run of a net: one forward pass on made-up input, as quickly and in as little memory as it goes."""
+"""A dry run of a net: one forward pass on made-up input, as quickly and in as little memory as possible."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Built, reshape
 from netdsl.net.module import NetModule
 
-_SIDE = 48  # of an image: sides are halved as long as the longest stays at least this
-_POOLED = 32  # what most nets pool by in all
-_TILE = 65521  # values that differ, and are then repeated
-_SPREAD = 0.01  # of made-up weights: what they make neither dies out nor grows without limit
+_SIDE = 48  # pixels: images are halved while their longest side stays at least this
+_POOLED = 32  # the factor by which most nets pool in all
+_TILE = 65521  # different random values, which are then repeated
+_SPREAD = 0.01  # of made-up weights, with which values neither vanish nor grow without limit
 
 
 def dry_run(built: Built) -> None:
-    """Run one small image forward, or as small a batch of as small images as the net takes.
+    """Run one small image forward, or the smallest batch and images that the net takes.
 
-    Weights are made up, since only the user's files have real ones; so are data that the net computes by itself, in
-    their smaller size. The net isn't good for anything else afterwards.
+    Weights are made up, and so are data that the net itself would bring. The built net can't be used for anything else
+    afterwards.
     """
     for index, (node, layer) in enumerate(built.pairs()):
         if not (node.bottoms or layer.blob_names() or isinstance(layer, BringsData)):
@@ -54,9 +54,9 @@ class _SampledData(BringsData):
 
 
 def _small_sizes(module: NetModule) -> Iterator[None]:
-    """The net reshaped for one item in all sizes that it takes, smallest first.
+    """Reshape the net for one item in all sizes that it takes, smallest first.
 
-    Its own batch may be huge: it is for nets that take no other.
+    The net's own batch, which may be huge, is for nets that take no other.
     """
     built, full_shapes, fits_any = module.built, list(module.built.shapes), False
     edges = list(module.inputs.values())
@@ -81,19 +81,19 @@ def _fits(built: Built, inputs: Mapping[int, Shape]) -> bool:
 
 
 def _halved(shape: Shape, times: int) -> Shape:
-    """Images with their sides halved so often."""
+    """The shape of images whose sides are halved some times."""
     return (*shape[:2], *(_shorter(side, 2**times) for side in shape[2:]))
 
 
 def _shorter(side: int, step: int) -> int:
-    """Multiples of what nets pool by stay that; where a side isn't even, one is made that pools to the same corners."""
+    """A side divided by a step. Multiples of 32 stay such, and odd sides become ones that pool to the same corners."""
     if side % _POOLED == 0:
         return math.ceil(side / step / _POOLED) * _POOLED
     return side // step if side % step == 0 else (side - 1) // step + 1
 
 
 def _run(module: NetModule) -> Exception | None:
-    """What went wrong, if anything did."""
+    """The problem of a forward pass, if there is one."""
     try:
         with torch.no_grad():
             module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
@@ -103,7 +103,7 @@ def _run(module: NetModule) -> Exception | None:
 
 
 def _allocate(built: Built) -> None:
-    """All weights are views of the same memory, so that hundreds of megabytes are neither taken nor filled."""
+    """Make all weights views of the same memory, so that hundreds of megabytes are neither allocated nor filled."""
     sizes = [math.prod(blob.shape) for layer in built.layers for blob in layer.blob_tensors()]
     pool = _pool(max(sizes, default=0))
     done: dict[int, Tensor] = {}
@@ -119,7 +119,7 @@ def _pool(size: int) -> Tensor:
 
 
 def _pooled_blobs(layer: LayerBlobs, pool: Tensor) -> dict[int, Tensor]:
-    """Values for a layer's blobs: weights from the pool, and ones for the sums that it keeps."""
+    """Values for a layer's blobs: weights from the pool, and ones for statistics."""
     values_of: dict[int, Tensor] = {}
     for blob in layer.blob_tensors():
         if not blob.is_meta:
@@ -131,7 +131,7 @@ def _pooled_blobs(layer: LayerBlobs, pool: Tensor) -> dict[int, Tensor]:
 
 
 def _check_filler(blob: Tensor) -> None:
-    """Fill one kernel, since a filler that doesn't exist or doesn't fit is the net's mistake."""
+    """Fill one kernel, which is an error if the net's filler doesn't exist or doesn't fit."""
     filler = getattr(blob, "filler", None)
     if filler is not None:
         fill(torch.empty((1, 1, *blob.shape[2:])[: blob.dim()]), filler)

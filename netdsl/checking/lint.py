@@ -1,4 +1,4 @@
-"""Whether a net would work, found out without weights or data: parsed, types known, connected, shapes, a run."""
+"""Lint: checks of whether a net would work, without weights or data, from parsing to a dry run."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from netdsl.open_net import open_net
 class Finding:
     """The result of checking one file.
 
-    A template or a broken file isn't parsed. `needs_code` are the private Python layers that alone stand in the way;
-    `assumed` are those, without the batch, that the net doesn't say and with which it works; `stubbed` are the
-    types of layers that stubs stand for.
+    A template or a broken file isn't parsed. `needs_code` has the private Python layers that alone keep the net from
+    being resolved. `assumed` has shapes, without the batch, that the net doesn't state and with which it works.
+    `stubbed` has the types of layers that placeholders stand for.
     """
 
     file: str
     parsed: bool = False
     resolved: bool = False
-    ran: bool | None = None  # None: not asked for, or not resolved
+    ran: bool | None = None  # None: not requested, or not resolved
     reason: str = ""
     phases: list[str] = field(default_factory=list)
     needs_code: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class CheckSettings:
 
 @dataclass(frozen=True)
 class ResolvedNet:
-    """A net in each phase that it is for, the shapes that are assumed of its data, and the types with stubs."""
+    """A net in each of its phases, the shapes that were assumed of its data, and the types with placeholders."""
 
     builts: list[Built]
     assumed: dict[str, Shape]
@@ -66,19 +66,19 @@ _NO_SETTINGS = CheckSettings()
 
 
 def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: bool = False) -> Finding:
-    """Check one file. Whatever is wrong with it is in the finding."""
+    """Check one file. All its problems are in the finding."""
     finding = Finding(str(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             net = open_net(path).net
             finding.parsed = True
-            _forget_files(net)
+            _clear_files(net)
             _check(net, settings, finding, run=run)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = str(problem).removeprefix(f"{path}:").strip()
-    except Exception as problem:  # a mistake of ours, or no memory: no reason to leave other files unchecked
+    except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
         finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
     return finding
 
@@ -91,28 +91,28 @@ def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, r
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
     if run:
         finding.ran = False
-        for built in _different(resolved.builts):
+        for built in _distinct(resolved.builts):
             dry_run(built)
         finding.ran = True
 
 
-def _different(builts: Sequence[Built]) -> list[Built]:
-    """Those to run: a net that has the same layers in both phases, as one to deploy has, is run once."""
+def _distinct(builts: Sequence[Built]) -> list[Built]:
+    """The nets to run: one with the same layers in both phases, as a deploy net, is run once."""
     layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
     return list(layers.values())[::-1]
 
 
-def _forget_files(net: pb.NetParameter) -> None:
-    """Files that settings name, such as of means or of the sizes of images, are where the net is used, not here."""
+def _clear_files(net: pb.NetParameter) -> None:
+    """Remove the names of files, such as of means or of image sizes, which exist only where the net is used."""
     for layer in net.layer:
-        for block in (value for _, value in layer.ListFields() if isinstance(value, Message)):
-            for setting, _ in block.ListFields():
+        for settings in (value for _, value in layer.ListFields() if isinstance(value, Message)):
+            for setting, _ in settings.ListFields():
                 if setting.name.endswith("_file"):
-                    block.ClearField(setting.name)
+                    settings.ClearField(setting.name)
 
 
 def _private(net: pb.NetParameter, settings: CheckSettings) -> list[str]:
-    """The Python layers whose code only the user has, if all other types are known."""
+    """The Python layers whose code isn't here, if all other types are known."""
     graphs, _ = _graphs(net, settings, {})
     if settings.stub_unknown or any(unknown_types(graph, settings.types) for graph in graphs):
         return []
@@ -120,10 +120,10 @@ def _private(net: pb.NetParameter, settings: CheckSettings) -> list[str]:
 
 
 def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS) -> ResolvedNet:
-    """All shapes of a net in today's form.
+    """Resolve all shapes of a net in today's form.
 
-    Where they don't fit and a data layer doesn't say what it brings, typical shapes are tried; if none fits either,
-    what is wrong is what is wrong with the net as it is.
+    If they don't fit and a data layer doesn't state its shapes, typical ones are tried. If none of them fits either,
+    the error is that of the net as it is.
     """
     try:
         return _build(net, settings, settings.assume)
@@ -139,7 +139,7 @@ def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS)
 
 
 def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> ResolvedNet:
-    graphs, told = _graphs(net, settings, shapes)
+    graphs, assumed = _graphs(net, settings, shapes)
     stubbed = {
         describe_type(node)
         for graph in graphs
@@ -147,18 +147,18 @@ def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> Res
         if settings.stub_unknown
     }
     builts = [build(graph, _types(graph, settings)) for graph in graphs]
-    return ResolvedNet(builts, {name: shapes[name] for name in sorted(told)}, sorted(stubbed))
+    return ResolvedNet(builts, {name: shapes[name] for name in sorted(assumed)}, sorted(stubbed))
 
 
 def _graphs(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> tuple[list[Graph], set[str]]:
-    """The graphs of the phases that the net is for, and which of the shapes its data layers were told."""
-    own = pb.NetParameter()
-    own.CopyFrom(net)
-    told = assume(own, shapes, settings.types)
-    graphs = resolve_all(own, stages=settings.stages)
+    """The graphs of a net's phases, and the names of the shapes that were assumed."""
+    copy = pb.NetParameter()
+    copy.CopyFrom(net)
+    assumed = assume(copy, shapes, settings.types)
+    graphs = resolve_all(copy, stages=settings.stages)
     if not graphs:
         raise NetError("the net has no layers")
-    return graphs, told
+    return graphs, assumed
 
 
 def _types(graph: Graph, settings: CheckSettings) -> Types:

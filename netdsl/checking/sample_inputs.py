@@ -1,4 +1,4 @@
-"""Made-up inputs for a net: random numbers, and labels, sizes and boxes where its layers read such."""
+"""Sample inputs for a net: random numbers, and labels, sizes or boxes for layers that read those."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = npt.NDArray[np.float32]
 
 
 def sample_inputs(built: Built, shapes: Mapping[str, Shape], seed: int = 0) -> dict[str, Array]:
-    """Values for all inputs by name, in shapes that may be others than the net's own; the same ones for a seed."""
+    """Values for all inputs by name, in shapes that may differ from the net's own; the same values for a seed."""
     kinds = {built.graph.blobs[edge]: kind for edge, kind in input_kinds(built).items()}
     image = _image_size((kinds[name], shape) for name, shape in shapes.items())
     random = np.random.default_rng(seed)
@@ -32,7 +32,7 @@ def sample_input(built: Built, edge: int) -> Tensor:
 
 
 def input_kinds(built: Built) -> dict[int, BlobKind]:
-    """What the values of every input are, as the layers that bring it or read it say."""
+    """The kind of every input's values, by the layers that bring or read it."""
     kinds = {edge: layer.top_kind(at) for node, layer in built.data_layers() for at, edge in enumerate(node.tops)}
     for node, layer in built.pairs():
         for place, edge in enumerate(node.bottoms):
@@ -42,7 +42,7 @@ def input_kinds(built: Built) -> dict[int, BlobKind]:
 
 
 def is_image(kind: BlobKind, shape: Shape) -> bool:
-    """Whether an input has images, or labels for all places of images."""
+    """Whether an input has images, or labels for all pixels of images."""
     return len(shape) == 4 and kind in (BlobKind.NUMBER, BlobKind.LABEL)
 
 

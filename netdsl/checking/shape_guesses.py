@@ -1,4 +1,4 @@
-"""Shapes of data that a net doesn't say: told by the user, or guessed so that the net's shapes fit."""
+"""Shapes of data that a net doesn't state: set by the user, or guessed so that the net's shapes fit."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from netdsl.net.graph import Graph, Node, connect
 
 Shapes = Mapping[str, Shape]  # of one item, by the name of its blob
 
-# What a data layer may bring that doesn't say it, in turn: photographs, digits, two digits one behind the other for
-# nets that compare them, thumbnails, two photographs.
+# The shapes to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
+# thumbnails, two photographs.
 _ITEMS = ((3, TYPICAL_SIDE, TYPICAL_SIDE), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, TYPICAL_SIDE, TYPICAL_SIDE))
 
 
 def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
-    """Tell the layers of a net that bring data the shapes of some of their tops; returns those that were told.
+    """Set the shapes of tops of a net's data layers; returns the names of those that the net has.
 
-    A net's inputs without shapes become a layer, which may be told theirs.
+    Inputs of the net without shapes become an Input layer, whose shapes can then be set.
     """
-    told = set()
+    assumed = set()
     if net.input:
         net.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=net.input))
         net.ClearField("input")
@@ -32,30 +32,30 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
         known = shapes.keys() & set(layer.top)
         if layer.bottom or not known:
             continue
-        own, said = _own_shapes(layer, types), stated_shapes(layer)
-        own = own or [()] * len(layer.top)
-        said = said * len(layer.top) if len(said) == 1 else said or [()] * len(layer.top)
+        top_shapes, stated = _data_shapes(layer, types), stated_shapes(layer)
+        top_shapes = top_shapes or [()] * len(layer.top)
+        stated = stated * len(layer.top) if len(stated) == 1 else stated or [()] * len(layer.top)
         layer.input_param.ClearField("shape")
-        for top, shape, usual in zip(layer.top, said, own, strict=False):
-            batch = usual[:1] or own[0][:1] or (1,)
+        for top, shape, top_shape in zip(layer.top, stated, top_shapes, strict=False):
+            batch = top_shape[:1] or top_shapes[0][:1] or (1,)
             layer.input_param.shape.add(dim=(*batch, *shapes[top]) if top in shapes else shape)
-        told |= known
-    return told
+        assumed |= known
+    return assumed
 
 
 def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
-    """Shapes of data to try in turn, none of which contradicts what the net says."""
-    silent = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
-    images = {layer.top[0]: shapes[0] for layer in silent if (shapes := _own_shapes(layer, types))}
+    """Shapes of data to try in turn, none of which contradicts those that the net states."""
+    shapeless = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
+    images = {layer.top[0]: shapes[0] for layer in shapeless if (shapes := _data_shapes(layer, types))}
     for item in _ITEMS:
-        guess = {name: (item[0], *shape[2:]) if _says_size(shape) else item for name, shape in images.items()}
+        guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
         if guess:
             yield guess
-    yield from _as_predicted(graph, types, {top for layer in silent for top in layer.top[1:]})
+    yield from _as_predicted(graph, types, {top for layer in shapeless for top in layer.top[1:]})
 
 
-def _own_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
-    """The shapes of the tops that the settings of a data layer say; none if it isn't one, or they are wrong."""
+def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
+    """The shapes of a data layer's tops by its settings; none for other layers, or if the settings are wrong."""
     kind, alone = type_of(Node(layer, (), ()), types), pb.LayerParameter()
     alone.CopyFrom(layer)
     try:
@@ -64,12 +64,12 @@ def _own_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
         return []
 
 
-def _says_size(shape: Shape) -> bool:
+def _states_size(shape: Shape) -> bool:
     return len(shape) == 4 and shape[2:] != (TYPICAL_SIDE, TYPICAL_SIDE)
 
 
 def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict[str, Shape]]:
-    """Labels that have the shape of what they are compared with, rather than one number for each item."""
+    """Shapes of labels that have the shape of the prediction, rather than one number for each item."""
     readers = [node for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
     if not readers:
         return

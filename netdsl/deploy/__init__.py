@@ -1,1 +1,1 @@
-"""What a net becomes when it is used: the layers that predict, without those that only training needs."""
+"""Deployment of nets: the layers that predict, without those that only training needs."""

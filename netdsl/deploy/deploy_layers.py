@@ -1,4 +1,4 @@
-"""The layers of a deploy net, made from those of the net that was trained."""
+"""The layers of a deploy net, made from those of the trained net."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Layer
 
-_TRAINING = ("include", "exclude", "phase", "loss_weight", "loss_param", "propagate_down")
+_TRAINING_FIELDS = ("include", "exclude", "phase", "loss_weight", "loss_param", "propagate_down")
 
 
-def predicting(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bottom: str) -> pb.LayerParameter:
-    """The layer in the place of a loss. The second top of a loss is its prediction, if it has one."""
-    made = pb.LayerParameter()
-    made.CopyFrom(layer)
-    made.type = new.__name__
-    made.bottom[:] = [bottom]
-    made.top[:] = layer.top[1:2]
-    _carry_settings(made, old, new)
-    return made
+def prediction_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer], bottom: str) -> pb.LayerParameter:
+    """The layer that predicts in place of a loss. The second top of a loss is its prediction, if it has one."""
+    prediction = pb.LayerParameter()
+    prediction.CopyFrom(layer)
+    prediction.type = new.__name__
+    prediction.bottom[:] = [bottom]
+    prediction.top[:] = layer.top[1:2]
+    _carry_settings(prediction, old, new)
+    return prediction
 
 
-def instead(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> pb.LayerParameter:
-    """The layer in the place of one that has something to do in training only."""
-    made = predicting(layer, old, new, layer.bottom[0])
-    made.top[:] = layer.top[:1]
-    made.ClearField("python_param")  # with which it would be the old one again
-    return made
+def replacement_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> pb.LayerParameter:
+    """The layer in place of one that acts in training only."""
+    replacement = prediction_layer(layer, old, new, layer.bottom[0])
+    replacement.top[:] = layer.top[:1]
+    replacement.ClearField("python_param")  # it would name the old type
+    return replacement
 
 
 def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> None:
-    """The settings that both types have stay; the others are the loss's own."""
-    source, target = _block(layer, old), _block(layer, new)
+    """Keep the settings that both types have, and remove the others."""
+    source, target = _settings_field(layer, old), _settings_field(layer, new)
     if source is None or source == target:
         return
     for setting, value in getattr(layer, source).ListFields():
@@ -40,30 +40,33 @@ def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]
     layer.ClearField(source)
 
 
-def _block(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
-    """The field with a type's settings."""
-    wanted = kind.config.DESCRIPTOR if kind.config is not None else None
-    return next((each.name for each in layer.DESCRIPTOR.fields if wanted and each.message_type == wanted), None)
+def _settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
+    """The name of the field with a type's settings."""
+    settings = kind.config.DESCRIPTOR if kind.config is not None else None
+    return next((field.name for field in layer.DESCRIPTOR.fields if settings and field.message_type == settings), None)
 
 
-def cleaned(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.LayerParameter:
-    """A copy without what only training needs; a parameter's name stays, since layers share it."""
-    made = pb.LayerParameter()
-    made.CopyFrom(layer)
-    for name in _TRAINING:
-        made.ClearField(name)
-    for spec in made.param:
+def deploy_layer(layer: pb.LayerParameter, kind: type[Layer] | None = None) -> pb.LayerParameter:
+    """A copy of a layer without the fields that only training needs.
+
+    Names of parameters stay, since layers share parameters by them.
+    """
+    deployed = pb.LayerParameter()
+    deployed.CopyFrom(layer)
+    for name in _TRAINING_FIELDS:
+        deployed.ClearField(name)
+    for spec in deployed.param:
         spec.ClearField("lr_mult")
         spec.ClearField("decay_mult")
-    if not any(spec.ListFields() for spec in made.param):
-        del made.param[:]
+    if not any(spec.ListFields() for spec in deployed.param):
+        del deployed.param[:]
     if kind is not None and kind.blobs and not kind.fillers_make_blobs:
-        for block in [value for each, value in made.ListFields() if isinstance(value, Message)]:
-            _forget_fillers(block)
-    return made
+        for settings in [value for _, value in deployed.ListFields() if isinstance(value, Message)]:
+            _clear_fillers(settings)
+    return deployed
 
 
-def _forget_fillers(block: Message) -> None:
-    for setting, _ in block.ListFields():
+def _clear_fillers(settings: Message) -> None:
+    for setting, _ in settings.ListFields():
         if setting.message_type is not None and setting.message_type == pb.FillerParameter.DESCRIPTOR:
-            block.ClearField(setting.name)
+            settings.ClearField(setting.name)

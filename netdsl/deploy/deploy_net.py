@@ -1,4 +1,4 @@
-"""The net to deploy, made from the one that was trained: data become inputs, losses become what they predict."""
+"""The deploy net, made from a trained net: data layers become inputs, losses become their predictions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.placeholder_layer import with_placeholders
 from netdsl.checking.shape_guesses import assume, shape_guesses
-from netdsl.deploy.deploy_layers import cleaned
+from netdsl.deploy.deploy_layers import deploy_layer
 from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
@@ -24,11 +24,11 @@ from netdsl.open_net import Model, todays_form
 from netdsl.weights.files import learned_layers, shared_blobs
 from netdsl.weights.match import Weights, pair_blobs
 
-_PREDICTION = "prob"  # what Caffe's own deploy nets call a prediction
+_PREDICTION = "prob"  # the name in Caffe's own deploy nets
 _NO_SHAPES: Mapping[str, Shape] = {}
 
 
-def deployed(
+def deploy_model(
     model: Model,
     *,
     shapes: Mapping[str, Shape] = _NO_SHAPES,
@@ -36,17 +36,17 @@ def deployed(
     stages: Sequence[str] = (),
     types: Types = LAYERS,
 ) -> Model:
-    """The model to deploy, whose weights are all there and fit.
+    """The deploy net of a model with its weights; an error if weights are missing or don't fit.
 
-    Where its data layers say no shapes, typical ones are tried until the weights fit.
+    If the data layers don't state their shapes, typical ones are tried until the weights fit.
     """
     problem: NetError | None = None
     for guess in chain([{}], _guesses(model, stages, types)):
         net = deploy(model.net, shapes={**guess, **shapes}, batch=batch, stages=stages, types=types)
         try:
             _check_weights(net, model.weights, types)
-        except NetError as wrong:
-            problem = problem or wrong
+        except NetError as mismatch:
+            problem = problem or mismatch
         else:
             return replace(model, net=net)
     assert problem is not None
@@ -54,7 +54,7 @@ def deployed(
 
 
 def _guesses(model: Model, stages: Sequence[str], types: Types) -> Iterator[dict[str, Shape]]:
-    """Shapes that data may have, if there are weights that tell which of them fit."""
+    """Typical shapes of data, if the model has weights by which they can be checked."""
     if model.weights:
         net = todays_form(model.net)
         assume(net, {}, types)
@@ -62,7 +62,7 @@ def _guesses(model: Model, stages: Sequence[str], types: Types) -> Iterator[dict
 
 
 def _check_weights(net: pb.NetParameter, weights: Weights, types: Types) -> None:
-    """An error unless every layer has its weights, in its shapes. Layers of unknown types can't be checked."""
+    """Raise an error unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
     graph = resolve(net)
     built = build(graph, with_placeholders(graph, types))
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
@@ -81,33 +81,33 @@ def deploy(
     stages: Sequence[str] = (),
     types: Types = LAYERS,
 ) -> pb.NetParameter:
-    """The net for whoever uses it: of its TEST phase, or of TRAIN if it has no other.
+    """The deploy net of a net's TEST phase, or of TRAIN if it has no other.
 
-    Data layers become inputs, of `shapes` without the batch where those are given, and a batch of 1 where none is.
-    Losses become their predictions. Layers that only measure go, and so does what only fed them: labels, and branches
-    whose loss weighs less than another one with the same labels. Fields that only training needs are left out.
+    Data layers become inputs. `shapes` are shapes of inputs without the batch, and the default of `batch` is 1. Losses
+    become their predictions. Layers that only measure are removed with the layers that only they need: labels, and
+    branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
     """
     whole = todays_form(net)
-    with suppress(NetError):  # whether the net works is for whoever builds it to say
+    with suppress(NetError):  # errors of the net are raised when it is built
         shapes = {**resolve_shapes(whole, CheckSettings(shapes, stages, True, types)).assumed, **shapes}
     assume(whole, shapes, types)
     graphs = resolve_all(whole, stages=stages)
     if not graphs:
         raise NetError(f"net '{net.name}' has no layers")
-    return _written(PredictingGraph.of(graphs, types), batch)
+    return _deploy_graph(PredictingGraph.of(graphs, types), batch)
 
 
-def _written(graph: PredictingGraph, batch: int | None) -> pb.NetParameter:
-    """A copy of the net with the layers that its predictions and its other outputs depend on."""
+def _deploy_graph(graph: PredictingGraph, batch: int | None) -> pb.NetParameter:
+    """A net of the layers that the predictions and the other outputs of a graph depend on."""
     predictions = sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
     ends = {*graph.outputs, *(edge for prediction in predictions for edge in prediction.edges)}
     nodes = graph.needed_layers(ends, without=graph.removed)
     read = ends.union(*(node.bottoms for node in nodes.values()))
     sources = _sources(nodes, graph.kinds)
-    layers = _added(graph, predictions)
+    layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
         kind = graph.kinds[index]
-        layers[index] = _input(graph, node, kind, read, batch) if index in sources else cleaned(node.layer, kind)
+        layers[index] = _input(graph, node, kind, read, batch) if index in sources else deploy_layer(node.layer, kind)
     net = pb.NetParameter()
     net.CopyFrom(graph.graph.net)
     for name in ("layer", "state", "force_backward"):
@@ -118,10 +118,10 @@ def _written(graph: PredictingGraph, batch: int | None) -> pb.NetParameter:
     return net
 
 
-def _added(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
-    """The layers in the place of losses, of which several may read the same blob.
+def _prediction_layers(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[int, pb.LayerParameter]:
+    """The layers in place of losses; losses that read the same blob have one.
 
-    A single one is called as in Caffe's own deploy nets, one of several after the blob that it is made of.
+    A single layer is named as in Caffe's own deploy nets, and one of several after the blob that it reads.
     """
     first: dict[int, Prediction] = {}
     for prediction in predictions:
@@ -134,7 +134,7 @@ def _added(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[in
     for edge, prediction in first.items():
         assert prediction.layer is not None
         name = _PREDICTION if len(first) == 1 else f"{graph.graph.blobs[edge]}_{_PREDICTION}"
-        layer = layers[prediction.place] = cleaned(prediction.layer)
+        layer = layers[prediction.place] = deploy_layer(prediction.layer)
         layer.name = name if name not in taken else f"{layer.name}_{_PREDICTION}"
         if not layer.top:
             layer.top.append(layer.name)
@@ -142,7 +142,7 @@ def _added(graph: PredictingGraph, predictions: Sequence[Prediction]) -> dict[in
 
 
 def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
-    """The layers that become inputs. Made-up data are data only where there is nothing else."""
+    """The layers that become inputs. Layers that make up data are among them only if there are no others."""
     made_up = set()
     for index, node in nodes.items():
         kind = kinds[index]
@@ -154,7 +154,7 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
 def _input(
     graph: PredictingGraph, node: Node, kind: Kind, read: Collection[int], batch: int | None
 ) -> pb.LayerParameter:
-    """An input in the place of a layer that brings data: of those tops that something reads."""
+    """The Input layer in place of a data layer, with those tops that are read."""
     shapes = dict(zip(node.tops, _shapes(node.layer, kind), strict=False))
     layer = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:
@@ -172,7 +172,7 @@ def _input(
 
 
 def _shapes(layer: pb.LayerParameter, kind: Kind) -> list[Shape]:
-    """What a layer's settings say that it brings; for private code only what is assumed."""
+    """The shapes of a data layer's tops by its settings; for private code only those that were assumed."""
     alone = pb.LayerParameter()
     alone.CopyFrom(layer)
     if kind is None or issubclass(kind, RunsUserCode):

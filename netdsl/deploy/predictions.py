@@ -1,4 +1,4 @@
-"""What a net predicts: which of its losses count, what they become, and which layers that takes."""
+"""The predictions of a net: which of its losses count, what they become, and which layers that needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_layers import instead, predicting
+from netdsl.deploy.deploy_layers import prediction_layer, replacement_layer
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Types, type_of
@@ -18,51 +18,51 @@ TypedNode = tuple[int, Node, type[Layer]]  # the index of a layer in its graph, 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a loss, or a measure, compares with labels: blobs as they are, or a layer that has to be added."""
+    """The prediction that a loss or a measure compares with labels: existing blobs, or a layer to be added."""
 
-    place: int  # the index of the layer in whose place it is
-    edges: tuple[int, ...]  # the blobs; with a layer, the one that it reads
-    layer: pb.LayerParameter | None = None  # what the loss does to its bottom before it compares
-    is_single: bool = True  # whether this is all that is predicted there
+    place: int  # the index of the loss or the measure
+    edges: tuple[int, ...]  # the predicted blobs; with a layer, the one that it reads
+    layer: pb.LayerParameter | None = None  # the first step of the loss, before it compares
+    is_single: bool = True  # whether nothing else is predicted there
 
 
 @dataclass
 class PredictingGraph:
-    """A graph with what it predicts. The layers in `removed` only train, measure or write, or read what those make."""
+    """A graph with its predictions. The layers in `removed` only train, measure or write, or depend on such layers."""
 
     graph: Graph
     types: Types
     kinds: list[Kind]
     learned: set[int] = field(default_factory=set)  # edges that depend on layers that learn
     removed: set[int] = field(default_factory=set)
-    losses: list[Prediction] = field(default_factory=list)  # those that weigh most first, and of these the last
+    losses: list[Prediction] = field(default_factory=list)  # the heaviest first, and of equal ones the last
     measures: list[Prediction] = field(default_factory=list)
-    outputs: list[int] = field(default_factory=list)  # what else the net ends in
+    outputs: list[int] = field(default_factory=list)  # the other outputs of the net
 
     @classmethod
     def of(cls, graphs: Sequence[Graph], types: Types) -> PredictingGraph:
-        """The first of a net's graphs. Where it has no loss, the losses of the others tell what it predicts."""
-        predicting = cls(graphs[0], types, _kinds(graphs[0], types))
-        predicting._find_learned()
-        predicting._find_removed()
-        predicting._find_losses(graphs)
-        predicting._find_measures()
-        predicting._find_outputs()
-        return predicting
+        """The first of a net's graphs, with its predictions, which are those of the other graphs if it has no loss."""
+        graph = cls(graphs[0], types, _kinds(graphs[0], types))
+        graph._find_learned()
+        graph._find_removed()
+        graph._find_losses(graphs)
+        graph._find_measures()
+        graph._find_outputs()
+        return graph
 
     def _find_learned(self) -> None:
-        """A layer of an unknown type, or with code of its own, may learn too."""
+        """Find the edges that depend on layers that learn, as layers of unknown types or with private code may."""
         for node, kind in zip(self.graph.nodes, self.kinds, strict=True):
             learns = bool(node.bottoms) if kind is None or issubclass(kind, RunsUserCode) else bool(kind.blobs)
             if learns or self.learned.intersection(node.bottoms):
                 self.learned.update(node.tops)
 
     def _find_removed(self) -> None:
-        gone: set[int] = set()
+        removed_edges: set[int] = set()
         for index, (node, kind) in enumerate(zip(self.graph.nodes, self.kinds, strict=True)):
-            if (kind is not None and issubclass(kind, NotDeployed)) or gone.intersection(node.bottoms):
+            if (kind is not None and issubclass(kind, NotDeployed)) or removed_edges.intersection(node.bottoms):
                 self.removed.add(index)
-                gone.update(node.tops)
+                removed_edges.update(node.tops)
 
     def _find_losses(self, graphs: Sequence[Graph]) -> None:
         for graph in graphs:
@@ -73,16 +73,16 @@ class PredictingGraph:
                     place = len(self.graph.nodes) + index
                     edges = [edge for name in names for edge in self._last_edge(name) if edge in self.learned]
                 if edges:
-                    self.losses.append(self._predicted(place, edges, node, kind))
+                    self.losses.append(self._prediction(place, edges, node, kind))
             if self.losses:
                 return
 
     def _last_edge(self, name: str) -> list[int]:
-        """What a name means at the end of the graph, if anything."""
+        """The edge that a name means at the end of the graph, if there is one."""
         return [edge for edge, blob in enumerate(self.graph.blobs) if blob == name][-1:]
 
-    def _predicted(self, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
-        """A loss's prediction: by a layer that the net has already, if there is one."""
+    def _prediction(self, place: int, edges: Sequence[int], loss: Node, kind: type[Layer]) -> Prediction:
+        """The prediction of a loss, by a layer that the net has already if there is one."""
         learned = [edge for edge in edges if edge in self.learned]
         edges, single = learned or edges[:1], len(learned) == 1
         if kind.deploys_as is None:
@@ -90,7 +90,7 @@ class PredictingGraph:
         for index, node in enumerate(self.graph.nodes):
             if node.layer.type == kind.deploys_as and node.bottoms == (edges[0],) and index not in self.removed:
                 return Prediction(place, node.tops, is_single=single)
-        layer = predicting(loss.layer, kind, self.types[kind.deploys_as], self.graph.blobs[edges[0]])
+        layer = prediction_layer(loss.layer, kind, self.types[kind.deploys_as], self.graph.blobs[edges[0]])
         return Prediction(place, (edges[0],), layer, single)
 
     def _find_measures(self) -> None:
@@ -104,34 +104,34 @@ class PredictingGraph:
                 self.measures.append(Prediction(index, tuple(learned or edges[:1]), is_single=len(learned) == 1))
 
     def _find_outputs(self) -> None:
-        """Outputs that depend on what was learned. Where all that there is is silenced, that is what the net makes."""
+        """Find outputs that depend on layers that learn; if there are no predictions either, also silenced blobs."""
         nodes = self.graph.nodes
-        outside = {
+        data_edges = {
             edge for node, kind in zip(nodes, self.kinds, strict=True) if is_data(node, kind) for edge in node.tops
         }
-        gone = {edge for index in self.removed for edge in nodes[index].tops}
-        self.outputs = [edge for edge in self.graph.outputs if edge in self.learned - outside - gone]
+        removed_edges = {edge for index in self.removed for edge in nodes[index].tops}
+        self.outputs = [edge for edge in self.graph.outputs if edge in self.learned - data_edges - removed_edges]
         if not (self.outputs or self.losses or self.measures):
             silenced = {edge for index in self.removed for edge in nodes[index].bottoms if edge in self.learned}
             self.outputs = sorted(silenced)
 
     def needed_layers(self, edges: Collection[int], *, without: Collection[int] = ()) -> dict[int, Node]:
-        """The layers that some edges depend on, as they are when the net is used, by their indices and in order."""
+        """The layers that some edges depend on, as they are deployed, by their indices and in order."""
         needed, layers = set(edges), dict[int, Node]()
         for index in reversed(range(len(self.graph.nodes))):
             node = self.graph.nodes[index]
             if index not in without and needed.intersection(node.tops):
-                layers[index] = self._used(node, self.kinds[index], needed)
+                layers[index] = self._deployed_node(node, self.kinds[index], needed)
                 needed.update(layers[index].bottoms)
         return dict(reversed(layers.items()))
 
-    def _used(self, node: Node, kind: Kind, needed: Collection[int]) -> Node:
-        """A layer that does something for training only, amid the net, hands its first bottom on without that."""
+    def _deployed_node(self, node: Node, kind: Kind, needed: Collection[int]) -> Node:
+        """The node itself, or the replacement of a layer that acts in training only."""
         if not node.bottoms or kind is None or issubclass(kind, NotDeployed) or kind.deploys_as is None:
             return node
         if any(edge in needed for edge in node.tops[1:]):
             return node
-        return Node(instead(node.layer, kind, self.types[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
+        return Node(replacement_layer(node.layer, kind, self.types[kind.deploys_as]), node.bottoms[:1], node.tops[:1])
 
 
 def _kinds(graph: Graph, types: Types) -> list[Kind]:
@@ -144,12 +144,12 @@ def _compared(node: Node, kind: type[Layer]) -> list[int]:
 
 
 def is_data(node: Node, kind: Kind) -> bool:
-    """Whether a layer brings data: by its type, or as private code that reads nothing."""
+    """Whether a layer brings data, by its type or as private code without bottoms."""
     return not node.bottoms and (kind is None or issubclass(kind, (BringsData, RunsUserCode)))
 
 
 def _predictions(kind: type[Layer]) -> tuple[int, ...]:
-    """The places of the bottoms that are predictions."""
+    """The indices of the bottoms that are predictions."""
     return kind.predictions if issubclass(kind, NotDeployed) else ()
 
 
@@ -159,12 +159,12 @@ def _losses(graph: Graph, types: Types) -> list[TypedNode]:
 
 
 def _heaviest(losses: Sequence[TypedNode]) -> list[TypedNode]:
-    """The losses that count: of those with the same labels the ones that weigh most; others only helped to train."""
-    most: dict[tuple[int, ...], float] = {}
+    """The losses that count: those of the largest weight among all with the same labels; others only help training."""
+    largest: dict[tuple[int, ...], float] = {}
     for _, node, kind in losses:
         labels = _labels(node, kind)
-        most[labels] = max(most.get(labels, 0.0), _weight(node))
-    counting = [loss for loss in losses if _weight(loss[1]) >= most[_labels(loss[1], loss[2])]]
+        largest[labels] = max(largest.get(labels, 0.0), _weight(node))
+    counting = [loss for loss in losses if _weight(loss[1]) >= largest[_labels(loss[1], loss[2])]]
     return sorted(counting, key=lambda loss: (-_weight(loss[1]), -loss[0]))
 
 
@@ -173,6 +173,6 @@ def _weight(loss: Node) -> float:
 
 
 def _labels(loss: Node, kind: type[Layer]) -> tuple[int, ...]:
-    """The bottoms of a loss that aren't predictions; where all can be, the last."""
-    rest = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
-    return rest or loss.bottoms[-1:]
+    """The bottoms of a loss that aren't predictions; the last one if all can be."""
+    labels = tuple(edge for place, edge in enumerate(loss.bottoms) if place not in _predictions(kind))
+    return labels or loss.bottoms[-1:]

@@ -1,4 +1,4 @@
-"""The part of a net that predicts: the layers that make what is wanted of every row, and no others."""
+"""The subgraph of a net that predicts: only the layers that the requested blobs of each row depend on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.deploy.deploy_layers import cleaned
+from netdsl.deploy.deploy_layers import deploy_layer
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import GraphError
 from netdsl.layers import LAYERS
@@ -15,12 +15,12 @@ from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 
-_PREDICTION = "(prediction)"  # a layer in the place of a loss
+_PREDICTION = "(prediction)"  # the name of a layer in place of a loss
 
 
 @dataclass(frozen=True)
 class PredictionSubgraph:
-    """A net of some layers only, with the edges that it needs, those that are asked for, and what it is all about."""
+    """A net of some layers, with the edges of its inputs, of the requested blobs, and of the prediction."""
 
     built: Built
     inputs: tuple[int, ...]
@@ -29,28 +29,28 @@ class PredictionSubgraph:
 
     @property
     def batch(self) -> int:
-        """How many rows the net was made for at once."""
+        """The batch size that the net states."""
         return next((self.built.shapes[edge][0] for edge in self.inputs if self.built.shapes[edge]), 1)
 
-    def needed(self, columns: Mapping[str, str]) -> list[NetInput]:
-        """The blobs that it needs from outside, with their columns."""
-        return [each for each in inputs_of(self.built, columns) if each.edge in self.inputs]
+    def net_inputs(self, columns: Mapping[str, str]) -> list[NetInput]:
+        """The inputs that the subgraph needs, with their columns."""
+        return [net_input for net_input in inputs_of(self.built, columns) if net_input.edge in self.inputs]
 
     def values(self, edge: int) -> int:
-        """How many values a row has."""
+        """The number of values that a blob has for a row."""
         return math.prod(self.built.shapes[edge][1:])
 
     def classes(self) -> int:
-        """How many numbers a prediction has; 0 if it isn't a row of numbers for each item."""
+        """The number of predicted classes; 0 if the prediction isn't a vector for each row."""
         shape = () if self.prediction is None else self.built.shapes[self.prediction]
         return shape[1] if shape[:1] == (self.batch,) and len(shape) > 1 and math.prod(shape[2:]) == 1 else 0
 
 
 def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Types = LAYERS) -> PredictionSubgraph:
-    """The layers of a net's TEST phase, or of TRAIN if it has no other, that make some blobs and the prediction.
+    """The subgraph of a net's TEST phase, or of TRAIN if it has no other, that computes some blobs and the prediction.
 
-    A loss gives way to what it makes of predictions itself, as in deploy nets. What a net without losses predicts is
-    what it measures, or else its only output.
+    Losses become their predictions, as in deploy nets. The prediction of a net without losses is what it measures, or
+    else its only output.
     """
     graphs = resolve_all(net)
     if not graphs:
@@ -58,19 +58,19 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     graph = _for_testing(graphs[0])
     predicting = PredictingGraph.of(graphs, types)
     outputs = {name: _edge(graph, name) for name in blobs}
-    prediction, added = _prediction(predicting)
-    ends = {*outputs.values(), *(() if prediction is None else added.bottoms if added else (prediction,))}
-    graph.nodes = [*predicting.needed_layers(ends).values(), *([added] if added else [])]
-    wanted = {*outputs.values(), *(() if prediction is None else (prediction,))}
-    graph.outputs = sorted(wanted)
-    read = wanted.union(*(node.bottoms for node in graph.nodes))
+    prediction, new_node = _prediction(predicting)
+    ends = {*outputs.values(), *(() if prediction is None else new_node.bottoms if new_node else (prediction,))}
+    graph.nodes = [*predicting.needed_layers(ends).values(), *([new_node] if new_node else [])]
+    output_edges = {*outputs.values(), *(() if prediction is None else (prediction,))}
+    graph.outputs = sorted(output_edges)
+    read = output_edges.union(*(node.bottoms for node in graph.nodes))
     built = build(graph, types)
     inputs = tuple(edge for edge in built.input_edges() if edge in read)
     return PredictionSubgraph(built, inputs, outputs, prediction)
 
 
 def _for_testing(graph: Graph) -> Graph:
-    """A graph whose layers do as in tests, also where it is one for training."""
+    """The graph with its layers in the TEST phase, also if it is one for training."""
     graph.phase = Phase.TEST
     for node in graph.nodes:
         node.layer.phase = pb.TEST
@@ -78,7 +78,7 @@ def _for_testing(graph: Graph) -> Graph:
 
 
 def _edge(graph: Graph, name: str) -> int:
-    """Caffe's rule: the name of a blob that layers work on in place means what the last of them leaves."""
+    """Caffe's rule: a name means the last edge of that name, after all layers that work in place."""
     if name not in graph.blobs:
         blobs = ", ".join(dict.fromkeys(graph.blobs))
         raise GraphError(f"net '{graph.net.name}' makes no blob '{name}'; its blobs are {blobs}")
@@ -86,13 +86,13 @@ def _edge(graph: Graph, name: str) -> int:
 
 
 def _prediction(predicting: PredictingGraph) -> tuple[int | None, Node | None]:
-    """The edge of what is predicted, and the layer that has to be added to make it."""
+    """The edge of the prediction, and the layer that has to be added for it, if any."""
     graph = predicting.graph
     for prediction in (*predicting.losses, *predicting.measures):
         if prediction.is_single and prediction.layer is None:
             return prediction.edges[0], None
         if prediction.is_single and prediction.layer is not None:
-            layer = cleaned(prediction.layer)
+            layer = deploy_layer(prediction.layer)
             layer.name, layer.top[:] = _PREDICTION, [_PREDICTION]
             layer.phase = pb.TEST
             graph.blobs.append(_PREDICTION)

@@ -1,4 +1,4 @@
-"""The states of a run, so that it goes on to the same bits after whatever ended it."""
+"""The journal of a run: its saved states, from which it resumes to the same bits."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _NAME = re.compile(r"round-(\d{8})")
 
 
 @dataclass(frozen=True)
-class Keeping:
-    """What the journal keeps: a state after every so many rounds, of which the newest stay, and the best one."""
+class Retention:
+    """The states that a journal keeps: the newest ones and the best one."""
 
-    every: int = 1
-    newest: int = 2
+    every: int = 1  # rounds between two states
+    newest: int = 2  # how many of the newest states stay
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """The file that makes an entry whole."""
+    """The contents of `whole.json`, which is written last and makes an entry count."""
 
     round: int
     score: float | None  # of the last test; more is better
@@ -41,7 +41,7 @@ class _Contents(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class JournalEntry:
-    """The state after a round. It is there if `whole.json` is, which has the hashes of all other files."""
+    """The state of a run after a round, in a folder. It counts if it has `whole.json`, with the other files' hashes."""
 
     path: Path
     contents: _Contents
@@ -52,54 +52,54 @@ class JournalEntry:
         return self.contents.round
 
     def is_whole(self) -> bool:
-        """Whether all its files are what was written."""
+        """Whether all files of the entry are unchanged."""
         return all(_hash(self.path / name) == value for name, value in self.contents.files.items())
 
 
 class Journal:
-    """Entries in a folder. All workers write theirs, and the first one says when they are complete."""
+    """The entries of a run in a folder. All workers write their parts, and the first one completes the entry."""
 
-    def __init__(self, folder: Path, keeping: Keeping) -> None:
-        self.folder, self.keeping = folder, keeping
+    def __init__(self, folder: Path, retention: Retention) -> None:
+        self.folder, self.retention = folder, retention
 
     def write(self, number: int, rank: int, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
-        """One worker's part of an entry."""
-        place = self._place(number)
+        """Write one worker's part of an entry."""
+        entry = self._entry_folder(number)
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            entry.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise DistributedError(f"{place}: can't be made: {problem.strerror}") from None
+            raise DistributedError(f"{entry}: can't be made: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        with atomic_path(place / f"worker-{rank}.npz") as temporary, temporary.open("wb") as file:
+        with atomic_path(entry / f"worker-{rank}.npz") as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
-        with atomic_path(place / f"worker-{rank}.json") as temporary:
+        with atomic_path(entry / f"worker-{rank}.json") as temporary:
             temporary.write_text(json.dumps(notes) + "\n")
 
     def complete(self, number: int, ranks: int, score: float | None) -> None:
-        """The parts of so many workers are there: the entry counts from now on, and old ones go."""
-        place = self._place(number)
+        """Complete an entry, which has the parts of `ranks` workers, and remove old entries."""
+        entry = self._entry_folder(number)
         names = [f"worker-{rank}.{kind}" for rank in range(ranks) for kind in ("npz", "json")]
-        files = {name: _hash(place / name) or "" for name in names}
-        with atomic_path(place / _WHOLE) as temporary:
+        files = {name: _hash(entry / name) or "" for name in names}
+        with atomic_path(entry / _WHOLE) as temporary:
             contents = msgspec.json.encode(_Contents(number, score, files))
             temporary.write_bytes(msgspec.json.format(contents, indent=1) + b"\n")
-        self._forget(number)
+        self._remove_old(number)
 
     def newest(self) -> JournalEntry | None:
         """The newest entry that is whole."""
         return next((entry for entry in self._entries() if entry.is_whole()), None)
 
     def read(self, entry: JournalEntry, rank: int) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """A worker's part: tensors and notes."""
+        """The tensors and notes of a worker's part of an entry."""
         with np.load(entry.path / f"worker-{rank}.npz", allow_pickle=False) as arrays:
             tensors = {name: torch.from_numpy(arrays[name]) for name in arrays}
         return tensors, json.loads((entry.path / f"worker-{rank}.json").read_text())
 
-    def _place(self, number: int) -> Path:
+    def _entry_folder(self, number: int) -> Path:
         return self.folder / f"round-{number:08d}"
 
     def _entries(self) -> Iterator[JournalEntry]:
-        """The newest first."""
+        """All completed entries, the newest first."""
         if not self.folder.is_dir():
             return
         for path in sorted(self.folder.iterdir(), reverse=True):
@@ -110,16 +110,19 @@ class Journal:
                     continue  # it isn't whole
                 yield JournalEntry(path, contents)
 
-    def _forget(self, number: int) -> None:
-        """Keep the newest and the best; parts of later rounds are from before somebody was lost."""
+    def _remove_old(self, number: int) -> None:
+        """Remove all entries before a round but for the newest and the best.
+
+        Parts of later rounds stay: they are from before a worker was lost, and are written again.
+        """
         entries = list(self._entries())
-        kept = {entry.path for entry in entries[: self.keeping.newest]}
+        retained = {entry.path for entry in entries[: self.retention.newest]}
         scored = [entry for entry in entries if entry.contents.score is not None]
         if scored:
-            kept.add(max(scored, key=lambda entry: entry.contents.score or 0.0).path)
+            retained.add(max(scored, key=lambda entry: entry.contents.score or 0.0).path)
         for path in self.folder.iterdir():
             match = _NAME.fullmatch(path.name)
-            if match and int(match[1]) < number and path not in kept:
+            if match and int(match[1]) < number and path not in retained:
                 shutil.rmtree(path, ignore_errors=True)
 
 

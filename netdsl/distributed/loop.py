@@ -1,4 +1,4 @@
-"""Rounds until all iterations are done: train and exchange, test, save, tell."""
+"""The loop of rounds in one worker: train and exchange, test, save, report."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netdsl.solver.state import resume_from, resume_point
 
 
 class Loop:
-    """One worker's part of a run.
+    """The rounds of one worker.
 
-    The first worker tests and takes snapshots for all, at the end of the round in which the settings' intervals are
-    reached. With a journal, a run goes on from its newest entry.
+    The first worker tests and takes snapshots for all, at the end of the round in which an interval of the settings
+    ends. With a journal, a run resumes from the newest entry.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class Loop:
         self.worker, self.strategy = worker, strategy
         self._journal, self._report, self._requested = journal, report, requested
         self._score: float | None = None
-        self.stopped = False  # because it was asked to
+        self.stopped = False  # whether a stop was requested
         entry = journal.newest() if journal is not None else None
         if journal is None or entry is None:
             self.strategy_run = strategy.begin(worker)
         else:
-            self.strategy_run = self._resumed(journal, entry)
+            self.strategy_run = self._resume(journal, entry)
 
     def run(self) -> None:
-        """Train to the end, or until it is asked to stop, which all do after the same round."""
+        """Train to the end, or until a stop is requested; synchronous workers all stop after the same round."""
         worker, before = self.worker, self.worker.solver.iteration
         worker.solver.listen(worker.solver.started_event(worker.size))
         if not before and worker.solver.param.test_initialization:
@@ -53,105 +53,108 @@ class Loop:
         while worker.remaining and not self.stopped:
             worker.begin_round()
             self.strategy_run.round()
-            self._after(before, last=self.strategy.synchronous and not worker.remaining)
+            self._end_round(before, last=self.strategy.synchronous and not worker.remaining)
             before = worker.solver.iteration
         self._finish()
         if worker.rank == 0 and not self.stopped:
-            with self._holding_model():
-                self._end()
+            self._take_final_snapshot()
 
     def _finish(self) -> None:
-        """Where rounds don't end for all at once, workers meet for a last one, without training."""
+        """Let the strategy finish; asynchronous workers do so in a last round, in which they don't train."""
         if self.strategy.synchronous or self.stopped:
             self.strategy_run.finish()
             return
         self.worker.begin_round()
         self.strategy_run.finish()
-        self._after(self.worker.solver.iteration, last=True)
+        self._end_round(self.worker.solver.iteration, last=True)
 
-    def _after(self, before: int, *, last: bool) -> None:
+    def _end_round(self, before: int, *, last: bool) -> None:
+        """Test, take a snapshot and save the state where each is due, and report the round."""
         worker, number = self.worker, self.worker.record.number
-        self._heed()
+        self._check_for_stop()
         if worker.rank == 0 and (self._due("test_interval", before) or last):
             self._test()
         if worker.rank == 0 and self._due("snapshot", before) and worker.remaining:
-            with self._holding_model():
+            with self._model_in_place():
                 worker.solver.snapshot()
         journal = self._journal
-        if journal is not None and (number % journal.keeping.every == 0 or last or self.stopped):
-            with worker.doing(Activity.SAVE):
+        if journal is not None and (number % journal.retention.every == 0 or last or self.stopped):
+            with worker.activity(Activity.SAVE):
                 self._save(journal, number)
         self._report(worker.end_round())
 
-    def _heed(self) -> None:
-        """Stop if somebody wants to: for all at once, where rounds end so."""
-        wants = self._requested() is Action.STOP
+    def _check_for_stop(self) -> None:
+        """Note whether a stop was requested; of synchronous workers, all stop if one of them is asked to."""
+        stop = self._requested() is Action.STOP
         if self.strategy.synchronous:
-            wants = any(each for (each,) in self.worker.communicator.gather([float(wants)]))
-        self.stopped = self.stopped or wants
+            stop = any(request for (request,) in self.worker.communicator.gather([float(stop)]))
+        self.stopped = self.stopped or stop
 
     def _due(self, name: str, before: int) -> bool:
-        every: int = getattr(self.worker.solver.param, name)
-        return every > 0 and self.worker.solver.iteration // every > before // every
+        """Whether an interval of the settings ended since the iteration `before`."""
+        interval: int = getattr(self.worker.solver.param, name)
+        return interval > 0 and self.worker.solver.iteration // interval > before // interval
 
     def _test(self) -> None:
         worker, solver = self.worker, self.worker.solver
         if not solver.tests:
             return
-        with worker.doing(Activity.TEST), self._holding_model():
-            found = solver.test_all()
-        for tested in found:
-            prefix = f"{tested.net}." if tested.net else ""
-            worker.record.accuracy |= {prefix + name: value for name, value in as_numbers(tested.outputs).items()}
-        self._score = _score(found[0]) if found else None
+        with worker.activity(Activity.TEST), self._model_in_place():
+            tests = solver.test_all()
+        for test in tests:
+            prefix = f"{test.net}." if test.net else ""
+            worker.record.accuracy |= {prefix + name: value for name, value in as_numbers(test.outputs).items()}
+        self._score = _score(tests[0]) if tests else None
 
-    def _end(self) -> None:
+    def _take_final_snapshot(self) -> None:
         if self.worker.solver.param.snapshot_after_train:
-            self.worker.solver.snapshot()
+            with self._model_in_place():
+                self.worker.solver.snapshot()
 
     @contextmanager
-    def _holding_model(self) -> Iterator[None]:
-        """Have the blobs that all agreed on, and then the own ones again."""
+    def _model_in_place(self) -> Iterator[None]:
+        """Put the joint model's values into the worker's blobs inside the context, and its own back afterwards."""
         weights, model = self.worker.weights, self.strategy_run.model()
         if model.data_ptr() == weights.data_ptr():
             yield
             return
-        own = weights.clone()
+        worker_weights = weights.clone()
         weights.copy_(model)
         try:
             yield
         finally:
-            weights.copy_(own)
+            weights.copy_(worker_weights)
 
     def _save(self, journal: Journal, number: int) -> None:
-        """Everybody's state where a round ends for all; else only the model, from which all begin again."""
-        worker, together = self.worker, self.strategy.synchronous
-        if together or worker.rank == 0:
+        """Save the state of every synchronous worker; of asynchronous ones only the model, from which all restart."""
+        worker, synchronous = self.worker, self.strategy.synchronous
+        if synchronous or worker.rank == 0:
             notes = {**resume_point(worker.solver), "current_step": worker.solver.current_step}
             journal.write(number, worker.rank, self._tensors(), notes)
-        if together:
+        if synchronous:
             worker.communicator.barrier()
         if worker.rank == 0:
-            journal.complete(number, worker.size if together else 1, self._score)
+            journal.complete(number, worker.size if synchronous else 1, self._score)
             self._score = None
 
     def _tensors(self) -> dict[str, Tensor]:
-        """What is saved, as views on what is in use."""
+        """The tensors of an entry, as views on those in use."""
         updater, state = self.worker.solver.updater, self.strategy_run.state()
-        found = {f"history{index}": history for index, history in enumerate(updater.histories)}
-        found |= {f"strategy.{name}": tensor for name, tensor in state.items()}
-        return found | {"weights": self.worker.weights if self.strategy.synchronous else self.strategy_run.model()}
+        tensors = {f"history{index}": history for index, history in enumerate(updater.histories)}
+        tensors |= {f"strategy.{name}": tensor for name, tensor in state.items()}
+        return tensors | {"weights": self.worker.weights if self.strategy.synchronous else self.strategy_run.model()}
 
-    def _resumed(self, journal: Journal, entry: JournalEntry) -> StrategyRun:
+    def _resume(self, journal: Journal, entry: JournalEntry) -> StrategyRun:
+        """Restore the solver and the strategy from an entry."""
         worker = self.worker
         rank = worker.rank if self.strategy.synchronous else 0
         saved, notes = journal.read(entry, rank)
-        self._take_over(saved, {"weights": worker.weights}, entry)  # with which the strategy begins
+        self._restore({"weights": worker.weights}, saved, entry)  # the strategy begins with them
         self.strategy_run = self.strategy.begin(worker)
-        wanted = self._tensors()
+        tensors = self._tensors()
         if rank != worker.rank:
-            wanted = {name: tensor for name, tensor in wanted.items() if name in saved}
-        self._take_over(saved, wanted, entry)
+            tensors = {name: tensor for name, tensor in tensors.items() if name in saved}
+        self._restore(tensors, saved, entry)
         worker.agree_on_iteration(notes["iteration"])
         worker.solver.current_step = notes["current_step"]
         worker.record.number = entry.round
@@ -160,16 +163,17 @@ class Loop:
         return self.strategy_run
 
     @torch.no_grad()
-    def _take_over(self, saved: Mapping[str, Tensor], own: Mapping[str, Tensor], entry: JournalEntry) -> None:
-        for name, tensor in own.items():
+    def _restore(self, tensors: Mapping[str, Tensor], saved: Mapping[str, Tensor], entry: JournalEntry) -> None:
+        """Copy saved values into tensors."""
+        for name, tensor in tensors.items():
             if name not in saved or saved[name].shape != tensor.shape:
                 raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")
             tensor.copy_(saved[name])
 
 
-def _score(tested: TestFinished) -> float | None:
-    """More is better: an accuracy if there is one, else the loss."""
-    numbers = as_numbers(tested.outputs)
+def _score(test: TestFinished) -> float | None:
+    """The score of a model in a test, of which more is better: the accuracy if there is one, else minus the loss."""
+    numbers = as_numbers(test.outputs)
     accuracy = next((value for name, value in numbers.items() if "acc" in name.lower()), None)
     if accuracy is not None:
         return accuracy

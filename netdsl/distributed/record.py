@@ -1,4 +1,4 @@
-"""What a round was like for one worker."""
+"""The record of a round in one worker: how long it took, and for what."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Activity(Enum):
-    """What a worker does."""
+    """Something that takes a worker's time."""
 
     COMPUTE = "compute"
     WAIT = "wait"  # for others
@@ -21,29 +21,29 @@ class Activity(Enum):
 
 @dataclass(frozen=True)
 class Span:
-    """From when to when it did that, by the clock."""
+    """The time from when to when a worker did something, by its clock."""
 
     activity: Activity
     start: float
     stop: float
-    shard: int | None = None  # which part of the model, if it is about one
+    shard: int | None = None  # the shard of the model that was exchanged or prepared
 
 
 @dataclass
 class RoundRecord:
-    """A round of a worker."""
+    """The numbers and times of one round of one worker."""
 
     number: int
     rank: int
     start: float
     stop: float = 0.0
-    iteration: int = 0  # at its end
+    iteration: int = 0  # at the end of the round
     steps: int = 0
     compute: float = 0.0  # seconds
     wait: float = 0.0
     exchange: float = 0.0
     bytes: int = 0
-    divergence: float | None = None  # the distance from the mean of all, before that is taken over
-    accuracy: dict[str, float] = field(default_factory=dict)  # what test nets gave, by name
+    divergence: float | None = None  # the distance of the weights from the mean of all workers, before they take it
+    accuracy: dict[str, float] = field(default_factory=dict)  # the outputs of test nets, by name
     spans: list[Span] = field(default_factory=list)
-    host: str = ""  # that the worker was on, where there can be several
+    host: str = ""  # the machine that the worker was on, if there can be several

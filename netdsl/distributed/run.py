@@ -15,7 +15,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import atomic_path
-from netdsl.distributed.journal import Keeping
+from netdsl.distributed.journal import Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.distributed.transports.transport import Transport, choose_transport
@@ -51,7 +51,7 @@ class Run:
     tables: Mapping[Phase, Table] = field(default_factory=dict)
     transport: Transport | None = None  # if unset, the best one for the devices and machines
     deadline: float = 120.0  # seconds without a heartbeat, after which a worker counts as lost
-    keeping: Keeping = field(default_factory=Keeping)
+    keeping: Retention = field(default_factory=Retention)
 
     def __post_init__(self) -> None:
         if self.workers < 1:

@@ -1,4 +1,4 @@
-"""A net for one phase: the layers that belong to it and which blob goes where."""
+"""The graph of a net for one phase: its layers, connected by edges."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.errors import GraphError, NetError
 
 
 class Phase(IntEnum):
-    """What a net is for."""
+    """The phase of a net, by Caffe's numbers."""
 
     TRAIN = pb.TRAIN
     TEST = pb.TEST
@@ -40,7 +40,7 @@ class Node:
 
 @dataclass
 class Graph:
-    """Layers in order. `blobs` has the name of every edge, `outputs` are the edges that no layer reads."""
+    """The layers of a net in order. `blobs` has the name of every edge; no layer reads the edges in `outputs`."""
 
     net: pb.NetParameter
     phase: Phase
@@ -50,15 +50,15 @@ class Graph:
 
 
 def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
-    """Keep the layers of this phase, level and stages, and connect them. The net is in today's form."""
-    return connect(filtered(net, state_of(net, phase, level, stages)))
+    """The graph of the layers of a phase, level and stages. The net must be in today's form."""
+    return connect(filter_layers(net, state_of(net, phase, level, stages)))
 
 
 def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Graph]:
-    """The graph of every phase that a net is for, TEST first.
+    """The graphs of a net's phases, TEST first.
 
-    A phase for which a bottom is missing is one that the net isn't for, as a training net without data for testing. If
-    that is so for both, the first one's problem is the net's.
+    A net doesn't have a phase in which bottoms are missing, as a training net without data for testing. If that is so
+    for both phases, the error is that of the first.
     """
     graphs, problems = [], []
     for phase in (Phase.TEST, Phase.TRAIN):
@@ -74,7 +74,7 @@ def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Gra
 
 
 def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:
-    """Caffe's rule: phase and level are those that are asked for, stages are added to the net's own."""
+    """The state of a net. Caffe's rule: phase and level replace the net's own, stages are added to its own."""
     state = pb.NetState()
     state.CopyFrom(net.state)
     state.phase, state.level = _PHASES[phase], level
@@ -82,38 +82,38 @@ def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequenc
     return state
 
 
-def filtered(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
-    """The net with the layers of one state only, and with that state."""
-    kept = pb.NetParameter()
-    kept.CopyFrom(net)
-    kept.state.CopyFrom(state)
-    kept.ClearField("layer")
-    kept.layer.extend(layer for layer in net.layer if included(layer, kept.state))
-    return kept
+def filter_layers(net: pb.NetParameter, state: pb.NetState) -> pb.NetParameter:
+    """A copy of a net with the layers of one state only, and with that state."""
+    copy = pb.NetParameter()
+    copy.CopyFrom(net)
+    copy.state.CopyFrom(state)
+    copy.ClearField("layer")
+    copy.layer.extend(layer for layer in net.layer if is_included(layer, copy.state))
+    return copy
 
 
 def connect(net: pb.NetParameter) -> Graph:
     """The graph of a net whose layers all belong to its state."""
     graph = Graph(net, Phase(net.state.phase))
-    current: dict[str, int] = {}  # the edge that a name means at this point
-    unread: dict[int, None] = {}  # in the order of the file
+    current: dict[str, int] = {}  # the latest edge of each name
+    unread: dict[int, None] = {}  # edges, in the order of the file
     for layer in net.layer:
         _add(graph, layer, current, unread)
     graph.outputs = list(unread)
     return graph
 
 
-def included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
-    """Caffe's rule: any `include` lets a layer in, any `exclude` keeps it out."""
+def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
+    """Whether a layer belongs to a state. Caffe's rule: a matching `include` lets it in, an `exclude` keeps it out."""
     if layer.include and layer.exclude:
         raise GraphError(f"layer '{layer.name}': has include and exclude rules; Caffe takes one kind or the other")
     if layer.include:
-        return any(meets(state, rule) for rule in layer.include)
-    return not any(meets(state, rule) for rule in layer.exclude)
+        return any(matches_rule(state, rule) for rule in layer.include)
+    return not any(matches_rule(state, rule) for rule in layer.exclude)
 
 
-def meets(state: pb.NetState, rule: pb.NetStateRule) -> bool:
-    """Whether a state is what a rule asks for."""
+def matches_rule(state: pb.NetState, rule: pb.NetStateRule) -> bool:
+    """Whether a state satisfies a rule."""
     return (
         (not rule.HasField("phase") or rule.phase == state.phase)
         and (not rule.HasField("min_level") or state.level >= rule.min_level)
@@ -138,7 +138,9 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
     for index, name in enumerate(layer.top):
         in_place = index < len(layer.bottom) and layer.bottom[index] == name
         if name in current and not in_place:
-            raise GraphError(f"layer '{layer.name}': top '{name}' is also a top of {_maker(graph, current[name])}")
+            raise GraphError(
+                f"layer '{layer.name}': top '{name}' is also a top of {_describe_source(graph, current[name])}"
+            )
         current[name] = len(graph.blobs)
         graph.blobs.append(name)
         tops.append(current[name])
@@ -149,15 +151,15 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
 def _bottom(layer: pb.LayerParameter, name: str, current: dict[str, int]) -> int:
     if name not in current:
         raise GraphError(
-            f"layer '{layer.name}': bottom '{name}' is no top of any layer before it{_near(name, current)}"
+            f"layer '{layer.name}': bottom '{name}' is no top of any layer before it{_suggestion(name, current)}"
         )
     return current[name]
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f"; did you mean '{near[0]}'?" if near else ""
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    matches = get_close_matches(name, list(known), 1)
+    return f"; did you mean '{matches[0]}'?" if matches else ""
 
 
-def _maker(graph: Graph, edge: int) -> str:
+def _describe_source(graph: Graph, edge: int) -> str:
     return next((f"layer '{node.layer.name}'" for node in graph.nodes if edge in node.tops), "another layer")

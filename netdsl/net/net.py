@@ -1,4 +1,4 @@
-"""A net that is ready to run: built, filled with weights, on a device."""
+"""The public Net: built, filled with weights, on a device, ready to run and to train."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from netdsl.weights.collection import WeightCollection
 from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
 from netdsl.weights.match import LoadReport, Weights
 
-_USUAL = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
+_DEFAULT_SETTINGS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
 Paths = str | Path | Sequence[str | Path]
 
 
 class Net:
-    """A net for one phase, from a description, a message or a file of any format, which may have its weights too.
+    """A net for one phase, from a description, a message or a file of any format, which may have weights too.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients.
     """
@@ -69,33 +69,37 @@ class Net:
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
         try:
             with torch.no_grad(), running(self.module.built):
-                found: dict[str, Tensor] = self.module(**tensors)
+                outputs: dict[str, Tensor] = self.module(**tensors)
         except NetError as problem:
-            raise type(problem)(f"{problem}{self._unusual(tensors)}") from problem.__cause__
-        return found
+            raise type(problem)(f"{problem}{self._different_inputs(tensors)}") from problem.__cause__
+        return outputs
 
     def _input(self, name: str, value: Any) -> Tensor:
-        """A value as the net takes it. Other lengths may be fine, another number of axes is a mistake."""
+        """An input as a tensor. Its lengths may differ from the net's, the number of its axes may not."""
         like = self._like()
         try:
-            given = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
+            tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.require(value, np.float32, ["C", "W"]))
         except (ValueError, TypeError) as problem:
             raise NetError(f"input '{name}' is no array of numbers: {problem}") from None
         shape = self._shape(name)
-        if shape and given.dim() != len(shape):
+        if shape and tensor.dim() != len(shape):
             raise NetError(
-                f"input '{name}' has shape {list(given.shape)}; wanted are {len(shape)} axes, as {list(shape)}"
+                f"input '{name}' has shape {list(tensor.shape)}; wanted are {len(shape)} axes, as {list(shape)}"
             )
-        return given.to(like.device, like.dtype)
+        return tensor.to(like.device, like.dtype)
 
     def _shape(self, name: str) -> tuple[int, ...]:
-        """What the net was made for; nothing if it says nothing, or has no such input."""
+        """The shape that the net states for an input; empty if it states none, or has no such input."""
         return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
 
-    def _unusual(self, tensors: Mapping[str, Tensor]) -> str:
-        """The inputs that aren't as the net was made for."""
+    def _different_inputs(self, tensors: Mapping[str, Tensor]) -> str:
+        """A clause for an error, about inputs whose shapes aren't those that the net states."""
         shapes = [(name, list(tensor.shape), list(self._shape(name))) for name, tensor in tensors.items()]
-        words = [f"'{name}' has shape {given}, made for {own}" for name, given, own in shapes if own not in ([], given)]
+        words = [
+            f"'{name}' has shape {shape}, made for {stated}"
+            for name, shape, stated in shapes
+            if stated not in ([], shape)
+        ]
         return f"; input {', '.join(words)}" if words else ""
 
     def _like(self) -> Tensor:
@@ -105,33 +109,33 @@ class Net:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return self._like().device
 
     def to(self, device: torch.device | str) -> Self:
-        """Move the net. Training goes on there with a new solver, which remembers nothing."""
+        """Move the net to a device. Training continues there with a new solver, without the old one's history."""
         self.module.to(device)
-        self._forget(*Phase)
+        self._close(*Phase)
         return self
 
     def get_weights(self) -> WeightCollection:
-        """A copy of all weights, statistics included; a parameter that layers share is there for each of them."""
+        """A copy of all weights, statistics included, with a shared parameter once for each of its layers."""
         layers = learned_layers(self.module.built)
         return WeightCollection.of(
             {name: [array_of(tensor) for tensor in layer.blob_tensors()] for name, layer in layers.items()}
         )
 
     def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
-        """Take a copy of weights by layer name; with `partial`, layers whose shapes differ are passed over.
+        """Copy weights into the layers of the same names; with `partial`, layers whose shapes differ are skipped.
 
-        Of different values for a parameter that layers share, the last ones count.
+        If layers share a parameter, the values for the last of them count.
         """
         return copy_weights(self.module.built, weights, partial=partial)
 
     def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:
-        """Take the weights of files of any format, one after the other. A text can name several: "a,b".
+        """Load the weights of files of any format, one after the other. A text can name several: "a,b".
 
-        A layer that a file doesn't have keeps its values; a file that has none of the net's layers is an error.
+        Layers that a file doesn't have keep their values; a file that has none of the net's layers is an error.
         """
         paths = _paths(weights)
         if not paths:
@@ -139,21 +143,22 @@ class Net:
         return LoadReport.of_all([load_weights(path, self.module.built, partial=partial) for path in paths])
 
     def set_training_data(self, values: Values | Table) -> None:
-        """Train on these: batches or single items, each with arrays by blob names or in the blobs' order.
+        """Set the data to train on: batches or single items, each with arrays by blob names or in the blobs' order.
 
-        An iterable begins again at its end; a function is asked for the next ones. A table's rows come as batches.
+        An iterable begins again at its end; a function is called for each batch or item. Of a table, rows are taken in
+        batches.
         """
-        self._give(Phase.TRAIN, values)
+        self._set_data(Phase.TRAIN, values)
 
     def set_validation_data(self, values: Values | Table) -> None:
-        """Test on these."""
-        self._give(Phase.TEST, values)
+        """Set the data to test on, in the same forms as data to train on."""
+        self._set_data(Phase.TEST, values)
 
-    def _give(self, phase: Phase, values: Values | Table) -> None:
-        self._forget(phase)
+    def _set_data(self, phase: Phase, values: Values | Table) -> None:
+        self._close(phase)
         self._values[phase] = values
 
-    def _forget(self, *phases: Phase) -> None:
+    def _close(self, *phases: Phase) -> None:
         for phase in phases:
             if phase in self._running:
                 self._running.pop(phase).close()
@@ -161,7 +166,7 @@ class Net:
             self._solver = None
 
     def _net_of(self, phase: Phase) -> ModuleNet:
-        """The net for a phase, with data: those that were given, or what its data layers read."""
+        """The net for a phase, with the data that were set, or those that its data layers read."""
         if phase not in self._running:
             message = pb.NetParameter()
             message.CopyFrom(self.message)
@@ -170,34 +175,34 @@ class Net:
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:
-        """Change the weights in so many iterations of a solver; what comes back is the loss of the last.
+        """Train for some iterations of a solver, and return the loss of the last one.
 
-        The settings are those of Caffe's solvers, by name: `base_lr=0.01, type="Adam"`. Without any, training goes on
-        where it was; the first time that is with a base_lr of 0.01 and a momentum of 0.9.
+        The settings are those of Caffe's solvers, by name: `base_lr=0.01, type="Adam"`. Without any, training continues
+        with the same solver; the default of the first is a base_lr of 0.01 and a momentum of 0.9.
         """
         if self._solver is None or settings:
-            self._solver = self._made_solver({**_USUAL, **settings})
+            self._solver = self._new_solver({**_DEFAULT_SETTINGS, **settings})
         self._solver.step(steps)
         return self._solver.loss
 
-    def _made_solver(self, settings: Mapping[str, Any]) -> Solver:
+    def _new_solver(self, settings: Mapping[str, Any]) -> Solver:
         param, net = pb.SolverParameter(), self._net_of(Phase.TRAIN)
         assign(param, settings, "a solver")
         share_blobs(net.built, self.module.built)
         solver = Solver(param, net)
-        share_blobs(self.module.built, net.built)  # the solver moved them
+        share_blobs(self.module.built, net.built)  # the solver moved the blobs
         return solver
 
     def test(self, batches: int) -> dict[str, float]:
-        """The outputs of the net on the average of so many batches."""
+        """The mean outputs of the net over some batches."""
         net = self._net_of(Phase.TEST)
         share_blobs(net.built, self.module.built)
-        found = average_batches(net, batches)
-        assert found is not None
-        return dict(as_numbers(found[1]))
+        means = average_batches(net, batches)
+        assert means is not None
+        return dict(as_numbers(means[1]))
 
     def save(self, path: str | Path) -> None:
-        """Write the net with its weights, as Caffe's snapshots are."""
+        """Write the net with its weights, as in Caffe's snapshots."""
         save_net(self.module.built, path)
 
 
@@ -205,4 +210,4 @@ def _paths(weights: Paths) -> list[str | Path]:
     """Caffe's rule: commas separate files."""
     if isinstance(weights, str):
         return [name.strip() for name in weights.split(",") if name.strip()]
-    return [weights] if isinstance(weights, Path) else [path for each in weights for path in _paths(each)]
+    return [weights] if isinstance(weights, Path) else [path for item in weights for path in _paths(item)]

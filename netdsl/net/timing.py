@@ -23,7 +23,7 @@ from netdsl.layer.running import OverwritesBottom
 from netdsl.layers import LAYERS
 from netdsl.model import load_weights
 from netdsl.net.build import Built, reshape, running
-from netdsl.net.graph import Node, Phase, filtered, state_of
+from netdsl.net.graph import Node, Phase, filter_layers, state_of
 from netdsl.net.module import NetModule, cut_of
 
 
@@ -110,7 +110,7 @@ def time_net(net: pb.NetParameter, settings: TimingSettings) -> NetTime:
 
 def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
     """The layers of one state, as a net that has no other and writes no files."""
-    alone = filtered(net, state_of(net, settings.phase, settings.level, settings.stages))
+    alone = filter_layers(net, state_of(net, settings.phase, settings.level, settings.stages))
     kept = [layer for layer in alone.layer if not issubclass(LAYERS.get(layer.type, Layer), WritesFile)]
     if not kept:
         raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")

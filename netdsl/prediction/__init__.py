@@ -1,1 +1,1 @@
-"""What a net with weights makes of the rows of tables; it knows nothing of Spark, which takes it to its tasks."""
+"""Predictions and scores of a net on the rows of tables, in this process or in tasks of Spark."""

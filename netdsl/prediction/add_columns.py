@@ -1,4 +1,4 @@
-"""Columns of predictions, added to a table: Arrow's batches of rows in, the same batches with new columns out."""
+"""Columns of predictions, added to a table: Arrow batches of rows in, the same batches with new columns out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
-from netdsl.prediction.net_inputs import Preprocess, preprocessed
+from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import arrays_of
@@ -25,7 +25,7 @@ class ColumnForm(Enum):
 
     ARRAY = "array"
     NUMBER = "number"
-    BEST = "best"  # the place of the largest, or the value if there is but one: what pyspark.ml calls a prediction
+    BEST = "best"  # the index of the largest value, or a single value itself: what pyspark.ml calls a prediction
 
 
 class NewColumn(NamedTuple):
@@ -38,43 +38,43 @@ class NewColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The names of new columns, of some blobs, of the prediction and of its probabilities; '' for neither of these."""
+    """The names of new columns: of blobs, by their names, and of the prediction and its probabilities, '' for none."""
 
     blobs: Mapping[str, str]
     prediction: str
     probability: str
 
     def columns(self, subgraph: PredictionSubgraph) -> list[NewColumn]:
-        """The columns that a net can fill; probabilities are there if there are several."""
-        new = list[NewColumn]()
+        """The new columns that a net can fill; there are probabilities only of several classes."""
+        columns = list[NewColumn]()
         for blob, name in self.blobs.items():
             edge = subgraph.outputs[blob]
-            new.append(NewColumn(name, edge, ColumnForm.NUMBER if subgraph.values(edge) == 1 else ColumnForm.ARRAY))
+            columns.append(NewColumn(name, edge, ColumnForm.NUMBER if subgraph.values(edge) == 1 else ColumnForm.ARRAY))
         if subgraph.prediction is not None and subgraph.classes() > 1 and self.probability:
-            new.append(NewColumn(self.probability, subgraph.prediction, ColumnForm.ARRAY))
+            columns.append(NewColumn(self.probability, subgraph.prediction, ColumnForm.ARRAY))
         if subgraph.prediction is not None and subgraph.classes() and self.prediction:
-            new.append(NewColumn(self.prediction, subgraph.prediction, ColumnForm.BEST))
-        return new
+            columns.append(NewColumn(self.prediction, subgraph.prediction, ColumnForm.BEST))
+        return columns
 
 
 def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> None:
-    """A DataError if a new column would have the name of another one."""
-    new = [column.name for column in columns]
-    for name in new:
-        if name in names or new.count(name) > 1:
+    """Raise a DataError if a new column would have the name of another one."""
+    new_names = [column.name for column in columns]
+    for name in new_names:
+        if name in names or new_names.count(name) > 1:
             raise DataError(f"there would be two columns '{name}'; name another one, or drop the old one")
 
 
 @dataclass(frozen=True)
 class ColumnAdder:
-    """The names of the columns to add, how many rows the net takes at once, and a user's function for them."""
+    """The names of the columns to add, the number of rows in a batch, and a user's function for them."""
 
     names: ColumnNames
     batch: int
     preprocess: Preprocess | None = None
 
     def add(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
-        """The batches of a part of a table with the new columns."""
+        """The batches of one part of a table, with the new columns."""
         random, first = np.random.default_rng(0), 0
         for batch in batches:
             for start in range(0, max(1, batch.num_rows), self.batch):
@@ -83,15 +83,17 @@ class ColumnAdder:
             first += batch.num_rows
 
     def _add(self, predictor: Predictor, batch: Any, rows: RowRange, random: Random) -> Any:
-        new = self.names.columns(predictor.head)
+        columns = self.names.columns(predictor.subgraph)
         if not batch.num_rows:
-            return _with(batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form) for column in new})
+            return _with_columns(
+                batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form) for column in columns}
+            )
         blobs = [net_input.blob for net_input in predictor.inputs]
-        values = predictor(preprocessed(arrays_of(batch, blobs, rows), blobs, self.preprocess), random, rows)
-        return _with(batch, {column.name: _column(values[column.edge], column.form) for column in new})
+        values = predictor(apply_preprocess(arrays_of(batch, blobs, rows), blobs, self.preprocess), random, rows)
+        return _with_columns(batch, {column.name: _column(values[column.edge], column.form) for column in columns})
 
 
-def _with(batch: Any, columns: dict[str, Any]) -> Any:
+def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:
     schema = batch.schema
     for name, column in columns.items():
         schema = schema.append(arrow().field(name, column.type))

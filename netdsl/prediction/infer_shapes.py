@@ -1,4 +1,4 @@
-"""Data layers that are told what shape items have, by rows of the table that they are given."""
+"""Shapes of a net's inputs, inferred from the rows of a table."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from netdsl.tables.columns import RowRange
 
 
 def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) -> pb.NetParameter:
-    """The net with the shapes that inputs have in an Arrow batch, where it doesn't say them itself."""
-    changed = pb.NetParameter()
-    changed.CopyFrom(net)
-    open_ones = [each for each in inputs if each.blob.shape is None]
+    """The net with the shapes that its inputs have in an Arrow batch, where it doesn't say them itself."""
+    shaped = pb.NetParameter()
+    shaped.CopyFrom(net)
+    shapeless = [net_input for net_input in inputs if net_input.blob.shape is None]
     if not rows.num_rows:
-        return changed
+        return shaped
     first = RowRange("the table")
-    arrays = arrays_of(rows, [each.blob for each in open_ones], first)
+    arrays = arrays_of(rows, [net_input.blob for net_input in shapeless], first)
     shapes = {
         net_input.blob.name: tuple(input_tensor(net_input, arrays, np.random.default_rng(0), first).shape[1:])
-        for net_input in open_ones
+        for net_input in shapeless
     }
-    assume(changed, shapes, LAYERS)
-    return changed
+    assume(shaped, shapes, LAYERS)
+    return shaped

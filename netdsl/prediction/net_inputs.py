@@ -1,4 +1,4 @@
-"""The inputs of a net that predicts, and what a user's function makes of rows before the net takes them."""
+"""The inputs of a net that predicts, and the user's function that is applied to rows before."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from netdsl.errors import DataError
 from netdsl.tables.binding import Arrays, BlobColumn
 from netdsl.tables.columns import as_items
 
-if TYPE_CHECKING:  # whoever only writes rows needn't wait for torch
+if TYPE_CHECKING:  # writing rows doesn't need torch, whose import takes seconds
     from netdsl.net.build import Built
 
-Preprocess = Callable[[Arrays], Mapping[str, Any]]  # what a user makes of a batch of rows
+Preprocess = Callable[[Arrays], Mapping[str, Any]]  # a user's function for a batch of rows
 
 
 @dataclass(frozen=True)
 class NetInput:
-    """A blob that a net takes from outside: its edge, its batch size, and the transform of its images."""
+    """An input of a net: its blob, its edge, its batch size, and the transform of its images."""
 
     blob: BlobColumn
     edge: int
@@ -31,7 +31,7 @@ class NetInput:
 
 
 def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
-    """All blobs that come from outside; where no column is named it is called as the blob."""
+    """All inputs of a net. `columns` has the columns of blobs; by default a column has the blob's name."""
     inputs = []
     for node, layer in built.data_layers():
         intake = layer.intake()
@@ -41,8 +41,8 @@ def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
     return inputs
 
 
-def preprocessed(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
-    """The arrays that a user's function makes of a batch, which have as many rows for each blob."""
+def apply_preprocess(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
+    """The arrays that a user's function returns for a batch; an error unless every blob has as many rows."""
     if preprocess is None:
         return arrays
     values = preprocess(arrays)

@@ -1,4 +1,4 @@
-"""A net that is ready to predict: rows of arrays in, rows of arrays out."""
+"""The predictor: a net with weights, which takes rows of arrays and returns rows of arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BATCH = RowRange("the batch")
 
 
 class Predictor:
-    """The part of a net that predicts, with its weights."""
+    """The subgraph of a net that predicts, with its weights."""
 
     def __init__(
         self,
@@ -36,29 +36,29 @@ class Predictor:
         blobs: Collection[str],
         columns: Mapping[str, str] = _NO_COLUMNS,
     ) -> None:
-        self.head = prediction_subgraph(net, blobs)
-        self.inputs = self.head.needed(columns)
-        self._module = NetModule(self.head.built).allocate()
-        fill_weights(self.head.built, weights)
+        self.subgraph = prediction_subgraph(net, blobs)
+        self.inputs = self.subgraph.net_inputs(columns)
+        self._module = NetModule(self.subgraph.built).allocate()
+        fill_weights(self.subgraph.built, weights)
 
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
-        """The predicted blobs by their edges, for these rows of a table. Chance in transforms is what `random` says."""
+        """The predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
         count = len(next(iter(edges.values())))
-        graph = self.head.built.graph
-        with torch.no_grad(), running(self.head.built):
+        graph = self.subgraph.built.graph
+        with torch.no_grad(), running(self.subgraph.built):
             tops = self._module.run(edges)
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(
-                    f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; only what has a "
-                    "value for each row can be a column"
+                    f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; only a blob "
+                    "with a value for each row can be a column"
                 )
         return {edge: tops[edge].numpy() for edge in graph.outputs}
 
 
 def fill_weights(built: Built, weights: Weights) -> None:
-    """Copy weights into a net, which must have weights for all that learns."""
+    """Copy weights into a net; an error if a layer that learns has none."""
     missing = copy_weights(built, weights).missing
     if missing:
         layers = ", ".join(map(repr, missing))
@@ -66,25 +66,25 @@ def fill_weights(built: Built, weights: Weights) -> None:
 
 
 def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowRange) -> Tensor:
-    """The values of a blob as the net takes them: decoded and transformed."""
+    """The decoded and transformed values of an input."""
     blob, transform = net_input.blob, net_input.transform
     items = arrays[blob.name]
     if items.dtype != object and (transform is None or transform.constant):
         where = f"column '{blob.column}'"
-        values = items if transform is None else _transformed(transform, items, random, where)
+        values = items if transform is None else _transform(transform, items, random, where)
     else:
         images = list[Array]()
         for row, item in enumerate(items):
             where = rows.place(blob.column, row)
             image = decode(item, blob.color, where) if isinstance(item, bytes) else item
-            images.append(image if transform is None else _transformed(transform, image, random, where))
+            images.append(image if transform is None else _transform(transform, image, random, where))
         rows.check_shapes(blob.column, images, "bring all to one, or give the layer a crop_size or a resize_param")
         values = np.stack(images)
     return torch.from_numpy(np.require(values, np.float32, ["C", "W"]))
 
 
-def _transformed(transform: ImageTransform, values: Array, random: Random, where: str) -> Array:
-    """An image after a transform, or several if it does the same to all."""
+def _transform(transform: ImageTransform, values: Array, random: Random, where: str) -> Array:
+    """An image after a transform, or several images if the transform does the same to all."""
     if values.ndim < 3:
         raise DataError(
             f"{where}: transform_param is for images of channels, height and width, and a row has shape "

@@ -1,4 +1,4 @@
-"""Scores of a net on all rows of a table: the means of its loss and its outputs."""
+"""The score of a net on all rows of a table: the means of its loss and its outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import DataError
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, running
-from netdsl.net.graph import connect, filtered
+from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 from netdsl.prediction.predictor import fill_weights, input_tensor
@@ -27,7 +27,7 @@ Values = tuple[float, ...]
 
 @dataclass(frozen=True)
 class RowScore:
-    """Sums of losses and outputs over rows; those of a batch, which are means, count as often as it has rows."""
+    """The sums of losses and outputs over rows; means over a batch are multiplied by its number of rows."""
 
     rows: int = 0
     loss: float = 0.0
@@ -40,12 +40,12 @@ class RowScore:
         return RowScore(self.rows + other.rows, self.loss + other.loss, outputs)
 
     def _means(self, other: RowScore) -> list[tuple[str, Values]]:
-        """The outputs that are means in both: one with a value for each row differs from batch to batch."""
+        """The outputs that are means in both scores; one with a value for each row differs in size between batches."""
         outputs = self.outputs.items()
         return [(name, values) for name, values in outputs if len(values) == len(other.outputs.get(name, ()))]
 
     def means(self) -> tuple[float, dict[str, Values]]:
-        """The loss and the outputs of all rows."""
+        """The mean loss and the mean outputs over all rows."""
         if not self.rows:
             raise DataError("there are no rows to test on")
         return self.loss / self.rows, {
@@ -58,12 +58,12 @@ def _sum(one: Values, other: Values) -> Values:
 
 
 def build_for_scoring(net: pb.NetParameter) -> Built:
-    """The net in its own state, connected and with shapes."""
-    return build(connect(filtered(net, net.state)), LAYERS)
+    """The built net, in the state that its message has."""
+    return build(connect(filter_layers(net, net.state)), LAYERS)
 
 
 def scoring_inputs(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
-    """The inputs that some layer reads."""
+    """The inputs that layers read."""
     read = {edge for node in built.graph.nodes for edge in node.bottoms}
     inputs = [net_input for net_input in inputs_of(built, columns) if net_input.edge in read]
     if not inputs:
@@ -72,7 +72,7 @@ def scoring_inputs(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
 
 
 class Scorer:
-    """A net with weights that runs on batches of the size that it was made for, and at last on what is left."""
+    """A net with weights that runs on batches of its own size, and finally on the rows that are left."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class Scorer:
 
     @property
     def batch(self) -> int:
-        """How many rows the net was made for at once."""
+        """The batch size that the net states."""
         return self._inputs[0].batch
 
     def score(self, batches: Iterable[Any], part: str) -> RowScore:
-        """The sums over a part of a table."""
+        """The sums over one part of a table."""
         total, random = RowScore(), np.random.default_rng(0)
         for batch in _regrouped(batches, self.batch):
             total += self._score(batch, RowRange(part, total.rows), random)
@@ -113,7 +113,7 @@ class Scorer:
 
 
 def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """The same rows in batches of one size, and in the last one what is left."""
+    """The same rows in batches of `size`, of which the last may be smaller."""
     waiting: list[Any] = []
     for batch in batches:
         waiting.append(batch)
@@ -128,5 +128,5 @@ def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def _single_batch(table: Any) -> Any:
-    """A table of few rows as one batch."""
+    """A table as one batch."""
     return table.combine_chunks().to_batches()[0]

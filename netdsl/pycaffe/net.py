@@ -22,7 +22,7 @@ from netdsl.layers import LAYERS, insert_splits
 from netdsl.model import copy_model, load_weights, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, connect, filtered, phase_of, state_of
+from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
@@ -71,7 +71,7 @@ class Net(BatchCalls, Callbacks):
 
     def _init(self, net: pb.NetParameter) -> None:
         Callbacks.__init__(self)
-        self.param = insert_splits(connect(filtered(net, net.state)).net)
+        self.param = insert_splits(connect(filter_layers(net, net.state)).net)
         self._device = modes.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, LAYERS, loading=loading(), device=self._device)

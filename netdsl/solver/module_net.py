@@ -14,7 +14,7 @@ from netdsl.data.batches.user_batches import Values
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import connect, filtered
+from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
 from netdsl.solver.trainable_net import Positions
 from netdsl.tables.table import Table
@@ -41,7 +41,7 @@ class ModuleNet:
         values: Values | Table | None = None,
     ) -> None:
         self.compute = compute or Compute()
-        graph = connect(filtered(net, net.state))
+        graph = connect(filter_layers(net, net.state))
         table, values = (values, None) if isinstance(values, Table) else (None, values)
         supplied_blobs = graph.blobs if values is not None else ()
         loading, device = self.compute.loading, self.compute.device

@@ -25,7 +25,7 @@ __all__ = ["Moment", "NetEstimator", "NetModel", "Transport"]
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        """Public names; Spark is imported when one is used."""
+        """A public name. Spark is imported when the first one is used."""
         if name not in _HOMES:
             raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
         try:

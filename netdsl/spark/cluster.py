@@ -1,4 +1,4 @@
-"""What is asked of a Spark session: its address and slots, and barrier jobs."""
+"""The cluster behind a Spark session: its settings and slots, and barrier jobs on it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
-PORT = "spark.netdsl.port"  # the setting that says where the driver listens
+PORT = "spark.netdsl.port"  # the setting for the port that the driver listens at
 _LAST_PORT = 65535
-_SLOTS = 60.0  # seconds for executors to come, or to come back
-_CANCEL = 30.0  # seconds for Spark to end a job
-_NAP = 0.2  # seconds between two looks
+_SLOTS = 60.0  # seconds for executors to start, or to start again
+_CANCEL = 30.0  # seconds for Spark to cancel a job
+_POLL = 0.2  # seconds between two polls
 
 
 class Cluster:
-    """Spark as the driver sees it."""
+    """A Spark cluster, as the driver sees it."""
 
     def __init__(self, session: SparkSession) -> None:
         try:
             self._context: SparkContext = session.sparkContext
-        except Exception as problem:  # Spark Connect has no such thing
+        except Exception as problem:  # Spark Connect has none
             raise DistributedError(
                 f"barrier jobs need a classic Spark session, not one of Spark Connect ({first_line(problem)})"
             ) from None
 
     def setting(self, name: str, default: str) -> str:
-        """One of Spark's settings."""
+        """The value of one of Spark's settings."""
         return str(self._context.getConf().get(name, default))
 
     @property
@@ -44,13 +44,13 @@ class Cluster:
         return self.setting("spark.driver.host", "localhost")
 
     @property
-    def bound(self) -> str:
+    def bind_host(self) -> str:
         """The address that the driver listens at."""
         return self.setting("spark.driver.bindAddress", self.host)
 
     @property
     def task_cores(self) -> int:
-        """How many cores a task has."""
+        """The number of cores of a task."""
         return int(self.setting("spark.task.cpus", "1"))
 
     @property
@@ -61,23 +61,23 @@ class Cluster:
             raise DistributedError(f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
         return int(text)
 
-    def await_slots(self, wanted: int) -> None:
-        """Wait until Spark could run so many tasks at once, for executors come one by one."""
+    def await_slots(self, count: int) -> None:
+        """Wait until Spark can run `count` tasks at once, since executors start one by one."""
         until = time.monotonic() + _SLOTS
-        while (found := self.slots()) < wanted:
+        while (slots := self.slots()) < count:
             if time.monotonic() > until:
                 raise DistributedError(
-                    f"{wanted} workers need as many tasks at once, and Spark has slots for {found} after {_SLOTS:g} s; "
+                    f"{count} workers need as many tasks at once, and Spark has slots for {slots} after {_SLOTS:g} s; "
                     "give it more executors or cores, or train with fewer workers"
                 )
-            time.sleep(_NAP)
+            time.sleep(_POLL)
 
     def submit(self, size: int, work: Work, group: str) -> BarrierJob:
-        """Begin a job of so many tasks that run at once; each is given its number."""
+        """Begin a job of `size` tasks that run at once; each gets its number."""
         return BarrierJob(self._context, size, work, group)
 
     def slots(self) -> int:
-        """How many tasks fit at once on all executors that are there, busy or not. Only Spark's own side knows."""
+        """The number of tasks that can run at once on all present executors, busy or not; only the JVM knows it."""
         try:
             spark: Any = self._context._jsc.sc()
             return int(spark.maxNumConcurrentTasks(spark.resourceProfileManager().defaultResourceProfile()))
@@ -86,7 +86,7 @@ class Cluster:
 
 
 class BarrierJob:
-    """A barrier job, held by a thread."""
+    """A barrier job, which a thread waits for."""
 
     def __init__(self, context: SparkContext, size: int, work: Work, group: str) -> None:
         self._context, self._size, self._work, self._group = context, size, work, group
@@ -95,50 +95,50 @@ class BarrierJob:
         self._thread = threading.Thread(target=self._run, name=group, daemon=True)
         self._thread.start()
 
-    def ended(self, timeout: float = 0.0) -> bool:
-        """Whether it ends within so many seconds."""
+    def has_ended(self, timeout: float = 0.0) -> bool:
+        """Whether the job ends within some seconds."""
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def problem(self) -> str:
-        """Why it failed, in Spark's words, if it has."""
-        return "" if self._problem is None else _words(self._problem)
+        """The reason why the job failed, in Spark's words; empty if it hasn't."""
+        return "" if self._problem is None else _reason(self._problem)
 
     def results(self) -> list[Any]:
-        """What the tasks of a job that ended well gave."""
+        """The results of all tasks, after the job has succeeded."""
         return self._results
 
     def cancel(self) -> None:
-        """End it, also where it is about to begin."""
+        """Cancel the job, also if it is about to begin."""
         until = time.monotonic() + _CANCEL
         while self._thread.is_alive() and time.monotonic() < until:
-            with suppress(Exception):  # of a Spark that is no more
+            with suppress(Exception):  # Spark may have stopped
                 self._context.cancelJobGroup(self._group)
-            self._thread.join(_NAP)
+            self._thread.join(_POLL)
 
     def _run(self) -> None:
         try:
             self._context.setJobGroup(self._group, self._group, interruptOnCancel=True)
             parts = self._context.parallelize(range(self._size), self._size)
             self._results = parts.barrier().mapPartitions(self._work).collect()
-        except Exception as problem:  # whatever it is, who watches the job tells it
+        except Exception as problem:  # of any kind: `problem` reports it
             self._problem = problem
 
 
 def first_line(problem: object) -> str:
-    """A problem of Spark's, short."""
+    """The first line of one of Spark's errors."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0][:300]
 
 
-def _words(problem: Exception) -> str:
-    """The line before the first of Java's calls, or before SQL's number for it, says what it was."""
+def _reason(problem: Exception) -> str:
+    """The reason of an error: the line before the first of Java's calls, or before the code of an SQL state."""
     java = getattr(problem, "java_exception", None)
     text = str(problem)
-    with suppress(Exception):  # Java may be gone
+    with suppress(Exception):  # the JVM may have stopped
         text = str(java.getMessage()) if java is not None else text
-    found = type(problem).__name__
+    reason = type(problem).__name__
     for line in map(str.strip, text.splitlines()):
         if line.startswith(("at ", "SQLSTATE")):
             break
-        found = line or found
-    return found[:300]
+        reason = line or reason
+    return reason[:300]

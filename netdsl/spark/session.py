@@ -1,4 +1,4 @@
-"""A Spark session that suits long jobs with torch in them."""
+"""A Spark session with settings for long jobs that run torch."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS: Mapping[str, str] = {
-    "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # threads that spin are slow where there are more than cores
-    "spark.dynamicAllocation.enabled": "false",  # barrier jobs refuse it
+    "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # spinning threads are slow if they outnumber the cores
+    "spark.dynamicAllocation.enabled": "false",  # barrier jobs don't work with it
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
-    "spark.ui.showConsoleProgress": "false",  # a job that lasts as long as the run says nothing
+    "spark.ui.showConsoleProgress": "false",  # the one long job has no progress to show
 }
 
 
 @contextmanager
 def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
-    """A session of our own, at a master; `spark-submit` has named one already, and then it may be empty.
+    """Open a new session at a master, which may be empty under `spark-submit`, since that sets one.
 
-    Executors take this Python unless PYSPARK_PYTHON names another.
+    Executors use this Python unless PYSPARK_PYTHON names another.
     """
     builder = _library().sql.SparkSession.builder.appName("netdsl")
     if master:
@@ -42,18 +42,18 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     with _starting(f"at master '{master}'"):
         session: SparkSession = builder.getOrCreate()
     try:
-        session.sparkContext.setLogLevel("OFF")  # what ends a worker is told by who watches it
+        session.sparkContext.setLogLevel("OFF")  # the supervisor reports why workers end
         yield session
     finally:
-        with suppress(Exception):  # Spark may be gone
+        with suppress(Exception):  # Spark may have stopped
             session.stop()
 
 
 def task_cores() -> int:
-    """How many cores a task has by the settings that Spark will start with."""
+    """The number of cores of a task, by the settings that Spark will start with."""
     pyspark = _library()
     with _starting("here"):
-        pyspark.SparkContext._ensure_initialized()  # without it there are no settings of spark-submit's
+        pyspark.SparkContext._ensure_initialized()  # which reads the settings of spark-submit
     return int(pyspark.SparkConf().get("spark.task.cpus", "1"))
 
 
@@ -79,7 +79,7 @@ def _library() -> Any:
 
 
 def _find_java() -> None:
-    """Where there is no Java, that of the extra is taken."""
+    """Use the Java that comes with the extra if no other is installed."""
     if "JAVA_HOME" in os.environ or shutil.which("java"):
         return
     try:
@@ -93,7 +93,7 @@ def _find_java() -> None:
 
 @contextmanager
 def _keeping_interrupt() -> Iterator[None]:
-    """Spark makes Ctrl-C cancel all jobs; what it does is for the program to say."""
+    """Keep the program's own handler of Ctrl-C, which Spark replaces by one that cancels all jobs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,1 +1,1 @@
-"""Weights: apart from a net, matched with its layers by name, in files of every format."""
+"""Weights: collections apart from a net, matching by layer names, and files of all formats."""

@@ -1,4 +1,4 @@
-"""The weights of a net, apart from it: layer names to lists of arrays, in one buffer."""
+"""WeightCollection: the weights of a net, apart from it, as lists of arrays by layer names, in one buffer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from netdsl.weights.writing import write_weights
 Array = NDArray[np.float32]
 Layout = dict[str, tuple[Shape, ...]]  # the shapes of every layer's blobs
 
-_STRETCH = 1 << 18  # values that are averaged at once: they stay in a core's cache, as doubles
-_SHOWN = 4  # layers that a collection is shown by
+_PIECE = 1 << 18  # values that are averaged at once, since as doubles they fit into a core's cache
+_SHOWN = 4  # layers in the text of a collection
 
 
 class Views(list[Array]):
-    """The arrays of one layer. What is put in a place of the list is copied into the array there."""
+    """The arrays of one layer. Assigning to an index copies values into the array there."""
 
     def __setitem__(self, index: SupportsIndex, values: Any) -> None:  # type: ignore[override]  # slices aren't places
         self[index][...] = values
@@ -49,11 +49,11 @@ class WeightCollection(Mapping[str, list[Array]]):
     @classmethod
     def of(cls, arrays: Weights) -> WeightCollection:
         """A collection with copies of arrays."""
-        found = cls({name: tuple(array.shape for array in each) for name, each in arrays.items()})
-        for name, each in arrays.items():
-            for view, array in zip(found[name], each, strict=True):
+        collection = cls({name: tuple(array.shape for array in blobs) for name, blobs in arrays.items()})
+        for name, blobs in arrays.items():
+            for view, array in zip(collection[name], blobs, strict=True):
                 view[...] = array
-        return found
+        return collection
 
     def __getitem__(self, name: str) -> list[Array]:
         views, at = Views(), self._starts[name]
@@ -119,7 +119,7 @@ class WeightCollection(Mapping[str, list[Array]]):
         return self.copy().__itruediv__(divisor)
 
     def __eq__(self, other: object) -> bool:
-        """Equal names, shapes and values; here a NaN equals a NaN, as what is saved equals what is loaded."""
+        """Whether names, shapes and values are equal. A NaN equals a NaN, so that saved weights equal loaded ones."""
         return (
             isinstance(other, WeightCollection)
             and [*self.layout.items()] == [*other.layout.items()]
@@ -129,26 +129,26 @@ class WeightCollection(Mapping[str, list[Array]]):
     __hash__ = None  # type: ignore[assignment]  # the values can change
 
     def copy(self) -> WeightCollection:
-        """The same values in a buffer of their own."""
+        """A copy with a buffer of its own."""
         return WeightCollection(self.layout, self.flat.copy())
 
     @staticmethod
     def mean(collections: Iterable[WeightCollection], weights: Sequence[float] | None = None) -> WeightCollection:
-        """The average, with equal weights unless they are given. The average of equal values is that value."""
-        found = list(collections)
-        if not found:
+        """The weighted mean of collections, by default with equal weights. The mean of equal values is that value."""
+        averaged = list(collections)
+        if not averaged:
             raise WeightsError("there is nothing to average")
-        shares = np.asarray([1.0] * len(found) if weights is None else weights, np.float64)
-        if len(shares) != len(found) or not (shares >= 0).all() or not 0 < shares.sum() < math.inf:
-            raise WeightsError(f"{len(found)} collections can't be averaged with the weights {shares.tolist()}")
-        for each in found[1:]:
-            found[0]._check_layout(each)
-        average = WeightCollection(found[0].layout)
-        for start in range(0, average.flat.size, _STRETCH):
-            part = slice(start, start + _STRETCH)
+        shares = np.asarray([1.0] * len(averaged) if weights is None else weights, np.float64)
+        if len(shares) != len(averaged) or not (shares >= 0).all() or not 0 < shares.sum() < math.inf:
+            raise WeightsError(f"{len(averaged)} collections can't be averaged with the weights {shares.tolist()}")
+        for other in averaged[1:]:
+            averaged[0]._check_layout(other)
+        average = WeightCollection(averaged[0].layout)
+        for start in range(0, average.flat.size, _PIECE):
+            part = slice(start, start + _PIECE)
             average.flat[part] = sum(
-                share * each.flat[part].astype(np.float64)
-                for each, share in zip(found, shares / shares.sum(), strict=True)
+                share * collection.flat[part].astype(np.float64)
+                for collection, share in zip(averaged, shares / shares.sum(), strict=True)
             )
         return average
 
@@ -158,22 +158,22 @@ class WeightCollection(Mapping[str, list[Array]]):
         return float(np.linalg.norm(self.flat.astype(np.float64) - other.flat))
 
     def save(self, path: str | Path) -> None:
-        """Write a file in the format that its name asks for, with names and blobs alone."""
+        """Write the blobs and the layers' names to a file, in the format of its suffix."""
         write_weights(self, path)
 
     @classmethod
     def load(cls, path: str | Path, net: NetSource | None = None) -> WeightCollection:
-        """The weights of a file of any format: of those layers that have any.
+        """The weights in a file of any format.
 
-        Where tensors have torch's own names, the net says which layers they are for.
+        For tensors with torch's own names, the net tells which layers they belong to.
         """
         return cls.of(open_weights(path, None if net is None else open_net(net).net).weights)
 
     def update_from(self, other: Weights, *, partial: bool = False) -> LoadReport:
-        """Take the values of layers that have the same name, as a net does."""
+        """Copy the values of layers that have the same names, as a net does."""
         pairs, report = pair_blobs(self, other, partial=partial)
-        for mine, theirs in pairs:
-            mine[...] = theirs
+        for view, array in pairs:
+            view[...] = array
         return report
 
 

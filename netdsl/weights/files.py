@@ -12,13 +12,13 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, form_of, write
 from netdsl.layer import Layer
 from netdsl.net.build import AUTOMATIC, Built
-from netdsl.weights.match import AnyArray, LoadReport, Weights, distinct, pair_blobs
+from netdsl.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
 
 
 def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:
-    """Copy arrays into the layers of the same name, all of them or, if some don't fit, none."""
-    own = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
-    pairs, report = pair_blobs(own, weights, shared=shared_blobs(built), partial=partial)
+    """Copy arrays into the layers of the same name; none of them if one doesn't fit."""
+    blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
+    pairs, report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=partial)
     with torch.no_grad():
         for tensor, array in pairs:
             _fill(tensor, array)
@@ -26,7 +26,7 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
 
 
 def _fill(tensor: Tensor, array: AnyArray) -> None:
-    """Straight from the mapped file where numpy can reach the tensor; torch takes no memory that is read-only."""
+    """Copy an array into a tensor, directly from a mapped file if possible: torch doesn't take read-only memory."""
     if tensor.device.type == "cpu" and tensor.dtype is not torch.bfloat16:
         np.copyto(tensor.detach().numpy(), array, casting="unsafe")
     else:
@@ -34,14 +34,14 @@ def _fill(tensor: Tensor, array: AnyArray) -> None:
 
 
 def learned_layers(built: Built) -> dict[str, Layer]:
-    """The layers that have blobs, by names of which each is there once."""
+    """The layers that have blobs, by unique names."""
     layers = [(node.layer.name, layer) for node, layer in zip(built.graph.nodes, built.layers, strict=True)]
-    found = [(name, layer) for name, layer in layers if layer.blob_names()]
-    return dict(zip(distinct(name for name, _ in found), (layer for _, layer in found), strict=True))
+    learned = [(name, layer) for name, layer in layers if layer.blob_names()]
+    return dict(zip(unique_names(name for name, _ in learned), (layer for _, layer in learned), strict=True))
 
 
 def shared_blobs(built: Built) -> set[tuple[str, int]]:
-    """The blobs, by layer and index, whose values are those of a layer before."""
+    """The blobs, by layer and index, that are shared with a layer before."""
     seen: set[int] = set()
     shared = set()
     for name, layer in learned_layers(built).items():
@@ -54,7 +54,7 @@ def shared_blobs(built: Built) -> set[tuple[str, int]]:
 
 
 def array_of(tensor: Tensor) -> AnyArray:
-    """A blob's values where numpy can reach them, as a view if they are there already."""
+    """The values of a blob as an array, which is a view if they are in the CPU's memory."""
     tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy()
 
@@ -64,9 +64,9 @@ def _gradient_of(tensor: Tensor) -> AnyArray:
 
 
 def save_net(built: Built, path: str | Path, *, gradients: bool = False, form: Form | None = None) -> None:
-    """Write a net with its weights, and with gradients if asked for, as Caffe's snapshots are.
+    """Write a net with its weights, and with `gradients` also these, as in Caffe's snapshots.
 
-    The form is what the file's name asks for, unless it is said. Caffe's HDF5 files have a shared blob only once.
+    The default form is that of the file's suffix. In Caffe's HDF5 files a shared blob is stored only once.
     """
     form = form or form_of(path)
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)

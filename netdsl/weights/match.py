@@ -1,4 +1,4 @@
-"""Weights and the blobs that take them, brought together by the names of layers."""
+"""Matching of weights with the blobs of a net, by the names of layers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from netdsl.errors import WeightsError
 AnyArray = NDArray[Any]
 Weights = Mapping[str, Sequence[AnyArray]]  # the blobs of layers, by the layers' names
 Shape = tuple[int, ...]
-Shared = Collection[tuple[str, int]]  # blobs, as a layer's name and an index, that another layer has
+Shared = Collection[tuple[str, int]]  # blobs that another layer has, by a layer's name and an index
 
 
 class Shaped(Protocol):
-    """What takes weights: an array or a tensor."""
+    """An array or a tensor, which weights are copied into."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -32,92 +32,96 @@ B = TypeVar("B", bound=Shaped)
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A layer whose blobs have other shapes than the weights that have its name."""
+    """A layer whose blobs have other shapes than the weights of its name."""
 
     layer: str
-    own: tuple[Shape, ...]
-    given: tuple[Shape | None, ...]  # None: another layer has the values, and that is fine
+    blob_shapes: tuple[Shape, ...]
+    weight_shapes: tuple[Shape | None, ...]  # None: another layer has the values
 
     def __str__(self) -> str:
         name = f"layer '{self.layer}'"
-        if len(self.given) > len(self.own):
-            return f"{name} has {len(self.own)} blobs, the weights have {len(self.given)}"
+        if len(self.weight_shapes) > len(self.blob_shapes):
+            return f"{name} has {len(self.blob_shapes)} blobs, the weights have {len(self.weight_shapes)}"
         wrong = [
-            f"blob {index} has shape {list(own)}, the weights have {'none' if given == (0,) else list(given or ())}"
-            for index, (own, given) in enumerate(zip(self.own, self.given, strict=True))
-            if not _suits(own, given)
+            f"blob {index} has shape {list(blob)}, the weights have {'none' if weight == (0,) else list(weight or ())}"
+            for index, (blob, weight) in enumerate(zip(self.blob_shapes, self.weight_shapes, strict=True))
+            if not _suits(blob, weight)
         ]
         return f"{name}: {', '.join(wrong)}"
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of weights that were loaded by name."""
+    """The result of loading weights by name: which layers of the net and of the weights matched."""
 
     matched: tuple[str, ...]
     missing: tuple[str, ...]  # layers of the net that the weights don't have
     unused: tuple[str, ...]  # layers of the weights that the net doesn't have
-    mismatched: tuple[Mismatch, ...]  # layers that were passed over because of their shapes
+    mismatched: tuple[Mismatch, ...]  # layers that were skipped because of their shapes
 
     @classmethod
     def of_all(cls, reports: Sequence[LoadReport]) -> LoadReport:
-        """One report of weights that were loaded one after the other."""
-        matched = dict.fromkeys(name for each in reports for name in each.matched)
-        missing = set[str].intersection(*(set(each.missing) for each in reports))
+        """One report on weights that were loaded one after the other."""
+        matched = dict.fromkeys(name for report in reports for name in report.matched)
+        missing = set[str].intersection(*(set(report.missing) for report in reports))
         return cls(
             tuple(matched),
             tuple(name for name in reports[0].missing if name in missing),
-            tuple(dict.fromkeys(name for each in reports for name in each.unused)),
-            tuple(wrong for each in reports for wrong in each.mismatched),
+            tuple(dict.fromkeys(name for report in reports for name in report.unused)),
+            tuple(mismatch for report in reports for mismatch in report.mismatched),
         )
 
 
 def pair_blobs(
-    own: Mapping[str, Sequence[B]],
-    given: Mapping[str, Sequence[AnyArray]],
+    blobs: Mapping[str, Sequence[B]],
+    weights: Mapping[str, Sequence[AnyArray]],
     *,
     shared: Shared = (),
     partial: bool = False,
 ) -> tuple[list[tuple[B, AnyArray]], LoadReport]:
-    """Every blob with the array that it takes, in the blob's shape.
+    """Pair every blob with the array that it takes, in the blob's shape.
 
-    Caffe's rule: a layer that only one side has is passed over. One with other shapes is an error, which lists them
-    all; with `partial` it is passed over too. Blobs in `shared` have their values from another layer, so weights
-    needn't have them once more.
+    Caffe's rule: a layer that only one side has is skipped. Layers with other shapes are an error, which lists them
+    all; with `partial` they are skipped too. Blobs in `shared` have their values from another layer, so the weights
+    needn't have them again.
     """
-    found = {name: _completed(name, given[name], len(own[name]), shared) for name in given if name in own}
-    compared = [Mismatch(name, _shapes(own[name]), _shapes(arrays)) for name, arrays in found.items()]
-    wrong = [each for each in compared if len(each.given) > len(each.own) or not all(map(_suits, each.own, each.given))]
-    if wrong and not partial:
-        raise WeightsError(f"{'; '.join(map(str, wrong))}; rename a layer to train it from scratch")
-    passed = {each.layer for each in wrong}
+    arrays = {name: _completed(name, weights[name], len(blobs[name]), shared) for name in weights if name in blobs}
+    shapes = {name: (_shapes(blobs[name]), _shapes(layer)) for name, layer in arrays.items()}
+    mismatches = [
+        Mismatch(name, blob_shapes, weight_shapes)
+        for name, (blob_shapes, weight_shapes) in shapes.items()
+        if len(weight_shapes) > len(blob_shapes) or not all(map(_suits, blob_shapes, weight_shapes))
+    ]
+    if mismatches and not partial:
+        raise WeightsError(f"{'; '.join(map(str, mismatches))}; rename a layer to train it from scratch")
+    skipped = {mismatch.layer for mismatch in mismatches}
     report = LoadReport(
-        tuple(name for name in found if name not in passed),
-        tuple(name for name in own if name not in given and not _all_shared(name, len(own[name]), shared)),
-        tuple(name for name in given if name not in own),
-        tuple(wrong),
+        tuple(name for name in arrays if name not in skipped),
+        tuple(name for name in blobs if name not in weights and not _all_shared(name, len(blobs[name]), shared)),
+        tuple(name for name in weights if name not in blobs),
+        tuple(mismatches),
     )
-    pairs = [pair for name in report.matched for pair in zip(own[name], found[name], strict=True)]
+    pairs = [pair for name in report.matched for pair in zip(blobs[name], arrays[name], strict=True)]
     return [(blob, array.reshape(tuple(blob.shape))) for blob, array in pairs if array is not None], report
 
 
 def _completed(name: str, arrays: Sequence[AnyArray], count: int, shared: Shared) -> list[AnyArray | None]:
-    """An array for every blob: an empty one where there is none, and None where another layer has the values."""
-    found = [*arrays, *[np.empty(0)] * (count - len(arrays))]
-    return [None if not array.size and (name, index) in shared else array for index, array in enumerate(found)]
+    """An array for each of a layer's blobs: an empty one if there is none, and None if another layer has the values."""
+    completed = [*arrays, *[np.empty(0)] * (count - len(arrays))]
+    return [None if not array.size and (name, index) in shared else array for index, array in enumerate(completed)]
 
 
 def _shapes(blobs: Iterable[Shaped | None]) -> tuple[Any, ...]:
     return tuple(None if blob is None else tuple(blob.shape) for blob in blobs)
 
 
-def _suits(own: Shape, given: Shape | None) -> bool:
-    return given is None or fits(own, given)
+def _suits(blob: Shape, weight: Shape | None) -> bool:
+    return weight is None or fits(blob, weight)
 
 
-def fits(own: Shape, other: Shape) -> bool:
-    """Caffe's rule: old files have four dimensions for everything, with ones in front."""
-    return other in (own, (1,) * (4 - len(own)) + own)
+def fits(blob: Shape, weight: Shape) -> bool:
+    """Whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front."""
+    return weight in (blob, (1,) * (4 - len(blob)) + blob)
 
 
 def _all_shared(name: str, count: int, shared: Shared) -> bool:
@@ -125,20 +129,20 @@ def _all_shared(name: str, count: int, shared: Shared) -> bool:
 
 
 def arrays_of(file: CaffeFile[pb.NetParameter]) -> dict[str, list[AnyArray]]:
-    """The blobs of a file's layers, of all ages of the format, as views on it; layers without any are left out."""
+    """The blobs of a file's layers, in any version of the format, as views on it; layers without any are omitted."""
     layers = [(layer.name, layer.blobs) for layer in file.message.layer]
     layers += [(layer.name or layer.layer.name, layer.blobs or layer.layer.blobs) for layer in file.message.layers]
     learned = [(name, blobs) for name, blobs in layers if blobs]
-    names = distinct(name for name, _ in learned)
+    names = unique_names(name for name, _ in learned)
     return {name: [file.blobs.array(blob) for blob in blobs] for name, (_, blobs) in zip(names, learned, strict=True)}
 
 
-def distinct(names: Iterable[str]) -> list[str]:
-    """Names as they are, but the second 'ip' as 'ip (2)': a net's layers needn't have names of their own."""
-    found: dict[str, None] = {}
+def unique_names(names: Iterable[str]) -> list[str]:
+    """The names with repeated ones made unique, the second 'ip' as 'ip (2)': a net's layers may share a name."""
+    seen: dict[str, None] = {}
     for name in names:
         unique, rank = name, 2
-        while unique in found:
+        while unique in seen:
             unique, rank = f"{name} ({rank})", rank + 1
-        found[unique] = None
-    return list(found)
+        seen[unique] = None
+    return list(seen)

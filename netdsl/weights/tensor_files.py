@@ -1,4 +1,4 @@
-"""Named tensors in files: safetensors, npz, and torch's own, none of which is ever unpickled."""
+"""Files of named tensors: safetensors, npz, and torch's own, none of which is ever unpickled."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from netdsl.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
 
-_PICKLE = re.compile(r"weights.only|pickle", re.IGNORECASE)  # numpy and torch tell how to run what is in a file
-_WRAPPERS = ("state_dict", "model", "model_state_dict")  # what training programs put around a state_dict
+_PICKLE = re.compile(
+    r"weights.only|pickle", re.IGNORECASE
+)  # in errors of numpy and torch that advise to unpickle a file
+_WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict
 
 
 class Precision(Enum):
-    """How a value is kept."""
+    """The type in which values are stored."""
 
     FLOAT32 = torch.float32
     FLOAT16 = torch.float16
@@ -35,27 +37,29 @@ class Precision(Enum):
 
 @dataclass(frozen=True)
 class TensorFormat:
-    """How a kind of file is read and written."""
+    """The functions that read and write a format of files."""
 
     read: Callable[[Path], Tensors]
     write: Callable[[Path, Tensors, Mapping[str, str]], None]
 
 
 def read_tensors(path: str | Path) -> dict[str, AnyArray]:
-    """The tensors of a file by name. Those of bfloat16, which numpy doesn't have, come as float32."""
+    """Read the tensors of a file by name; bfloat16, which numpy doesn't have, becomes float32."""
     path = Path(path)
     if not path.is_file():
         raise FileError(f"{path}: can't be opened: no such file")
     try:
-        found = _FORMATS[path.suffix].read(path)
+        tensors = _FORMATS[path.suffix].read(path)
     except (MissingExtraError, FileError):
         raise
-    except Exception as problem:  # each library has its own, and an untrusted file can lead to any
+    except Exception as problem:  # any error of the libraries, which an untrusted file may cause
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         if _PICKLE.search(reason):
             reason = "it holds more than tensors by name, which could be code and is never run"
         raise FileError(f"{path}: is no {path.suffix} file that can be read: {reason}") from None
-    return {name: (each.float() if each.dtype is torch.bfloat16 else each).numpy() for name, each in found.items()}
+    return {
+        name: (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy() for name, tensor in tensors.items()
+    }
 
 
 def write_tensors(
@@ -65,9 +69,9 @@ def write_tensors(
     about: Mapping[str, str] | None = None,
     precision: Precision | None = None,
 ) -> None:
-    """Write arrays by name, as they are or all in one precision, in the form that the file's name asks for.
+    """Write arrays by name, as they are or all in one precision, in the format of the file's suffix.
 
-    Safetensors keep a text about the file, the other forms don't.
+    `about` is metadata, which only safetensors store.
     """
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     if precision is not None:
@@ -77,7 +81,7 @@ def write_tensors(
 
 
 def _safetensors() -> Any:
-    """The library, which is imported nowhere else."""
+    """The safetensors library, or an error that tells how to install it."""
     try:
         import safetensors.torch
     except ImportError:
@@ -86,8 +90,8 @@ def _safetensors() -> Any:
 
 
 def _read_safetensors(path: Path) -> Tensors:
-    found: Tensors = _safetensors().load_file(path)
-    return found
+    tensors: Tensors = _safetensors().load_file(path)
+    return tensors
 
 
 def _write_safetensors(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
@@ -107,16 +111,16 @@ def _write_npz(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
 
 
 def _read_torch(path: Path) -> Tensors:
-    found = torch.load(path, map_location="cpu", weights_only=True)
-    while isinstance(found, dict) and (inner := next((key for key in _WRAPPERS if key in found), None)):
-        found = found[inner]
-    if not isinstance(found, dict) or not all(isinstance(value, Tensor) for value in found.values()):
+    content = torch.load(path, map_location="cpu", weights_only=True)
+    while isinstance(content, dict) and (wrapper := next((key for key in _WRAPPERS if key in content), None)):
+        content = content[wrapper]
+    if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise FileError(f"{path}: holds no state_dict, that is tensors by name; save module.state_dict()")
-    return {str(name): value.detach() for name, value in found.items()}
+    return {str(name): value.detach() for name, value in content.items()}
 
 
 def _write_torch(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
-    file = BytesIO()  # torch has errors of its own for a full disk
+    file = BytesIO()  # so that a full disk is an OSError, not one of torch's
     torch.save(tensors, file)
     path.write_bytes(file.getbuffer())
 

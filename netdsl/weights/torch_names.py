@@ -1,4 +1,4 @@
-"""Tensors that torch named, brought to the layers of a Caffe net: by name, else by order, else by shape."""
+"""Matching of tensors with torch's names to the layers of a Caffe net: by name, else by order, else by shape."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Layout = Mapping[str, Mapping[str, Shape]]  # a net's layers, their blobs by nam
 
 _AFFINE = ("weight", "bias")
 _STATISTICS = ("running_mean", "running_var")
-_COUNTED = "num_batches_tracked"  # by which torch can weigh batches; Caffe has nothing like it
+_BATCH_COUNT = "num_batches_tracked"  # which torch can weigh batches by, and Caffe doesn't have
 _SHOWN = 10
 
 
 class MatchedBy(Enum):
-    """What brought a group of tensors and a layer together."""
+    """The way in which a group of tensors was matched to a layer."""
 
     NAME = "name"
     ORDER = "order"
@@ -29,7 +29,7 @@ class MatchedBy(Enum):
 
 @dataclass(frozen=True)
 class TensorMatch:
-    """The layer that took the tensors whose names begin with `source`."""
+    """A match of a layer with the tensors whose names begin with `source`."""
 
     source: str
     layer: str
@@ -46,19 +46,20 @@ class _Group:
     def suits(self, blobs: Mapping[str, Shape]) -> bool:
         """Whether a layer with these blobs can take them."""
         return len(blobs) == len(self.arrays) and all(
-            fits(own, array.shape) for own, array in zip(blobs.values(), self.arrays, strict=True)
+            fits(blob, array.shape) for blob, array in zip(blobs.values(), self.arrays, strict=True)
         )
 
 
 def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], list[TensorMatch]]:
-    """Weights by layer, and which tensors they were.
+    """Match tensors to layers; returns the weights by layer, and the matches.
 
-    A tensor that is called as a layer and its blob belongs there. If the others are as many as the layers that are
-    left, and fit them one after the other, that is the order; else every layer takes the first ones that fit it.
-    Torch's normalisation is two of Caffe's layers. An error lists all that is left over on either side.
+    Tensors that are named after a layer and its blobs belong to that layer. If the other groups are as many as the
+    remaining layers and fit them one after the other, they are matched in this order; otherwise every layer takes the
+    first group that fits. A normalisation of torch is two of Caffe's layers. An error lists everything that remains
+    unmatched on either side.
     """
     named, rest = _by_name(tensors, layout)
-    found = {layer: (layer, arrays, MatchedBy.NAME) for layer, arrays in named.items()}
+    matches = {layer: (layer, arrays, MatchedBy.NAME) for layer, arrays in named.items()}
     groups = list(_groups(rest))
     missing = {layer: blobs for layer, blobs in layout.items() if layer not in named}
     in_order = len(groups) == len(missing) and all(
@@ -68,49 +69,49 @@ def map_names(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str
         group = next((group for group in groups if group.suits(blobs)), None)
         if group is not None:
             groups.remove(group)
-            found[layer] = (group.source, list(group.arrays), MatchedBy.ORDER if in_order else MatchedBy.SHAPE)
-    _check(groups, [layer for layer in layout if layer not in found], layout)
-    weights = {layer: found[layer][1] for layer in layout}
-    return weights, [TensorMatch(found[layer][0], layer, found[layer][2]) for layer in layout]
+            matches[layer] = (group.source, list(group.arrays), MatchedBy.ORDER if in_order else MatchedBy.SHAPE)
+    _check(groups, [layer for layer in layout if layer not in matches], layout)
+    weights = {layer: matches[layer][1] for layer in layout}
+    return weights, [TensorMatch(matches[layer][0], layer, matches[layer][2]) for layer in layout]
 
 
 def _by_name(tensors: Mapping[str, AnyArray], layout: Layout) -> tuple[dict[str, list[AnyArray]], dict[str, AnyArray]]:
-    """The layers all of whose blobs are there by their names, and the tensors that are left."""
+    """The layers for whose blobs there are tensors of their names, and the remaining tensors."""
     named: dict[str, list[AnyArray]] = {}
     rest = dict(tensors)
     for layer, blobs in layout.items():
-        names = next((found for found in _names(layer, blobs) if all(name in rest for name in found)), None)
-        if names and all(fits(own, rest[name].shape) for own, name in zip(blobs.values(), names, strict=True)):
+        names = next((names for names in _names(layer, blobs) if all(name in rest for name in names)), None)
+        if names and all(fits(blob, rest[name].shape) for blob, name in zip(blobs.values(), names, strict=True)):
             named[layer] = [rest.pop(name) for name in names]
     return named, rest
 
 
 def _names(layer: str, blobs: Iterable[str]) -> list[list[str]]:
-    """What a layer's tensors may be called: as they are here, and in the `state_dict` of a net's module."""
+    """The names that a layer's tensors may have: LAYER.BLOB, or those in the `state_dict` of a net's module."""
     blobs = list(blobs)
     return [[f"{prefix}.{blob}" for blob in blobs] for prefix in (layer, f"layers.{layer.replace('.', '_')}")]
 
 
 def _groups(tensors: Mapping[str, AnyArray]) -> Iterable[_Group]:
-    """Tensors of one module in the order of the file; what a normalisation measured comes before what it learned."""
+    """The groups of each module's tensors, in the order of the file; statistics come before learned tensors."""
     modules: dict[str, dict[str, AnyArray]] = {}
     for name, array in tensors.items():
         module, _, last = name.rpartition(".")
         modules.setdefault(module, {})[last] = array
-    for module, own in modules.items():
-        own.pop(_COUNTED, None)
-        if all(name in own for name in _STATISTICS):
-            statistics = tuple(own.pop(name) for name in _STATISTICS)
+    for module, arrays in modules.items():
+        arrays.pop(_BATCH_COUNT, None)
+        if all(name in arrays for name in _STATISTICS):
+            statistics = tuple(arrays.pop(name) for name in _STATISTICS)
             yield _Group(f"{module}.{_STATISTICS[0]}", (*statistics, np.ones(1, np.float32)))
-        affine = [own.pop(name) for name in _AFFINE if name in own]
+        affine = [arrays.pop(name) for name in _AFFINE if name in arrays]
         if affine:
             yield _Group(module, tuple(affine))
-        for name, array in own.items():
+        for name, array in arrays.items():
             yield _Group(f"{module}.{name}", (array,))
 
 
 def _check(groups: Sequence[_Group], missing: Sequence[str], layout: Layout) -> None:
-    """A WeightsError with all that was left over."""
+    """Raise a WeightsError that lists all unmatched groups and layers."""
     if not groups and not missing:
         return
     parts = []

@@ -1,4 +1,4 @@
-"""Weights by layer, written to files of every format."""
+"""Writing of weights to files of all formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
 from netdsl.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES
-from netdsl.weights.match import Weights, distinct
+from netdsl.weights.match import Weights, unique_names
 from netdsl.weights.tensor_files import Precision, write_tensors
 
 _ABOUT = {"format": "caffe", "names": "LAYER.INDEX"}
@@ -21,9 +21,9 @@ def write_weights(
     net: pb.NetParameter | None = None,
     precision: Precision | None = None,
 ) -> None:
-    """Write weights in the format that the file's name asks for; a caffemodel with the layers of a net, if it is said.
+    """Write weights in the format of the file's suffix; with a net, a caffemodel has the net's layers.
 
-    In files of tensors a blob is called LAYER.INDEX, as `conv1.0`. The precision is for those: Caffe keeps float32.
+    In files of tensors a blob is named LAYER.INDEX, as `conv1.0`. `precision` is for those: Caffe stores float32.
     """
     suffix = Path(path).suffix
     if suffix in TENSOR_SUFFIXES:
@@ -37,11 +37,11 @@ def write_weights(
 
 
 def caffe_file_of(weights: Weights, net: pb.NetParameter | None = None) -> CaffeFile[pb.NetParameter]:
-    """A caffemodel in memory: weights in the layers of a net, or in layers that are nothing but a name."""
+    """A caffemodel in memory, with weights in the layers of a net, or in layers that only have names."""
     file = CaffeFile(pb.NetParameter(name="weights"), form=Form.BINARY)
     if net is not None:
         file.message.CopyFrom(net)
-    layers = dict(zip(distinct(layer.name for layer in file.message.layer), file.message.layer, strict=True))
+    layers = dict(zip(unique_names(layer.name for layer in file.message.layer), file.message.layer, strict=True))
     for name, arrays in weights.items():
         layer = layers[name] if name in layers else file.message.layer.add(name=name)
         layer.ClearField("blobs")

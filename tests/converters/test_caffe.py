@@ -13,7 +13,7 @@ from caffe_proto import from_text, read_net, read_solver
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, write
 from converters.caffe import export_caffe
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, WeightsError
 from netdsl.model import Model, built_of, open_model
 from netdsl.net.graph import Phase
@@ -51,8 +51,8 @@ def digits(tmp_path: Path) -> Path:
 def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_path: Path) -> None:
     weights = digits.with_suffix(".caffemodel")
     model = open_model(digits, [weights])
-    through_torch = model.with_weights(Net(deployed(model).net, weights=model.weights).get_weights())
-    done = export_caffe(deployed(through_torch), tmp_path / "out", verify=True)
+    through_torch = model.with_weights(Net(deploy_model(model).net, weights=model.weights).get_weights())
+    done = export_caffe(deploy_model(through_torch), tmp_path / "out", verify=True)
     written = done.files
     assert done.difference == 0
     assert written == (tmp_path / "out/deploy.caffemodel", tmp_path / "out/deploy.prototxt")
@@ -70,7 +70,7 @@ def test_weights_of_layers_that_are_not_deployed_are_no_change(digits: Path, tmp
     text = helps.replace("data_param", "input_param { shape { dim: 6 dim: 1 dim: 28 dim: 28 } } data_param")
     Net(read(text), phase=Phase.TRAIN).save(tmp_path / "helps.caffemodel")
     digits.write_text(helps)
-    model = deployed(open_model(digits, [tmp_path / "helps.caffemodel"]))
+    model = deploy_model(open_model(digits, [tmp_path / "helps.caffemodel"]))
     weights = Net(model.net, weights=model.weights).get_weights()
     assert "aux" not in weights
     files = export_caffe(model.with_weights(weights), tmp_path / "out").files
@@ -80,12 +80,12 @@ def test_weights_of_layers_that_are_not_deployed_are_no_change(digits: Path, tmp
 
 
 def test_the_shape_of_the_data_is_the_one_that_the_weights_fit(digits: Path) -> None:
-    model = deployed(open_model(digits, [digits.with_suffix(".caffemodel")]))
+    model = deploy_model(open_model(digits, [digits.with_suffix(".caffemodel")]))
     assert [*model.net.layer[0].input_param.shape[0].dim] == [1, 1, 28, 28]
 
 
 def test_changed_weights_are_written_with_the_layers_that_have_them(digits: Path, tmp_path: Path) -> None:
-    model = deployed(open_model(digits, [digits.with_suffix(".caffemodel")]))
+    model = deploy_model(open_model(digits, [digits.with_suffix(".caffemodel")]))
     changed = {name: [array + 1 for array in arrays] for name, arrays in model.weights.items()}
     export_caffe(model.with_weights(changed), tmp_path / "out")
     file = read_net(tmp_path / "out/deploy.caffemodel")
@@ -101,7 +101,7 @@ def test_weights_that_layers_share_are_written_for_each(tmp_path: Path) -> None:
         {ip.format("a")} {ip.format("b")}"""
     (tmp_path / "net.prototxt").write_text(text)
     Net(read(text)).save(tmp_path / "w.h5")
-    done = export_caffe(deployed(open_model(tmp_path / "net.prototxt", [tmp_path / "w.h5"])), tmp_path / "out")
+    done = export_caffe(deploy_model(open_model(tmp_path / "net.prototxt", [tmp_path / "w.h5"])), tmp_path / "out")
     file = read_net(done.files[0])
     shapes = [[*blob.shape.dim] for layer in file.message.layer for blob in layer.blobs]
     assert shapes == [[5, 4], [5], [5, 4], [5]]
@@ -110,7 +110,7 @@ def test_weights_that_layers_share_are_written_for_each(tmp_path: Path) -> None:
 def test_what_a_net_was_trained_with_can_go_along(digits: Path, tmp_path: Path) -> None:
     model = open_model(digits)
     solver = pb.SolverParameter(train_net="a", test_net=["b"], base_lr=0.5, max_iter=7)
-    export_caffe(deployed(model), tmp_path / "out", train_val=model.net, solver=solver)
+    export_caffe(deploy_model(model), tmp_path / "out", train_val=model.net, solver=solver)
     found = read_solver(tmp_path / "out/solver.prototxt").message
     assert found == pb.SolverParameter(net="train_val.prototxt", base_lr=0.5, max_iter=7)
     assert read_net(tmp_path / "out/train_val.prototxt").message == model.net
@@ -129,11 +129,11 @@ def test_what_a_net_was_trained_with_can_go_along(digits: Path, tmp_path: Path) 
 )
 def test_weights_that_are_missing_or_do_not_fit_are_told(digits: Path, weights: dict, what: str) -> None:
     with pytest.raises(WeightsError, match=what):
-        deployed(open_model(digits).with_weights(weights))
+        deploy_model(open_model(digits).with_weights(weights))
 
 
 def test_nothing_half_written_is_left(digits: Path, tmp_path: Path) -> None:
-    model = deployed(open_model(digits))
+    model = deploy_model(open_model(digits))
     model.net.layer[1].blobs.add(data=[1.0])
     write(CaffeFile(pb.NetParameter(name="x")), tmp_path / "file.prototxt")
     broken = Model(model.net, {"conv": [np.zeros((4, 1, 5, 5), np.float32)]})
@@ -154,7 +154,7 @@ def test_a_net_that_cannot_be_built_is_told(digits: Path) -> None:
     model = open_model(digits)
     next(layer for layer in model.net.layer if layer.name == "conv").convolution_param.group = 3
     with pytest.raises(NetError, match="layer 'conv': group 3 must divide"):
-        deployed(model)
+        deploy_model(model)
 
 
 BODIES = {
@@ -195,7 +195,7 @@ def test_opencv_computes_the_same(name: str, tmp_path: Path) -> None:
     for layer in trained.module.built.layers:
         for blob in layer.buffers():
             blob.data.uniform_(0.5, 2)
-    exported = deployed(Model(net).with_weights(trained.get_weights()))
+    exported = deploy_model(Model(net).with_weights(trained.get_weights()))
     export_caffe(exported, tmp_path)
     image = np.random.default_rng(0).standard_normal((1, 3, 13, 13)).astype(np.float32)
     cv2 = pytest.importorskip("cv2")

@@ -20,7 +20,7 @@ from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.sample_inputs import sample_input, sample_inputs
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
@@ -72,7 +72,7 @@ def test_a_net_computes_the_same_everywhere(name: str, tmp_path: Path, capsys: p
     if not path.exists():
         pytest.skip(f"the folder has no {case.path}")
     _train(path, weights, shapes)
-    model = deployed(open_model(path, [weights]), shapes=shapes, batch=1)
+    model = deploy_model(open_model(path, [weights]), shapes=shapes, batch=1)
     report = export_onnx(built_of(model), tmp_path / "net.onnx", tolerance=1)
     assert report is not None
     inner = compare(CaffeModel(model), OnnxModel(tmp_path / "net.onnx")).blobs
@@ -100,7 +100,7 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
     for blob in (blob for layer in built.layers for blob in layer.parameters() if blob.dim() > 1):
         fill(blob, pb.FillerParameter(type="msra" if blob.dim() > 2 else "xavier"))  # moderate scores for classes
     save_net(built, weights)
-    settled = built_of(deployed(open_model(path, [weights]), shapes=shapes, batch=2))
+    settled = built_of(deploy_model(open_model(path, [weights]), shapes=shapes, batch=2))
     _settle(settled)
     copy_weights(built, {name: [*map(array_of, each.blob_tensors())] for name, each in learned_layers(settled).items()})
     save_net(built, weights)

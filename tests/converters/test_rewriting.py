@@ -8,7 +8,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters.rewriting import Rewrites, rewrite
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError
 from netdsl.model import Model
 from netdsl.net.net import Net
@@ -31,7 +31,7 @@ def model(mean: float) -> Model:
     weights = {name: list(arrays) for name, arrays in Net(message).get_weights().items()}
     weights["c"][1] = np.full(4, mean, np.float32)
     weights["bn"] = [np.full(4, mean, np.float32), np.ones(4, np.float32), np.ones(1, np.float32)]
-    return deployed(Model(message, weights))
+    return deploy_model(Model(message, weights))
 
 
 def test_each_step_is_proved_against_the_one_before() -> None:

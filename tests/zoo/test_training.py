@@ -21,7 +21,7 @@ from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
 from netdsl.tables.table import Table
-from zoo.training import Run, fed, train
+from zoo.training import Run, train, with_sources
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
 NET = """
@@ -151,16 +151,16 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
     pq.write_table(pa.table(rows), "rows.parquet")
     (folder / "net.prototxt").write_text(INPUTS + NET[NET.index('layer { name: "conv"') :])
     for number, data in enumerate(("lmdb:train_lmdb", "rows.parquet")):
-        run = fed(run_of(f"run{number}"), data, None)
+        run = with_sources(run_of(f"run{number}"), data, None)
         assert run.tables == {phase: Table(data if ":" in data else f"parquet:{data}") for phase in Phase}
         train(run)
         assert last(f"run{number}") == last("run0")
-    run = fed(run_of("other"), "digits", "mnist:m:test")
+    run = with_sources(run_of("other"), "digits", "mnist:m:test")
     assert {phase: table.source for phase, table in run.tables.items()} == {
         Phase.TRAIN: "digits:train", Phase.TEST: "mnist:m:test"}  # fmt: skip
 
 
 def test_data_layers_read_something_else(folder: Path) -> None:
-    run = fed(run_of("run"), None, "digits")
+    run = with_sources(run_of("run"), None, "digits")
     assert not run.tables
     assert [layer.data_param.source for layer in run.solver.net_param.layer[:2]] == ["train_lmdb", "digits:test"]

@@ -27,7 +27,7 @@ from zoo.training import train
 
 @dataclass(frozen=True)
 class Flags:
-    """Those of the `caffe` program, with its defaults."""
+    """The flags of the `caffe` program, with its defaults."""
 
     solver: str = ""
     model: str = ""
@@ -46,7 +46,7 @@ class Flags:
 
     @property
     def stages(self) -> list[str]:
-        """Those that commas separate."""
+        """The stages, which commas separate."""
         return [name for name in self.stage.split(",") if name]
 
 
@@ -85,12 +85,12 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
     if flags.help:
         click.echo(ctx.get_help())
         return
-    named = ", ".join(_COMMANDS)
+    names = ", ".join(_COMMANDS)
     if len(commands) != 1:
-        given = f"not {len(commands)} ({' '.join(commands)})" if commands else "and none is given"
-        raise FlagError(f"caffe takes one command, {given}; the commands are {named}")
+        count = f"not {len(commands)} ({' '.join(commands)})" if commands else "and none is given"
+        raise FlagError(f"caffe takes one command, {count}; the commands are {names}")
     if commands[0] not in _COMMANDS:
-        raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {named}")
+        raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
     _COMMANDS[commands[0]](flags)
@@ -145,9 +145,9 @@ def _time(flags: Flags) -> None:
 
 
 def _device_query(flags: Flags) -> None:
-    """Caffe asks nothing without -gpu; here that is about all."""
+    """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
     info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
-    devices = [device for device in _named(flags.gpu or "all") if device.type == "cuda"]
+    devices = [device for device in _devices_of(flags.gpu or "all") if device.type == "cuda"]
     if not devices:
         info("caffe.cpp:138", "There are none.")
     for device in devices:
@@ -173,11 +173,11 @@ def _effect(flag: str, value: str) -> Action:
     try:
         return Action(value)
     except ValueError:
-        raise FlagError(f"-{flag} is '{value}'; it can be {', '.join(each.value for each in Action)}") from None
+        raise FlagError(f"-{flag} is '{value}'; it can be {', '.join(action.value for action in Action)}") from None
 
 
 def _gpu_of(param: pb.SolverParameter) -> str:
-    """Caffe's rule: without -gpu the solver's settings may ask for a GPU; here they get one if there is any."""
+    """The -gpu flag by the solver's settings. Caffe's rule: without the flag they can ask for a GPU."""
     if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
         return ""
     if torch.cuda.device_count():
@@ -187,8 +187,8 @@ def _gpu_of(param: pb.SolverParameter) -> str:
 
 
 def _devices(gpus: str) -> list[torch.device]:
-    """The devices to run on, told in the log."""
-    devices = _named(gpus)
+    """The devices to run on, which are logged."""
+    devices = _devices_of(gpus)
     if devices[0].type == "cpu":
         info("caffe.cpp:197", "Use CPU.")
     else:
@@ -196,7 +196,7 @@ def _devices(gpus: str) -> list[torch.device]:
     return devices
 
 
-def _named(gpus: str) -> list[torch.device]:
+def _devices_of(gpus: str) -> list[torch.device]:
     name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
     try:
         return devices_of("cpu" if not gpus else "all" if gpus == "all" else name)

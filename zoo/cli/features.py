@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from netdsl.prediction.add_columns import ColumnNames
-from zoo.cli import places
+from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
 
 
-@click.command("features", short_help="A table with any blobs of a net for each row.")
-@places.tabled
+@click.command("features", short_help="Write a table with any blobs of a net for each row.")
+@table_options.table_options
 @click.option("--blob", "blobs", multiple=True, required=True, metavar="NAME", help="A blob that becomes a column.")
 def command(
     backend: str | None,
@@ -23,11 +23,11 @@ def command(
     blobs: tuple[str, ...],
     **what: Any,
 ) -> None:
-    """Add columns to a table with what a net makes of each row on its way, such as the blob before the last layer: an
-    array of a blob's values, or the value if there is but one. Only the layers that this needs are run.
+    """Add columns to a table with blobs that a net computes for each row, such as the one before the last layer. A
+    column has an array of the blob's values, or the value if there is but one. Only layers that the blobs depend on are
+    run.
     """
-    place = places.table_backend_of(backend, master, workers)
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
-    request = PredictRequest(names=names, columns=places.columns_of(columns), **what)
-    predict(request, progress_bar, place)
+    request = PredictRequest(names=names, columns=table_options.columns_of(columns), **what)
+    predict(request, progress_bar, table_options.table_backend_of(backend, master, workers))
     click.echo(f"wrote {request.output}")

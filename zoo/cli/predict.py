@@ -1,4 +1,4 @@
-"""`zoo predict`: a table with what a net predicts for each row."""
+"""`zoo predict`: a table with a net's prediction for each row."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from typing import Any
 import click
 
 from netdsl.prediction.add_columns import ColumnNames
-from zoo.cli import places
+from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
 
 
-@click.command("predict", short_help="A table with what a net predicts for each row.")
-@places.tabled
+@click.command("predict", short_help="Write a table with a net's prediction for each row.")
+@table_options.table_options
 def command(
     backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], **what: Any
 ) -> None:
     """Add two columns to a table: `probability`, with those of all classes, and `prediction`, with the best class, or
     the number that a net with one output predicts. All other columns stay as they are.
 
-    NET is any net: its data layers take the columns with the names of their tops, and a loss gives way to what it makes
-    of predictions itself. `zoo data convert` makes a table of other data.
+    NET is any net: its data layers take the columns with the names of their tops, and losses become their predictions.
+    `zoo data convert` makes a table of other data.
     """
-    place = places.table_backend_of(backend, master, workers)
     names = ColumnNames({}, prediction="prediction", probability="probability")
-    request = PredictRequest(names=names, columns=places.columns_of(columns), **what)
-    predict(request, progress_bar, place)
+    request = PredictRequest(names=names, columns=table_options.columns_of(columns), **what)
+    predict(request, progress_bar, table_options.table_backend_of(backend, master, workers))
     click.echo(f"wrote {request.output}")

@@ -1,4 +1,4 @@
-"""The shapes of a net's blobs: options that say how a net is looked at, and what `zoo show --shapes` shows."""
+"""The shapes of a net's blobs for `zoo show --shapes`, and the options that shapes depend on."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _assumed(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Shape]:
-    found: dict[str, Shape] = {}
+    shapes: dict[str, Shape] = {}
     for value in values:
         name, _, sizes = value.rpartition("=")
         numbers = sizes.split("x")
         if not name or not all(number.isdecimal() and int(number) for number in numbers):
             raise click.BadParameter(f"'{value}' isn't like data=3x224x224")
-        found[name] = tuple(map(int, numbers))
-    return found
+        shapes[name] = tuple(map(int, numbers))
+    return shapes
 
 
 assume: Decorator = click.option(
@@ -55,7 +55,7 @@ class TopShape:
 
 @dataclass(frozen=True)
 class Shapes:
-    """The shapes of all tops in every phase that a net is for, with what was assumed and which types have stubs."""
+    """The shapes of all tops in each of a net's phases, the assumed shapes, and the types with stubs."""
 
     phases: dict[str, list[TopShape]]
     assumed: dict[str, Shape]
@@ -63,28 +63,28 @@ class Shapes:
 
 
 def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
-    """The shapes of a net that was read from a file; an error says which one."""
-    # Imported here because of torch, which takes seconds, and `zoo show` without shapes doesn't need it.
+    """The shapes of a net that was read from a file, which errors name."""
+    # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
     from netdsl.checking.lint import CheckSettings, resolve_shapes
     from netdsl.open_net import todays_form
 
     if not isinstance(message, pb.NetParameter):
         raise NetError(f"{file}: has no shapes to infer: it is no net, but a {message.DESCRIPTOR.name}")
     try:
-        found = resolve_shapes(todays_form(message), CheckSettings(assumed, stages, stub))
+        resolved = resolve_shapes(todays_form(message), CheckSettings(assumed, stages, stub))
     except NetError as problem:
         raise type(problem)(f"{file}: {problem}") from None
     phases = {}
-    for built in found.builts:
+    for built in resolved.builts:
         pairs = ((node.layer, edge) for node in built.graph.nodes for edge in node.tops)
         phases[built.graph.phase.name] = [
             TopShape(layer.name, layer.type, built.graph.blobs[edge], built.shapes[edge]) for layer, edge in pairs
         ]
-    return Shapes(phases, found.assumed, found.stubbed)
+    return Shapes(phases, resolved.assumed, resolved.stubbed)
 
 
 def complain_of_unused(assumed: Mapping[str, Shape], used: Collection[str]) -> None:
-    """An assumption about a blob that no data layer brings is a typo."""
+    """Warn about assumed shapes of blobs that no data layer brings, which are typos."""
     for name in assumed:
         if name not in used:
             complain(f"warning: --assume {name}: no data layer brings this blob")

@@ -1,31 +1,33 @@
-"""`zoo test`: what a net with weights gives on its test data."""
+"""`zoo test`: the loss and the outputs of a net on test data."""
 
 from __future__ import annotations
 
 import click
 
 from netdsl.solver.events import Output, as_numbers
-from zoo.cli import options, places
+from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.testing import BATCHES, TestRequest, test
 
 
-@click.command("test", short_help="What a net with weights gives on its test data.")
+@click.command("test", short_help="Test a net with weights on its test data.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", required=True, help="Its weights, by layer names.")
-@click.option("--data", metavar="SOURCE", help="What the net reads instead: digits, mnist:FOLDER, parquet:PATH, ...")
-@places.columns
+@click.option(
+    "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
+)
+@table_options.columns
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many batches: {BATCHES}, or a table's rows once.",
+    help=f"The number of batches; by default {BATCHES}, or a table's rows once.",
 )
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
 @click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
-@places.placed
+@table_options.backend_options
 @options.as_json
 def command(
     net: str,
@@ -43,16 +45,16 @@ def command(
 ) -> None:
     """Run a net in its TEST phase on the data that it names, or on others, and average its outputs over all batches.
 
-    The rows of a table, parquet:PATH or arrow:PATH, are all taken once unless --iterations says how many batches. What
-    a batch gives then counts as often as it has rows, so a last one that isn't full counts less, and for means over
-    rows, as accuracy and loss are, it doesn't matter how tasks of Spark divide the table. What has a value for each row
-    has no mean over batches of different sizes, and is left out.
+    The rows of a table, parquet:PATH or arrow:PATH, are all taken once unless --iterations says how many batches.
+    Batches then count by their numbers of rows, so a last one that isn't full counts less, and means over rows, such as
+    accuracy and loss, don't depend on how tasks of Spark divide the table. Outputs with a value for each row have no
+    mean over batches of different sizes, and are left out.
     """
-    place = places.table_backend_of(backend, master, workers)
+    table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    request = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(request, device=devices_of(device)[0], backend=place)
+    request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
+    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return
@@ -62,5 +64,5 @@ def command(
 
 def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
     weights = {output.name: output.loss_weight for output in outputs}
-    found = [f"loss {loss:.6g}"] if any(weights.values()) else []
-    return found + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]
+    lines = [f"loss {loss:.6g}"] if any(weights.values()) else []
+    return lines + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]

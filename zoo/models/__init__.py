@@ -13,12 +13,12 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """All of them."""
+    """The names of all nets of the zoo."""
     return sorted(path.parent.name for path in FOLDER.glob("*/solver.prototxt"))
 
 
 def folder_of(name: str) -> Path:
-    """Where the files of a net are."""
+    """The folder with the files of a net."""
     if name not in names():
         near = get_close_matches(name, names(), 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
@@ -27,7 +27,7 @@ def folder_of(name: str) -> Path:
 
 
 def solver_of(name: str) -> pb.SolverParameter:
-    """The settings to train a net with; snapshots are called as the net and lie where we are."""
+    """The settings to train a net with, whose snapshots are named after the net, in the working directory."""
     param = read_solver(folder_of(name) / "solver.prototxt").message
     param.snapshot_prefix = name
     return param

@@ -1,4 +1,4 @@
-"""How long exchanges take on a network."""
+"""The cost of exchanges on a network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class ExchangeKind(Enum):
-    """What is exchanged."""
+    """The kinds of exchanges."""
 
     MEAN = "mean"
     REDUCE = "reduce"
@@ -19,16 +19,16 @@ class ExchangeKind(Enum):
 
 @dataclass(frozen=True)
 class Link:
-    """Every worker's own connection to a switch: bytes a second each way, and seconds until the first one arrives."""
+    """A worker's connection to a switch: bytes a second in each direction, and seconds until the first one arrives."""
 
     bandwidth: float = math.inf
     latency: float = 0.0
 
     def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
-        """How long an exchange of `bytes_` among `size` workers takes.
+        """The time that an exchange of `bytes_` among `size` workers takes.
 
         A mean is a ring's reduce-scatter and all-gather, a reduction a binary tree, and a broadcast a swarm, in which
-        everybody sends on what it has.
+        all workers send on what they have received.
         """
         once = bytes_ / self.bandwidth
         depth = math.ceil(math.log2(size)) if size > 1 else 0

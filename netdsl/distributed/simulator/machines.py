@@ -1,4 +1,4 @@
-"""How fast the machines of a simulated world are."""
+"""The speed of the machines of a simulated world."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from netdsl.errors import DistributedError
 
 @dataclass(frozen=True)
 class Machines:
-    """Seconds of an iteration, by rank and number: a world's pace.
+    """The pace of a world: the seconds of an iteration, by a worker's rank and the iteration's number.
 
-    The last `stragglers` of `size` workers take `slowdown` times as long as the others. With `jitter` every iteration
-    is longer or shorter by chance, in a lognormal way whose logarithms spread so far; the mean stays.
+    The last `stragglers` of `size` workers take `slowdown` times as long as the others. `jitter` is the standard
+    deviation of the logarithm of an iteration's time, which is lognormal; it doesn't change the mean.
     """
 
     step: float = 0.0
@@ -31,7 +31,7 @@ class Machines:
             raise DistributedError("a step and its jitter can't be negative, and slowdown must be above 0")
 
     def __call__(self, rank: int, iteration: int) -> float:
-        """How long that worker takes for it."""
+        """The seconds that a worker takes for an iteration."""
         slow = self.slowdown if rank >= self.size - self.stragglers else 1.0
         return self.step * slow * self._chance(rank, iteration)
 

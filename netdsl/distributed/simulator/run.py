@@ -1,4 +1,4 @@
-"""A run with several workers as it would go on machines and a network that aren't there."""
+"""The simulation of a run: its training is real, its machines and network are simulated."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from netdsl.solver.solver import Action
 
 @dataclass(frozen=True)
 class TestScore:
-    """What the first test net gave for the model that all agreed on, which costs no time."""
+    """The outputs of the first test net for the joint model. Tests take no simulated time."""
 
-    time: float  # virtual seconds since the beginning
+    time: float  # simulated seconds since the beginning
     iteration: int  # of the first worker
     values: Mapping[str, float]
 
     @property
     def accuracy(self) -> float | None:
-        """The first value that is called so."""
+        """The first value whose name is that of an accuracy."""
         return next((value for name, value in self.values.items() if "acc" in name.lower()), None)
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """What happened: tests, every worker's rounds, and when the last worker was done."""
+    """The result of a simulation: tests, the rounds of all workers, and the time at which the last one ended."""
 
     scores: tuple[TestScore, ...]
     records: tuple[tuple[RoundRecord, ...], ...]  # by rank
@@ -42,7 +42,7 @@ class Simulation:
 
 
 def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Simulation:
-    """Train a run's workers, in this process, until their model is as accurate as `goal` or all is done.
+    """Train the workers of a run in this process, until the accuracy of their model is `goal` or the run ends.
 
     Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
     """
@@ -79,7 +79,7 @@ class _SimulatedRun:
             Loop(worker, self._run.strategy, report=self._records[rank].append, requested=self._requested).run()
 
     def _hear(self, event: Event) -> None:
-        """Only the first worker tests, so the time is its own."""
+        """Note the score of a test, at the time of the first worker, which alone tests."""
         if isinstance(event, TestFinished) and event.net == 0:
             score = TestScore(self._world.now[0], event.iteration, as_numbers(event.outputs))
             self._scores.append(score)

@@ -1,4 +1,4 @@
-"""Workers that take turns: always the one goes on whose clock is furthest behind."""
+"""The scheduler of simulated workers, which take turns: the one whose clock is furthest behind runs next."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and numbe
 
 
 def no_time(rank: int, iteration: int) -> float:
-    """Computing costs nothing."""
+    """The pace of a world in which computing takes no time."""
     return 0.0
 
 
 @dataclass
-class Awaited:
-    """Something that is over at a time which isn't known before all who take part have come."""
+class PendingEvent:
+    """An event that workers wait for, whose time isn't known before all of its workers have joined it."""
 
     what: str
     finish: float | None = None
 
 
 class World:
-    """`size` workers in threads, of which one runs at a time, so that everything comes out the same each time.
+    """`size` workers in threads, of which one runs at a time, so that results can be repeated.
 
-    Each has its own random numbers.
+    Each worker has its own random numbers.
     """
 
     def __init__(self, size: int, pace: Pace = no_time) -> None:
         self.size, self.pace = size, pace
         self.now = [0.0] * size
         self._lock = threading.Lock()
-        self._called = [threading.Condition(self._lock) for _ in range(size)]  # one each, so that only one wakes
+        self._called = [threading.Condition(self._lock) for _ in range(size)]  # by rank, so that only one wakes
         self._turn = 0
-        self._blocked: dict[int, Awaited | None] = dict.fromkeys(range(size))
+        self._blocked: dict[int, PendingEvent | None] = dict.fromkeys(range(size))
         self._ended: set[int] = set()
         self._problem: BaseException | None = None
         self._random = [torch.get_rng_state()] * size
 
     def run(self, work: Callable[[int], Result]) -> list[Result]:
-        """What `work` gives for each rank."""
-        found: dict[int, Result] = {}
+        """Run `work` in every worker; returns the results by rank."""
+        results: dict[int, Result] = {}
         threads = [
-            threading.Thread(target=self._work, args=(work, rank, found), name=f"worker {rank}", daemon=True)
+            threading.Thread(target=self._work, args=(work, rank, results), name=f"worker {rank}", daemon=True)
             for rank in range(self.size)
         ]
         outside = torch.get_rng_state()
@@ -60,13 +60,13 @@ class World:
         torch.set_rng_state(outside)
         if self._problem is not None:
             raise self._problem
-        return [found[rank] for rank in range(self.size)]
+        return [results[rank] for rank in range(self.size)]
 
-    def _work(self, work: Callable[[int], Result], rank: int, found: dict[int, Result]) -> None:
+    def _work(self, work: Callable[[int], Result], rank: int, results: dict[int, Result]) -> None:
         try:
             self._wait_for_turn(rank)
-            found[rank] = work(rank)
-        except _OverError:
+            results[rank] = work(rank)
+        except _AbandonedError:
             pass
         except BaseException as problem:
             self._problem = self._problem or problem
@@ -79,51 +79,51 @@ class World:
         with self._lock:
             self._called[rank].wait_for(lambda: self._turn == rank or self._problem is not None)
         if self._problem is not None:
-            raise _OverError
+            raise _AbandonedError
         torch.set_rng_state(self._random[rank])
 
     def _pass_on(self, rank: int) -> None:
-        """Let the one go on that is furthest behind."""
+        """End a worker's turn: the ready worker that is furthest behind is next."""
         self._random[rank] = torch.get_rng_state()
-        able = [each for each in range(self.size) if each not in self._ended and self._blocked[each] is None]
-        if able:
-            self._turn = min(able, key=lambda each: (self.now[each], each))
+        ready = [other for other in range(self.size) if other not in self._ended and self._blocked[other] is None]
+        if ready:
+            self._turn = min(ready, key=lambda other: (self.now[other], other))
         elif len(self._ended) < self.size and self._problem is None:
-            self._problem = self._stuck()
-        for each in [self._turn] if self._problem is None else range(self.size):
-            self._called[each].notify()
+            self._problem = self._deadlock()
+        for other in [self._turn] if self._problem is None else range(self.size):
+            self._called[other].notify()
 
-    def _stuck(self) -> DistributedError:
-        waiting = {each: wanted.what for each, wanted in self._blocked.items() if wanted is not None}
+    def _deadlock(self) -> DistributedError:
+        waiting = {rank: event.what for rank, event in self._blocked.items() if event is not None}
         if self._ended:
             return PeerLostError(f"workers {sorted(self._ended)} ended while others wait for them: {waiting}")
         return DistributedError(f"the workers wait for different things: {waiting}")
 
     def spend(self, rank: int, seconds: float) -> None:
-        """A worker is busy for so long; those go on that are further behind."""
+        """Move a worker's clock forward, and let workers run that are behind it."""
         self.now[rank] += seconds
         with self._lock:
             self._pass_on(rank)
         self._wait_for_turn(rank)
 
-    def wait(self, rank: int, awaited: Awaited) -> None:
-        """Go on when it is over."""
-        if awaited.finish is None:
+    def wait(self, rank: int, event: PendingEvent) -> None:
+        """Let a worker wait until an event."""
+        if event.finish is None:
             with self._lock:
-                self._blocked[rank] = awaited
+                self._blocked[rank] = event
                 self._pass_on(rank)
             self._wait_for_turn(rank)
-        assert awaited.finish is not None
-        self.spend(rank, max(0.0, awaited.finish - self.now[rank]))
+        assert event.finish is not None
+        self.spend(rank, max(0.0, event.finish - self.now[rank]))
 
-    def over(self, awaited: Awaited, finish: float) -> None:
-        """It is known when it is over; whoever waits for it may go on then."""
-        awaited.finish = finish
-        for rank, wanted in self._blocked.items():
-            if wanted is awaited:
+    def schedule(self, event: PendingEvent, finish: float) -> None:
+        """Set the time of an event, at which the workers that wait for it continue."""
+        event.finish = finish
+        for rank, awaited in self._blocked.items():
+            if awaited is event:
                 self.now[rank] = max(self.now[rank], finish)
                 self._blocked[rank] = None
 
 
-class _OverError(Exception):
-    """Another worker had a problem."""
+class _AbandonedError(Exception):
+    """The world was abandoned, since another worker had a problem."""

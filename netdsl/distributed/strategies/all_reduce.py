@@ -1,4 +1,4 @@
-"""Gradients averaged in every iteration, beside the rest of the backward pass: MaTEx's way, and SparkNet's 'naive'."""
+"""Allreduce: gradients averaged in every iteration, beside the backward pass; MaTEx's way, and SparkNet's 'naive'."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from netdsl.solver.flat import FlatBlob, FlatWeights
 
 
 class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
-    """The workers divide the net's batch and take each step together, so that losses are those of one worker alone;
-    unless `divides_batch` is false, when each has a whole batch, as Caffe's GPUs have.
+    """The settings of allreduce, in which all workers take each step together.
 
-    Weights, and what solvers remember, are the same everywhere. BatchNorm normalises each worker's part of a batch by
-    itself, and its sums are averaged at the end of a round, which has `tau` iterations. Gradients go in buckets of
-    about `bucket` megabytes.
+    The workers divide the net's batch, so that losses are those of a single worker. With `divides_batch` false each
+    worker has a whole batch, as Caffe's GPUs have.
+
+    Weights and solver histories are the same in all workers. BatchNorm normalises each worker's part of a batch by
+    itself, and its sums are averaged at the end of a round, which has `tau` iterations. Gradients are exchanged in
+    buckets of about `bucket` megabytes.
     """
 
     name: ClassVar[str] = "allreduce"
@@ -36,16 +38,16 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
             raise DistributedError("tau must be 1 or more, and bucket above 0")
 
     def begin(self, worker: Worker) -> _AllReduce:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _AllReduce(self, worker)
 
 
 @dataclass
 class _Bucket:
-    """Neighbours in the flat buffer, whose gradients are averaged together."""
+    """Blobs next to each other in the flat buffer, whose gradients are averaged in one exchange."""
 
     blobs: list[FlatBlob]
-    missing: int = 0  # gradients that aren't there yet
+    missing: int = 0  # gradients that aren't computed yet
     handle: Handle | None = None
 
     @property
@@ -60,8 +62,8 @@ class _AllReduce:
         self._gradient = torch.zeros_like(worker.weights[: worker.learned])
         size = int(settings.bucket * 2**20 / self._gradient.element_size())
         self._buckets = _buckets(worker.solver.weights, size)
-        self._sent = 0  # buckets on their way: all workers send them in one order
-        self._own: list[Tensor | None] = []  # gradients before the means took their place
+        self._sent = 0  # buckets of this iteration: all workers send them in the same order
+        self._local_gradients: list[Tensor | None] = []  # those that the means have replaced
         worker.solver.on_start.append(self._start)
         worker.solver.on_gradients_ready.append(self._end)
         for bucket in self._buckets:
@@ -85,20 +87,20 @@ class _AllReduce:
         pass
 
     def _start(self) -> None:
-        self._own.clear()
+        self._local_gradients.clear()
         self._sent = 0
         for bucket in self._buckets:
             bucket.missing = len(bucket.blobs) * self._worker.solver.param.iter_size
 
     def _watch(self, blob: FlatBlob, bucket: _Bucket) -> None:
-        def came(tensor: Tensor) -> None:
+        def on_gradient(tensor: Tensor) -> None:
             bucket.missing -= 1
             self._send()
 
-        blob.tensor.register_post_accumulate_grad_hook(came)  # type: ignore[no-untyped-call]
+        blob.tensor.register_post_accumulate_grad_hook(on_gradient)  # type: ignore[no-untyped-call]
 
     def _send(self) -> None:
-        """Send the buckets that are complete, as far as none before them is missing."""
+        """Send the complete buckets, up to the first that isn't complete."""
         while self._sent < len(self._buckets) and self._buckets[self._sent].missing <= 0:
             bucket = self._buckets[self._sent]
             for blob in bucket.blobs:
@@ -111,10 +113,11 @@ class _AllReduce:
             self._sent += 1
 
     def _end(self) -> None:
-        """Take over the means, when all have come.
+        """Wait for all means, and put them in place of the worker's gradients.
 
-        The own gradients stay until the next iteration begins. If they went now, the system would take back memory
-        that all of the next forward pass needs, and give it again page by page, which takes longer than the exchange.
+        The worker's gradients are kept until the next iteration begins. If they were freed here, the system would take
+        back memory that the next forward pass needs, and give it again page by page, which takes longer than the
+        exchange.
         """
         for bucket in self._buckets[self._sent :]:
             bucket.missing = 0
@@ -123,18 +126,19 @@ class _AllReduce:
             assert bucket.handle is not None
             self._worker.finish(bucket.handle)
             for blob in bucket.blobs:
-                self._own.append(blob.tensor.grad)
+                self._local_gradients.append(blob.tensor.grad)
                 blob.tensor.grad = FlatWeights.view(self._gradient, blob)
 
 
 def _buckets(weights: FlatWeights, size: int) -> list[_Bucket]:
-    """In the order in which gradients come: those of the last layers first."""
+    """The buckets in the order in which gradients are computed: those of the last layers first."""
     order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
-    found = [bucket for group in weights.groups for bucket in _cut(group.blobs, size)]
-    return sorted(found, key=lambda bucket: -min(order[id(blob.tensor)] for blob in bucket.blobs))
+    buckets = [bucket for group in weights.groups for bucket in _cut(group.blobs, size)]
+    return sorted(buckets, key=lambda bucket: -min(order[id(blob.tensor)] for blob in bucket.blobs))
 
 
 def _cut(blobs: tuple[FlatBlob, ...], size: int) -> Iterator[_Bucket]:
+    """Buckets of `size` values or more, but for the last one."""
     bucket = _Bucket([])
     for blob in blobs:
         bucket.blobs.append(blob)

@@ -1,4 +1,4 @@
-"""SparkNet's model averaging: workers train by themselves for some iterations, then all take over the mean."""
+"""SparkNet's model averaging: workers train by themselves for some iterations, then all continue with the mean."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from netdsl.errors import DistributedError
 
 
 class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="name"):
-    """All blobs are averaged, also BatchNorm's sums, in which every worker's batches count from then on.
+    """The settings of model averaging, which averages all blobs at the end of each round.
 
-    What solvers remember, such as momentum, stays each worker's own. A round is `tau` iterations, or as many as a
-    worker can do in so many `seconds`; then models count by their iterations if `weighted`, and all go on with the
-    mean number of iterations, which is what the learning rate follows. Before the first round one worker alone does
-    `warmup` iterations.
+    BatchNorm's sums are averaged too, and count every worker's batches from then on. The solvers' histories, such as
+    momentum, aren't exchanged. A round is `tau` iterations, or as many as a worker can do in `seconds`; models then
+    count by their iterations if `weighted`, and all workers continue at the mean iteration, which the learning rate
+    follows. Before the first round one worker alone does `warmup` iterations.
     """
 
     name: ClassVar[str] = "averaging"
@@ -37,7 +37,7 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
             raise DistributedError("seconds and warmup can't be negative")
 
     def begin(self, worker: Worker) -> _Averaging:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _Averaging(self, worker)
 
 
@@ -52,7 +52,7 @@ class _Averaging:
         if worker.solver.iteration < settings.warmup:
             self._warm_up()
         elif settings.seconds:
-            self._timed()
+            self._timed_round()
         else:
             worker.train(self._pace.tau(worker))
             worker.take_mean()
@@ -64,12 +64,12 @@ class _Averaging:
         worker.finish(worker.communicator.broadcast(worker.weights))
         worker.agree_on_iteration(min(settings.warmup, worker.solver.param.max_iter))
 
-    def _timed(self) -> None:
+    def _timed_round(self) -> None:
         worker = self._worker
         steps = worker.train_for(self._settings.seconds)
         worker.take_mean(steps if self._settings.weighted else 1)
-        reached = [iteration for (iteration,) in worker.communicator.gather([worker.solver.iteration])]
-        worker.agree_on_iteration(round(sum(reached) / len(reached)))
+        iterations = [iteration for (iteration,) in worker.communicator.gather([worker.solver.iteration])]
+        worker.agree_on_iteration(round(sum(iterations) / len(iterations)))
 
     def model(self) -> Tensor:
         return self._worker.weights

@@ -1,4 +1,4 @@
-"""Elastic averaging (EASGD): workers and a centre draw each other together, and workers stay free to explore."""
+"""Elastic averaging (EASGD): workers and a shared variable pull on each other, and workers stay free to explore."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from netdsl.errors import DistributedError
 
 Rate = float | Literal["auto"]
 
-_BETA = 0.9  # Zhang's choice
+_BETA = 0.9  # the value in the paper by Zhang et al.
 
 
 class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="name"):
-    """Every `tau` iterations a worker goes to the centre, at its own pace: both move by `alpha` of their difference.
+    """The settings of asynchronous elastic averaging.
 
-    All blobs take part, also BatchNorm's sums: what is between two sums over batches is such a sum too, since the
-    third of them says what to divide by. What solvers remember stays each worker's own. The centre is the model, which
-    all workers take over at the end. `alpha` is `beta` by the number of workers, and `beta` 0.9.
+    Every `tau` iterations a worker exchanges its weights with the shared variable, without waiting for other workers:
+    both move towards each other by `alpha` of their difference. All blobs are exchanged, also BatchNorm's sums: a
+    weighted mean of two sums over batches is such a sum too, since BatchNorm's third blob has the number to divide by.
+    The solvers' histories aren't exchanged. The shared variable is the model, with which all workers end. The default
+    of `alpha` is `beta` divided by the number of workers, and that of `beta` is 0.9.
 
-    With a Nesterov solver it is EAMSGD. Caffe keeps weights at the place that momentum leads to, where the gradient
-    is taken, so that its steps are those of v = momentum v - rate g(x + momentum v), x += v; and that place is what
-    is exchanged.
+    With a Nesterov solver this is EAMSGD. Caffe's weights are already those that momentum leads to, at which the
+    gradient is taken: its steps are those of v = momentum v - rate g(x + momentum v), x += v. These weights are the
+    ones that are exchanged.
     """
 
     name: ClassVar[str] = "elastic"
@@ -46,15 +48,16 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
             raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
 
     def begin(self, worker: Worker) -> _Elastic:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _Elastic(self, worker)
 
 
 class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_field="name"):
-    """Every `tau` iterations all meet: each worker moves by `alpha` to the centre, and that by `beta` to their mean.
+    """The settings of synchronous elastic averaging.
 
-    What takes part is as in the asynchronous form. Elastic symmetry, which is the rule unless both are given, is
-    `beta` = workers times `alpha`, with a `beta` of 0.9 if neither is given.
+    Every `tau` iterations each worker moves by `alpha` towards the shared variable, and the shared variable by `beta`
+    towards the mean of the workers. The same blobs are exchanged as in the asynchronous form. Unless both rates are
+    set, they follow elastic symmetry: `beta` = workers times `alpha`, with a `beta` of 0.9 if neither is set.
     """
 
     name: ClassVar[str] = "elastic-sync"
@@ -70,7 +73,7 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
         _check(self.alpha, self.beta)
 
     def begin(self, worker: Worker) -> _SynchronousElastic:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _SynchronousElastic(self, worker)
 
 
@@ -85,7 +88,7 @@ class _Elastic:
     def round(self) -> None:
         worker = self._worker
         worker.train(self._tau)
-        with worker.doing(Activity.EXCHANGE):
+        with worker.activity(Activity.EXCHANGE):
             self._variable.exchange(worker.weights, self._alpha)
 
     def model(self) -> Tensor:
@@ -106,31 +109,31 @@ class _SynchronousElastic:
         self._alpha, self._beta = rates(settings.alpha, settings.beta, worker.size)
         if self._beta > 1:
             raise DistributedError(
-                f"alpha {self._alpha:g} of {worker.size} workers makes beta {self._beta:g}, by which the centre would "
-                "overshoot; give a lower alpha, or a beta of 1 at most"
+                f"alpha {self._alpha:g} of {worker.size} workers makes beta {self._beta:g}, by which the shared "
+                "variable would overshoot; give a lower alpha, or a beta of 1 at most"
             )
         worker.finish(worker.communicator.broadcast(worker.weights))
-        self._centre = worker.weights.clone()
+        self._shared = worker.weights.clone()
 
     def round(self) -> None:
         worker = self._worker
         worker.train(self._pace.tau(worker))
-        mean = worker.averaged()
-        worker.weights.lerp_(self._centre, self._alpha)
-        self._centre.lerp_(mean, self._beta)
+        mean = worker.mean_weights()
+        worker.weights.lerp_(self._shared, self._alpha)
+        self._shared.lerp_(mean, self._beta)
 
     def model(self) -> Tensor:
-        return self._centre
+        return self._shared
 
     def state(self) -> Mapping[str, Tensor]:
-        return {"centre": self._centre}
+        return {"centre": self._shared}
 
     def finish(self) -> None:
-        self._worker.weights.copy_(self._centre)
+        self._worker.weights.copy_(self._shared)
 
 
 def rates(alpha: Rate, beta: Rate, size: int) -> tuple[float, float]:
-    """Alpha and beta; one that isn't given follows by elastic symmetry from the other."""
+    """Alpha and beta; one that isn't set follows by elastic symmetry from the other."""
     if alpha == AUTO:
         beta = _BETA if beta == AUTO else beta
         return beta / size, beta

@@ -1,4 +1,4 @@
-"""MPCA SGD: training never stops, and shards of a joint model that go round beside it draw the workers together."""
+"""MPCA SGD: workers never stop training, while shards of a joint model are exchanged that pull them together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.strategies.joint_model import JointModel, Motion
-from netdsl.distributed.strategies.phases import Phases, share
+from netdsl.distributed.strategies.phases import Phases, mean_weight
 from netdsl.distributed.strategies.shards import cut
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
@@ -18,17 +18,19 @@ from netdsl.solver.flat import FlatWeights
 
 
 class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
-    """The first worker coordinates: of each shard's mean it makes the joint model, and sends where that seems to go.
+    """The settings of MPCA, whose first worker is the coordinator: it makes the joint model of the shards' means, and
+    broadcasts the model's projection.
 
-    Before every iteration a worker's weights move by `alpha` towards what it got, or its gradients do so if
-    `in_gradient` (Eq. 6 instead of Eq. 7); not before all shards have come once. For the first `early` iterations of
-    a new training workers are left alone, then alpha falls from `high` in as many. One shard is reduced and broadcast
-    in turn, of two one is reduced while the other is broadcast, and of three a third one is prepared. `beta`, `gamma`,
-    `delta` and `ramp` are as in `Motion`. A round is `tau` iterations, for which exchanges don't wait.
+    Before every iteration a worker's weights are pulled by `alpha` towards the projection, or its gradients are if
+    `in_gradient` (Eq. 6 instead of Eq. 7). That begins when every shard was broadcast once. For the first `early`
+    iterations of a new training nothing is exchanged; then alpha falls from `high` in as many iterations. A single
+    shard is reduced and broadcast in turn; of two shards one is reduced while the other is broadcast; of three the
+    third is prepared meanwhile. `beta`, `gamma`, `delta` and `ramp` are as in `Motion`. A round is `tau` iterations,
+    and exchanges don't wait for its end.
 
-    BatchNorm's sums are averaged in the joint model, but neither projected nor drawn: each worker has its own until
-    all take over the joint model at the end. What solvers remember stays each worker's own. Before the end only the
-    first worker has the joint model, and all begin again from that. Exchanges use lanes 0 and 1 at any time.
+    BatchNorm's sums are averaged in the joint model, but neither projected nor pulled: each worker has its own until
+    all take the joint model at the end. The solvers' histories aren't exchanged. Before the end only the first worker
+    has the joint model, and all workers resume from that. Exchanges use lanes 0 and 1 at any time.
     """
 
     name: ClassVar[str] = "mpca"
@@ -57,7 +59,7 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
             raise DistributedError("beta and high must be above 0 and 1 at most")
 
     def begin(self, worker: Worker) -> _MPCA:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _MPCA(self, worker)
 
 
@@ -65,10 +67,10 @@ class _MPCA:
     def __init__(self, settings: MPCA, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         self._trained = 0  # iterations until now
-        self._drawn = 0  # iterations since the whole joint model had come
+        self._pulled = 0  # iterations since the whole joint model was received
         self._early = settings.early
         worker.finish(worker.communicator.broadcast(worker.weights))
-        self._joint = self._made_joint() if worker.rank == 0 else None
+        self._joint = self._new_joint_model() if worker.rank == 0 else None
         self._phases = Phases(worker, settings.shards, self._joint)
         worker.solver.on_start.append(self._start)
         worker.solver.on_gradients_ready.append(self._end)
@@ -87,44 +89,44 @@ class _MPCA:
         return {} if joint is None else {"velocity": joint.velocity, "cycles": joint.cycles}
 
     def finish(self) -> None:
-        """Take part until nobody trains any more; then all models count by all their iterations."""
+        """Exchange until no worker trains any more; then average all models, weighted by their iterations."""
         worker, joint = self._worker, self._joint
         worker.solver.on_start.remove(self._start)
         worker.solver.on_gradients_ready.remove(self._end)
-        while not self._phases.over:
+        while not self._phases.finished:
             self._phases.wait()
-            self._phases.look(self._trained, training=False)
-        mean = worker.averaged(share(self._trained))
+            self._phases.poll(self._trained, training=False)
+        mean = worker.mean_weights(mean_weight(self._trained))
         if joint is not None:
             for shard, place in enumerate(self._phases.shards):
                 joint.update(shard, mean[place])
             worker.weights.copy_(joint.model)
         worker.finish(worker.communicator.broadcast(worker.weights))
 
-    def _made_joint(self) -> JointModel:
+    def _new_joint_model(self) -> JointModel:
         settings, worker = self._settings, self._worker
         motion = Motion(settings.beta, settings.gamma, settings.delta, settings.ramp)
         return JointModel(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
 
     @property
     def _weights(self) -> Tensor:
-        """What learns."""
+        """The learned values of the worker's blobs."""
         return self._worker.weights[: self._worker.learned]
 
     def _start(self) -> None:
-        """Before an iteration: exchange, and be drawn to the joint model (Eq. 7)."""
+        """Exchange before an iteration, and pull the weights towards the joint model (Eq. 7)."""
         if self._trained == 0 and self._worker.solver.iteration > 0:
-            self._early = 0  # this goes on from a model that isn't new
+            self._early = 0  # the training was resumed
         if self._trained >= max(1, self._early):
-            self._phases.look(self._trained, training=True)
+            self._phases.poll(self._trained, training=True)
         self._trained += 1
         if self._phases.complete:
-            self._drawn += 1
+            self._pulled += 1
             if not self._settings.in_gradient:
                 self._weights.lerp_(self._phases.projected, self._alpha())
 
     def _end(self) -> None:
-        """Before the weights change: the distance from the joint model is part of the loss (Eq. 6)."""
+        """Pull the gradients before the weights are updated: the distance from the joint model is a loss (Eq. 6)."""
         if not (self._settings.in_gradient and self._phases.complete):
             return
         solver = self._worker.solver
@@ -134,7 +136,7 @@ class _MPCA:
             blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
 
     def _alpha(self) -> float:
-        """It falls from `high` by a constant factor."""
+        """The current alpha, which falls from `high` by a constant factor."""
         settings = self._settings
-        fallen = min(1.0, self._drawn / self._early) if self._early else 1.0
-        return float(settings.high * (settings.alpha / settings.high) ** fallen)
+        progress = min(1.0, self._pulled / self._early) if self._early else 1.0
+        return float(settings.high * (settings.alpha / settings.high) ** progress)

@@ -1,4 +1,4 @@
-"""DiLoCo's outer momentum: what workers moved on the average is a gradient, by which Nesterov's rule makes a step."""
+"""DiLoCo's outer momentum: the mean change of the workers' weights is the gradient of an outer Nesterov step."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from netdsl.distributed.worker import Worker
 
 
 class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
-    """What learns is moved by the outer step; BatchNorm's sums are averaged.
+    """The settings of DiLoCo, whose outer step moves the learned blobs; BatchNorm's sums are averaged.
 
-    What solvers remember stays each worker's own. The learning rate of a worker follows its own iterations, and `lr`
-    and `momentum` are of the outer step. With `lr` 1 and `momentum` 0 it is model averaging.
+    The solvers' histories aren't exchanged. A worker's learning rate follows its own iterations; `lr` and `momentum`
+    are those of the outer step. With `lr` 1 and `momentum` 0 this is model averaging.
     """
 
     name: ClassVar[str] = "outer"
@@ -32,7 +32,7 @@ class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
         check_tau(self.tau)
 
     def begin(self, worker: Worker) -> _Outer:
-        """Take part."""
+        """Begin a worker's part of the run."""
         return _Outer(self, worker)
 
 
@@ -47,7 +47,7 @@ class _Outer:
         worker, lr, momentum = self._worker, self._settings.lr, self._settings.momentum
         self._before.copy_(worker.weights[: worker.learned])
         worker.train(self._pace.tau(worker))
-        mean = worker.averaged()
+        mean = worker.mean_weights()
         gradient = self._before - mean[: worker.learned]
         self._velocity.mul_(momentum).add_(gradient)
         worker.weights.copy_(mean)

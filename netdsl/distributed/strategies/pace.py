@@ -1,4 +1,4 @@
-"""How many iterations a round has: so many, or as many as the network asks for."""
+"""The length of rounds: a fixed number of iterations, or one that follows from the speed of the network."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ AUTO: Literal["auto"] = "auto"
 Tau = int | Literal["auto"]
 
 _SHARE = 5  # SparkNet's rule: computing should take five times as long as exchanging
-_EVERY = 10  # rounds, after which it is chosen anew
-_MOST = 10_000  # however slow a network is, workers must meet
+_INTERVAL = 10  # rounds until tau is measured again
+_MOST = 10_000  # workers exchange at least so often, however slow the network is
 
 
 def check_tau(tau: Tau) -> None:
-    """A DistributedError for a number that is none."""
+    """Raise a DistributedError if a round would have no iteration."""
     if tau != AUTO and tau < 1:
         raise DistributedError(f"tau is {tau}; a round has one iteration at least; 'auto' measures how many")
 
 
 class Pace:
-    """The length of rounds. What is chosen by measuring is the same for all workers, but not in every run."""
+    """The length of rounds. A measured length is the same for all workers of a run, but may differ between runs."""
 
     def __init__(self, tau: Tau) -> None:
         self._auto = tau == AUTO
-        self._chosen = 1 if isinstance(tau, str) else tau
+        self._tau = 1 if isinstance(tau, str) else tau
         self._rounds = 0
 
     def tau(self, worker: Worker) -> int:
-        """Of the round that begins. The first two are short, since the very first also warms everything up."""
-        if self._auto and worker.last is not None and (self._rounds == 2 or self._rounds % _EVERY == 0):
-            self._chosen = self._measured(worker, worker.last)
+        """The iterations of the next round. Two short ones come before a measured tau, the first as a warm-up."""
+        if self._auto and worker.last_record is not None and (self._rounds == 2 or self._rounds % _INTERVAL == 0):
+            self._tau = _measure(worker, worker.last_record)
         self._rounds += 1
-        return self._chosen
+        return self._tau
 
-    def _measured(self, worker: Worker, last: RoundRecord) -> int:
-        found = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
-        step = sum(step for step, _ in found) / len(found)
-        exchange = max(exchange for _, exchange in found)
-        return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
+
+def _measure(worker: Worker, last: RoundRecord) -> int:
+    """The iterations that take `_SHARE` times as long as an exchange, by the times of all workers' last round."""
+    times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
+    step = sum(step for step, _ in times) / len(times)
+    exchange = max(exchange for _, exchange in times)
+    return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1

@@ -1,4 +1,4 @@
-"""Strategies by name, as a line of text: `averaging:tau=50,warmup=10`."""
+"""Strategies as text: a name and settings, such as `averaging:tau=50,warmup=10`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRATEGIES: Mapping[str, type[Any]] = {kind.name: kind for kind in AnyStrategy._
 
 
 def parse(text: str) -> AnyStrategy:
-    """The strategy that a line names, with its settings."""
+    """The strategy that a text names, with its settings."""
     name, _, rest = text.partition(":")
     if name not in STRATEGIES:
         raise DistributedError(f"unknown strategy '{name}'{_suggestion(name, STRATEGIES)}")
@@ -37,7 +37,7 @@ def parse(text: str) -> AnyStrategy:
 
 
 def text_of(strategy: AnyStrategy) -> str:
-    """The line from which `parse` makes the same strategy."""
+    """The text that `parse` reads as the same strategy."""
     settings = msgspec.structs.asdict(strategy)
     return f"{strategy.name}:" + ",".join(f"{name}={_plain(value)}" for name, value in settings.items())
 

@@ -1,4 +1,4 @@
-"""What a strategy is: settings, from which every worker begins its part."""
+"""The interface of strategies: settings, from which every worker begins its part of a run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from netdsl.distributed.worker import Worker
 
 
 class StrategyRun(Protocol):
-    """A strategy under way in one worker."""
+    """The run of a strategy in one worker."""
 
     def round(self) -> None:
-        """Train and exchange, until the next place where training can be looked at, saved or ended."""
+        """Train and exchange until training can next be tested, saved or ended."""
         ...
 
     def model(self) -> Tensor:
-        """The blobs that all workers have agreed on, in a worker's layout; what is tested and saved."""
+        """The joint model, which is tested and saved, as a buffer in the layout of a worker's weights."""
         ...
 
     def state(self) -> Mapping[str, Tensor]:
-        """What it remembers beside the solver's own state."""
+        """The tensors to save besides the solver's own state."""
         ...
 
     def finish(self) -> None:
-        """End what is still under way, together with all others, after the last round."""
+        """Complete pending exchanges after the last round, together with all other workers."""
         ...
 
 
@@ -34,13 +34,13 @@ class Strategy(Protocol):
     """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 
     name: ClassVar[str]
-    synchronous: ClassVar[bool]  # a round ends for all at once, and comes out the same each time
+    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
 
     @property
     def divides_batch(self) -> bool:
-        """Whether the net's batch is that of all workers together."""
+        """Whether the workers divide the net's batch."""
         ...
 
     def begin(self, worker: Worker) -> StrategyRun:
-        """Take part. All workers begin with the first one's blobs."""
+        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
         ...

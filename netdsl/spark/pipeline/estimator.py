@@ -1,5 +1,5 @@
 # ruff: noqa: N802, N815 - names as pyspark.ml has them
-"""A net to be trained, as an estimator of pyspark.ml."""
+"""The estimator of pyspark.ml that trains a net."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from netdsl.spark.pipeline.fit import fit_net
 from netdsl.spark.pipeline.fit_request import FitRequest
 from netdsl.spark.pipeline.model import NetModel
 from netdsl.spark.pipeline.param_values import (
-    Described,
+    NetDescription,
     Settings,
     count_of,
     net_of,
@@ -73,19 +73,19 @@ class NetEstimator(
     transport: Param[str] = Param(
         Params._dummy(),
         "transport",
-        "the way that models go: gloo, nccl, shared-memory, or relay, which goes by way of the driver; one that works "
-        "if it isn't set",
+        "how models are exchanged: gloo, nccl, shared-memory, or relay, which is by way of the driver; one that "
+        "works if it isn't set",
         typeConverter=transport_of,
     )
     runFolder: Param[str] = Param(
         Params._dummy(),
         "runFolder",
-        "a folder that all machines share, for data and rounds; a fit that was interrupted goes on there. If it isn't "
-        "set a new folder is made below the setting spark.netdsl.folder, and is gone afterwards",
+        "a folder that all machines share, for data and rounds; an interrupted fit is resumed there. If it isn't "
+        "set a new folder is made below the setting spark.netdsl.folder, and removed afterwards",
         typeConverter=lambda value: str(value),
     )
     weights: Param[list[str]] = Param(
-        Params._dummy(), "weights", "files of weights to begin from, as for fine-tuning", typeConverter=paths_of
+        Params._dummy(), "weights", "files with the weights to begin from, as for fine-tuning", typeConverter=paths_of
     )
     shuffle: Param[bool] = Param(
         Params._dummy(), "shuffle", "whether rows are taken in a random order", typeConverter=TypeConverters.toBoolean
@@ -93,7 +93,7 @@ class NetEstimator(
     seed: Param[int] = Param(
         Params._dummy(),
         "seed",
-        "from which all random numbers follow; the solver's random_seed if it isn't set",
+        "the seed of all random numbers; the solver's random_seed if it isn't set",
         typeConverter=TypeConverters.toInt,
     )
 
@@ -102,8 +102,8 @@ class NetEstimator(
         self._setDefault(strategy=ModelAveraging(), shuffle=True)
         self.setParams(**params)
 
-    def setNet(self, value: Described) -> Self:
-        """Name the net."""
+    def setNet(self, value: NetDescription) -> Self:
+        """Set the net."""
         return self._set(net=value)
 
     def getNet(self) -> str:
@@ -111,39 +111,39 @@ class NetEstimator(
         return self.getOrDefault(self.net)
 
     def setSolver(self, value: Settings) -> Self:
-        """Say how to train."""
+        """Set the solver's settings."""
         return self._set(solver=value)
 
     def getSolver(self) -> str:
-        """How to train, as prototxt."""
+        """The solver's settings, as prototxt."""
         return self.getOrDefault(self.solver)
 
     def setStrategy(self, value: AnyStrategy | str) -> Self:
-        """Say what workers exchange, and when."""
+        """Set the strategy: what workers exchange, and when."""
         return self._set(strategy=value)
 
     def getStrategy(self) -> str:
-        """What workers exchange, and when."""
+        """The strategy, as text."""
         return self.getOrDefault(self.strategy)
 
     def setWorkers(self, value: int) -> Self:
-        """Say how many tasks train together."""
+        """Set the number of tasks that train together."""
         return self._set(workers=value)
 
     def getWorkers(self) -> int:
-        """How many tasks train together."""
+        """The number of tasks that train together."""
         return self.getOrDefault(self.workers)
 
     def setTransport(self, value: Transport | str) -> Self:
-        """Say which way models go."""
+        """Set the transport, which models are exchanged by."""
         return self._set(transport=value)
 
     def getTransport(self) -> str:
-        """Which way models go."""
+        """The name of the transport."""
         return self.getOrDefault(self.transport)
 
     def setRunFolder(self, value: str | Path) -> Self:
-        """Name the folder for data and rounds."""
+        """Set the folder for data and rounds."""
         return self._set(runFolder=value)
 
     def getRunFolder(self) -> str:
@@ -151,15 +151,15 @@ class NetEstimator(
         return self.getOrDefault(self.runFolder)
 
     def setWeights(self, value: str | Path | list[str]) -> Self:
-        """Name the weights to begin from."""
+        """Set the files with the weights to begin from."""
         return self._set(weights=value)
 
     def getWeights(self) -> list[str]:
-        """The weights to begin from."""
+        """The files with the weights to begin from."""
         return self.getOrDefault(self.weights)
 
     def setShuffle(self, value: bool) -> Self:
-        """Say whether rows are taken in a random order."""
+        """Set whether rows are taken in a random order."""
         return self._set(shuffle=value)
 
     def getShuffle(self) -> bool:
@@ -167,32 +167,32 @@ class NetEstimator(
         return self.getOrDefault(self.shuffle)
 
     def setSeed(self, value: int) -> Self:
-        """Say from what all random numbers follow."""
+        """Set the seed of all random numbers."""
         return self._set(seed=value)
 
     def getSeed(self) -> int:
-        """From what all random numbers follow."""
+        """The seed of all random numbers."""
         return self.getOrDefault(self.seed)
 
     def setValidationIndicatorCol(self, value: str) -> Self:
-        """Name the column that is true for rows to test on, and not to learn from.
+        """Set the column that is true for rows to test on, and not to learn from.
 
-        The rows of a query that gives others each time must be cached, since it is asked for both kinds.
+        A query whose rows can differ from one time to the next must be cached, since it is run for both kinds of rows.
         """
         return self._set(validationIndicatorCol=value)
 
     @classmethod
     def read(cls) -> EstimatorReader:
-        """What loads an estimator."""
+        """The reader of saved estimators."""
         return EstimatorReader(cls)
 
     def write(self) -> EstimatorWriter:
-        """What saves the estimator."""
+        """The writer that saves the estimator."""
         return EstimatorWriter(self)
 
     def _fit(self, dataset: DataFrame) -> NetModel:
-        with fit_net(self._request(), dataset) as trained:
-            model = NetModel(trained.net, trained.weights, history=trained.history)
+        with fit_net(self._request(), dataset) as result:
+            model = NetModel(result.net, result.weights, history=result.history)
         return self._copyValues(model)
 
     def _request(self) -> FitRequest:

@@ -1,4 +1,4 @@
-"""From settings and data to a trained net: a run in a folder that all machines share."""
+"""The fit of a net: a run with settings and data, in a folder that all machines share."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, connect, filtered
+from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.open_net import todays_form
 from netdsl.solver.nets import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
 from netdsl.spark.workers.launcher import SparkLauncher
 
-FOLDER = "spark.netdsl.folder"  # the setting of a cluster that says where runs without a folder of their own go
+FOLDER = "spark.netdsl.folder"  # the setting for the folder of runs that name none
 
-_TAKING_TURNS = Lock()  # runs, since each wants all the slots
+_ONE_RUN = Lock()  # at a time, since a run takes all slots
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Trained:
-    """A net, a file with its weights, which is there for a while, and what training was like."""
+class FitResult:
+    """A trained net, a file with its weights, which is removed later, and the history of its training."""
 
     net: pb.NetParameter
     weights: Path
@@ -46,31 +46,31 @@ class Trained:
 
 
 @contextmanager
-def fit_net(request: FitRequest, data: Data) -> Iterator[Trained]:
-    """Train as requested; a run that was left in the folder goes on."""
+def fit_net(request: FitRequest, data: Data) -> Iterator[FitResult]:
+    """Train as requested, or resume the interrupted run in the folder."""
     session = data.sparkSession if isinstance(data, DataFrame) else SparkSession.builder.getOrCreate()
     launcher = SparkLauncher(session)
     with _folder_of(request, session, launcher.cluster) as folder:
         if (folder / MODEL).exists():
             raise DistributedError(f"{folder}: has a run that is finished; name another folder for a new one")
-        with _TAKING_TURNS:
+        with _ONE_RUN:
             launcher.cluster.await_slots(request.workers or 1)
             workers, threads = request.workers or launcher.cluster.slots(), launcher.cluster.task_cores
-            begun = Run.load(folder) if exists(folder) else None
+            earlier = Run.load(folder) if exists(folder) else None
             run = replace(request.run, workers=workers, threads=threads)
-            if begun is not None and run.transport is None:
-                run = replace(run, transport=begun.transport)
-            run = launcher.prepare(folder, run, _log.warning)  # before a query, which may take long
+            if earlier is not None and run.transport is None:
+                run = replace(run, transport=earlier.transport)
+            run = launcher.prepare(folder, run, _log.warning)  # before the query, which may take long
             run = plan_fit(request, run, data, folder)
-            net = _shaped_net(run)
-            _begin(run, begun, folder, seeded=request.run.solver.random_seed >= 0)
+            net = _net_with_shapes(run)
+            _begin(run, earlier, folder, seeded=request.run.solver.random_seed >= 0)
             _train(folder, launcher)
-        yield Trained(net, folder / MODEL, read_moments(folder / EVENTS))
+        yield FitResult(net, folder / MODEL, read_moments(folder / EVENTS))
 
 
 @contextmanager
 def _folder_of(request: FitRequest, session: SparkSession, cluster: Cluster) -> Iterator[Path]:
-    """The folder that is wished; or a new one, which is gone afterwards."""
+    """The requested folder; or a new one, which is removed afterwards."""
     if request.folder is not None:
         run = request.folder.resolve()
         try:
@@ -93,24 +93,24 @@ def _folder_of(request: FitRequest, session: SparkSession, cluster: Cluster) -> 
         shutil.rmtree(run, ignore_errors=True)
 
 
-def _shaped_net(run: Run) -> pb.NetParameter:
-    """The net, with the shapes of its first batch. Data that don't fit the net are an error already here."""
+def _net_with_shapes(run: Run) -> pb.NetParameter:
+    """The net with the shapes of its first batch; an error if the data don't fit the net."""
     solver, training = run.solver, train_net(run.solver)
     net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
-    graph = connect(filtered(training, training.state))
+    graph = connect(filter_layers(training, training.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
         assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
     return net
 
 
-def _begin(run: Run, begun: Run | None, folder: Path, *, seeded: bool) -> None:
-    """Save the run, unless it was begun before: then this one must be the same."""
-    if begun is None:
+def _begin(run: Run, earlier: Run | None, folder: Path, *, seeded: bool) -> None:
+    """Save the run, or check that it is the same as the earlier one in the folder."""
+    if earlier is None:
         run.save(folder)
         return
     if not seeded:
-        run.solver.random_seed = begun.solver.random_seed
-    if replace(run, folder=begun.folder) != begun:
+        run.solver.random_seed = earlier.solver.random_seed
+    if replace(run, folder=earlier.folder) != earlier:
         raise DistributedError(f"{folder}: has a run with other settings; name another folder")
 
 

@@ -1,4 +1,4 @@
-"""A trained net as a transformer of DataFrames."""
+"""The model of pyspark.ml that adds a trained net's predictions to DataFrames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from netdsl.errors import DataError
 from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
-from netdsl.spark.pipeline.param_values import Described, net_of
+from netdsl.spark.pipeline.param_values import NetDescription, net_of
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
 from netdsl.spark.pipeline.prediction import PredictionTask
@@ -40,41 +40,41 @@ _TYPES: Mapping[ColumnForm, DataType] = {
 
 
 class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
-    """Adds columns with what a net makes of rows: any net with weights, be it trained here or with Caffe.
+    """Adds columns of predictions to a table, by any net with weights, whether trained here or with Caffe.
 
     `predictionCol` has the class with the highest probability, or what a net with one output predicts;
-    `probabilityCol` has the probabilities of all classes; `outputs` names columns for blobs. `history` is what training
-    was like.
+    `probabilityCol` has the probabilities of all classes; `outputs` names columns for blobs. `history` has the
+    displays and tests of the training.
     """
 
     def __init__(
-        self, net: Described, weights: WeightsSource, *, history: Sequence[Moment] = (), **params: Any
+        self, net: NetDescription, weights: WeightsSource, *, history: Sequence[Moment] = (), **params: Any
     ) -> None:
         super().__init__()
         self.history = tuple(history)
         self._shipped = ShippedNet.of(net_of(net), weights)
         self._token = token_hex(8)
-        self._sending = _Sending(self._shipped)
+        self._broadcast = _NetBroadcast(self._shipped)
         self.setParams(**params)
 
     @classmethod
     def read(cls) -> ModelReader:
-        """What loads a model."""
+        """The reader of saved models."""
         return ModelReader(cls)
 
     def write(self) -> ModelWriter:
-        """What saves the model."""
+        """The writer that saves the model."""
         return ModelWriter(self)
 
     def net(self) -> Net:
-        """The net by itself, to run or save it without Spark."""
+        """The net itself, to be run or saved without Spark."""
         with self.files() as (net, weights):
             phase = resolve_all(self._message())[0].phase
             return Net(net, weights=weights, phase=phase)
 
     @contextmanager
     def files(self) -> Iterator[tuple[Path, Path]]:
-        """The net's prototxt and its weights as files, for a while."""
+        """The net's prototxt and its weights as files, which are removed afterwards."""
         with TemporaryDirectory() as folder:
             net, weights = Path(folder, "net.prototxt"), Path(folder, "weights.caffemodel")
             net.write_text(self._shipped.net)
@@ -82,8 +82,8 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
             yield net, weights
 
     def close(self) -> None:
-        """Let executors forget the net. DataFrames that were made with it can't be computed any more."""
-        self._sending.end()
+        """Remove the net from the executors. DataFrames that were made with it can't be computed any more."""
+        self._broadcast.destroy()
 
     def _message(self) -> pb.NetParameter:
         return self._shipped.message()
@@ -91,22 +91,24 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     def _transform(self, dataset: DataFrame) -> DataFrame:
         subgraph = prediction_subgraph(self._message(), self.getOutputs())
         names = ColumnNames(self.getOutputs(), self.getPredictionCol(), self.getProbabilityCol())
-        new = names.columns(subgraph)
-        self._check(dataset, subgraph, new)
+        new_columns = names.columns(subgraph)
+        self._check(dataset, subgraph, new_columns)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
         task = PredictionTask(self._token, self.getBindings(), ColumnAdder(names, batch, self.function()))
-        added = [StructField(column.name, _TYPES[column.form]) for column in new]
-        schema = StructType([*dataset.schema.fields, *added])
+        new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
+        schema = StructType([*dataset.schema.fields, *new_fields])
         context = dataset.sparkSession.sparkContext
-        table = dataset.mapInArrow(partial(task.predict, self._sending.to(context)), schema)
-        vectors = [column.name for column in new if column.form is ColumnForm.ARRAY and self.getVectors()]
+        table = dataset.mapInArrow(partial(task.predict, self._broadcast.in_context(context)), schema)
+        vectors = [column.name for column in new_columns if column.form is ColumnForm.ARRAY and self.getVectors()]
         return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table
 
-    def _check(self, dataset: DataFrame, subgraph: PredictionSubgraph, new: Sequence[NewColumn]) -> None:
-        """A DataError if columns are missing, are there already, or can't be made."""
-        check_columns(dataset.columns, [net_input.blob for net_input in subgraph.needed(self.getBindings())], BINDINGS)
-        check_new_columns(dataset.columns, new)
-        names = [column.name for column in new]
+    def _check(self, dataset: DataFrame, subgraph: PredictionSubgraph, new_columns: Sequence[NewColumn]) -> None:
+        """Raise a DataError if columns are missing, exist already, or can't be made."""
+        check_columns(
+            dataset.columns, [net_input.blob for net_input in subgraph.net_inputs(self.getBindings())], BINDINGS
+        )
+        check_new_columns(dataset.columns, new_columns)
+        names = [column.name for column in new_columns]
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)
             if name and self.isSet(param) and name not in names:
@@ -116,21 +118,21 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
                 )
 
 
-class _Sending:
-    """A net on its way to executors, which is sent once for a model and its copies."""
+class _NetBroadcast:
+    """The broadcast of a net to executors, which is made once for a model and its copies."""
 
     def __init__(self, shipped: ShippedNet) -> None:
         self._shipped = shipped
-        self._sent: tuple[SparkContext, Broadcast[ShippedNet]] | None = None
+        self._current: tuple[SparkContext, Broadcast[ShippedNet]] | None = None
 
-    def to(self, context: SparkContext) -> Broadcast[ShippedNet]:
-        """What tasks can ask for it."""
-        if self._sent is None or self._sent[0] is not context:
-            self._sent = context, context.broadcast(self._shipped)
-        return self._sent[1]
+    def in_context(self, context: SparkContext) -> Broadcast[ShippedNet]:
+        """The broadcast in a context, from which its tasks get the net."""
+        if self._current is None or self._current[0] is not context:
+            self._current = context, context.broadcast(self._shipped)
+        return self._current[1]
 
-    def end(self) -> None:
-        """Take it back."""
-        if self._sent is not None:
-            self._sent[1].destroy()
-            self._sent = None
+    def destroy(self) -> None:
+        """Remove the net from the executors."""
+        if self._current is not None:
+            self._current[1].destroy()
+            self._current = None

@@ -1,4 +1,4 @@
-"""What the params of an estimator take, as the texts and plain values that are kept, and saved as JSON."""
+"""Conversion of the values of params to texts and plain values, which can be saved as JSON."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from netdsl.open_net import open_net
 from netdsl.solver.nets import inline_nets
 from netdsl.solver.settings import read_settings
 
-Described = NetParams | pb.NetParameter | str | Path
+NetDescription = NetParams | pb.NetParameter | str | Path
 Settings = pb.SolverParameter | Mapping[str, Any] | str | Path
 
-_USUAL = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
+_DEFAULTS = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
 
-def net_of(value: Described) -> str:
-    """The prototxt of a net: one that is described, a message, a file, or prototxt itself."""
+def net_of(value: NetDescription) -> str:
+    """The prototxt of a net: of a description in the DSL, a message, a file, or prototxt itself."""
     if not isinstance(value, (NetParams, pb.NetParameter, str, Path)):
         raise TypeError(f"a net is a NetParams, a NetParameter or a file, not {value!r}")
     if isinstance(value, (str, Path)) and _is_text(value):
@@ -38,10 +38,10 @@ def net_of(value: Described) -> str:
 
 
 def solver_of(value: Settings) -> str:
-    """The prototxt of a solver's settings, which may be a dict of them; the nets that it names are in it."""
+    """The prototxt of a solver's settings, with the nets that they name inlined."""
     if isinstance(value, Mapping):
         param = pb.SolverParameter()
-        assign(param, {**_USUAL, **value}, "solver")
+        assign(param, {**_DEFAULTS, **value}, "solver")
     elif isinstance(value, pb.SolverParameter):
         param = value
     elif not isinstance(value, (str, Path)):
@@ -54,12 +54,12 @@ def solver_of(value: Settings) -> str:
 
 
 def _is_text(value: str | Path) -> bool:
-    """Whether it is prototxt, which has lines, and no file's name."""
+    """Whether a value is prototxt, which has several lines, rather than the name of a file."""
     return "\n" in str(value)
 
 
 def strategy_of(value: AnyStrategy | str) -> str:
-    """A strategy's name and settings."""
+    """The text of a strategy, with its name and settings."""
     return settings.text_of(settings.parse(value) if isinstance(value, str) else value)
 
 
@@ -68,30 +68,32 @@ def transport_of(value: Transport | str) -> str:
     try:
         return Transport(value).value
     except ValueError:
-        raise TypeError(f"a transport is one of {', '.join(each.value for each in Transport)}, not {value!r}") from None
+        raise TypeError(
+            f"a transport is one of {', '.join(transport.value for transport in Transport)}, not {value!r}"
+        ) from None
 
 
 def names_of(value: Mapping[str, str]) -> dict[str, str]:
-    """Names by names."""
-    if not isinstance(value, Mapping) or not all(isinstance(each, str) for pair in value.items() for each in pair):
+    """A dict of names by names."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for pair in value.items() for name in pair):
         raise TypeError(f"a dict of names is wanted, from blobs to columns, not {value!r}")
     return dict(value)
 
 
 def paths_of(value: str | Path | list[str | Path]) -> list[str]:
     """The names of files."""
-    return [str(value)] if isinstance(value, (str, Path)) else [str(each) for each in value]
+    return [str(value)] if isinstance(value, (str, Path)) else [str(path) for path in value]
 
 
 def count_of(value: Any) -> int:
-    """A number of things, of which there is one at least."""
+    """A whole number of 1 or more."""
     if isinstance(value, bool) or int(value) != value or value < 1:
         raise TypeError(f"a whole number of 1 or more is wanted, not {value!r}")
     return int(value)
 
 
 def function_of(value: Any) -> Any:
-    """Something that can be called."""
+    """A function, or anything else that can be called."""
     if not callable(value):
         raise TypeError(f"a function is wanted, not {value!r}")
     return value

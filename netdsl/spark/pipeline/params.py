@@ -1,5 +1,5 @@
 # ruff: noqa: N802, N815 - names as pyspark.ml has them
-"""What estimators and models are told alike, as params of pyspark.ml."""
+"""The params of pyspark.ml that estimators and models share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from netdsl.spark.pipeline.param_values import count_of, function_of, names_of
 
 
 class PredictionParams(HasPredictionCol, HasProbabilityCol):
-    """Where a net's inputs are found, and where what it makes goes."""
+    """Params for the columns of a net's inputs and of its predictions."""
 
     bindings: Param[dict[str, str]] = Param(
         Params._dummy(),
@@ -29,7 +29,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     vectors: Param[bool] = Param(
         Params._dummy(),
         "vectors",
-        "whether several numbers are a vector of pyspark.ml, as evaluators want them, and not an array",
+        "whether several numbers are a vector of pyspark.ml, as evaluators need them, rather than an array",
         typeConverter=TypeConverters.toBoolean,
     )
     batchSize: Param[int] = Param(
@@ -41,7 +41,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     preprocess: Param[Preprocess] = Param(
         Params._dummy(),
         "preprocess",
-        "a function from a batch of rows, as a dict of arrays by the names of blobs, to what the net is given instead; "
+        "a function from a batch of rows, as a dict of arrays by the names of blobs, to the arrays that the net takes; "
         "it isn't saved",
         typeConverter=function_of,
     )
@@ -53,7 +53,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         self._setDefault(bindings={}, outputs={}, vectors=False)
 
     def setParams(self, **params: Any) -> Self:
-        """Set several at once, by name."""
+        """Set several params by name."""
         for name in params:
             if not self.hasParam(name):
                 names = ", ".join(param.name for param in self.params)
@@ -61,7 +61,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self._set(**{name: value for name, value in params.items() if value is not None})
 
     def setBindings(self, value: Mapping[str, str]) -> Self:
-        """Say which columns the blobs are."""
+        """Set the columns of blobs."""
         return self._set(bindings=value)
 
     def getBindings(self) -> dict[str, str]:
@@ -69,7 +69,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self.getOrDefault(self.bindings)
 
     def setOutputs(self, value: Mapping[str, str]) -> Self:
-        """Say which blobs become which columns."""
+        """Set the columns that blobs become."""
         return self._set(outputs=value)
 
     def getOutputs(self) -> dict[str, str]:
@@ -77,15 +77,15 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self.getOrDefault(self.outputs)
 
     def setPredictionCol(self, value: str) -> Self:
-        """Name the column of the class, or of the number, that is predicted; an empty name is for none."""
+        """Set the name of the column with the predicted class or number; an empty name is for none."""
         return self._set(predictionCol=value)
 
     def setProbabilityCol(self, value: str) -> Self:
-        """Name the column of the numbers for all classes; an empty name is for none."""
+        """Set the name of the column with the numbers of all classes; an empty name is for none."""
         return self._set(probabilityCol=value)
 
     def setVectors(self, value: bool) -> Self:
-        """Say whether several numbers are a vector."""
+        """Set whether several numbers are a vector."""
         return self._set(vectors=value)
 
     def getVectors(self) -> bool:
@@ -93,23 +93,23 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self.getOrDefault(self.vectors)
 
     def setBatchSize(self, value: int) -> Self:
-        """Say how many rows are predicted at once."""
+        """Set the number of rows that are predicted at once."""
         return self._set(batchSize=value)
 
     def getBatchSize(self) -> int:
-        """How many rows are predicted at once."""
+        """The number of rows that are predicted at once."""
         return self.getOrDefault(self.batchSize)
 
     def setPreprocess(self, value: Preprocess) -> Self:
-        """Give the function that rows go through first."""
+        """Set the function that is applied to rows first."""
         return self._set(preprocess=value)
 
     def getPreprocess(self) -> Preprocess:
-        """The function that rows go through first."""
+        """The function that is applied to rows first."""
         return self.getOrDefault(self.preprocess)
 
     def function(self) -> Preprocess | None:
-        """The same, if there is one; a DataError if there was one that wasn't saved."""
+        """The preprocess function, if there is one; a DataError if there was one that wasn't saved."""
         if self.isDefined(self.preprocess):
             return self.getPreprocess()
         if self.lacks_function:

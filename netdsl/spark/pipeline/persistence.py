@@ -1,4 +1,4 @@
-"""Models and estimators wherever Spark keeps files: params as JSON, nets as Caffe's files, nothing pickled."""
+"""Saving and loading of models and estimators: params as JSON, nets as Caffe's files, nothing pickled."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
 
-_HOME = "netdsl.spark"  # where the classes of saved files are found, wherever they are defined
+_HOME = "netdsl.spark"  # the package by which saved files name their classes, wherever those are defined
 _FILES = ("net.prototxt", "weights.caffemodel")
 
 
 def _save_params(instance: PredictionParams, path: str, session: SparkSession, **more: Any) -> None:
-    """The params but for the function, of which only is kept that there was one."""
+    """Save all params but the function; only whether there was one is saved."""
     extra = {"class": f"{_HOME}.{type(instance).__name__}", "preprocess": instance.function() is not None, **more}
     params = {param.name: value for param, value in instance._paramMap.items() if param != instance.preprocess}
     DefaultParamsWriter.saveMetadata(instance, path, session, extraMetadata=extra, paramMap=params)
@@ -42,7 +42,7 @@ class EstimatorWriter(MLWriter):
         self._estimator = estimator
 
     def saveImpl(self, path: str) -> None:  # noqa: N802 - as Spark calls it
-        """Save it in a folder."""
+        """Save the estimator in a folder."""
         _save_params(self._estimator, path, self.sparkSession)
 
 
@@ -68,7 +68,7 @@ class ModelWriter(MLWriter):
         self._model = model
 
     def saveImpl(self, path: str) -> None:  # noqa: N802 - as Spark calls it
-        """Save it in a folder, with the net and its weights as Caffe has them."""
+        """Save the model in a folder, with the net and its weights as Caffe's files."""
         history = [asdict(moment) for moment in self._model.history]
         _save_params(self._model, path, self.sparkSession, history=history)
         with self._model.files() as files:

@@ -1,4 +1,4 @@
-"""The prediction of a task: Arrow's batches of rows in, the same batches with columns of predictions out."""
+"""The tasks that predict: Arrow batches of rows in, the same batches with columns of predictions out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from netdsl.prediction.add_columns import ColumnAdder
 from netdsl.prediction.predictor import Predictor
-from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, kept
+from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, once_per_process
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -27,5 +27,5 @@ class PredictionTask:
         blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
         with in_task() as part:
-            predictor = kept(key, lambda: Predictor(*shipped.value.opened(), blobs, self.columns))
+            predictor = once_per_process(key, lambda: Predictor(*shipped.value.load(), blobs, self.columns))
             yield from self.adder.add(predictor, batches, part)

@@ -13,7 +13,7 @@ from pyspark.sql.functions import col
 from caffe_proto import caffe_pb2 as pb
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.spark.pipeline.param_values import net_of
-from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, kept
+from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, once_per_process
 from netdsl.spark.tables.parquet import query_errors
 from netdsl.tables.arrow import arrow
 from netdsl.weights.match import Weights
@@ -25,7 +25,7 @@ _FIELDS = "rows bigint, loss double, outputs map<string, array<double>>"
 
 
 @dataclass(frozen=True)
-class _Scoring:
+class _ScoringTask:
     """The settings of tasks that test."""
 
     token: str
@@ -34,7 +34,7 @@ class _Scoring:
     def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The sums of a partition, as a row."""
         with in_task() as part:
-            scorer = kept(self.token, lambda: Scorer(*shipped.value.opened(), self.columns))
+            scorer = once_per_process(self.token, lambda: Scorer(*shipped.value.load(), self.columns))
             score = scorer.score(batches, part)
         library = arrow()
         outputs = library.map_(library.string(), library.list_(library.float64()))
@@ -46,7 +46,7 @@ class _Scoring:
 def score_rows(frame: DataFrame, net: pb.NetParameter, weights: Weights, columns: Mapping[str, str]) -> RowScore:
     """The sums over all rows; batches end where Spark's partitions do."""
     names = {net_input.blob.column for net_input in scoring_inputs(build_for_scoring(net), columns)}
-    task = _Scoring(token_hex(8), dict(columns))
+    task = _ScoringTask(token_hex(8), dict(columns))
     shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(net), weights))
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:

@@ -1,4 +1,4 @@
-"""A net with its weights on the way to tasks, and what is made of them there, once in a process."""
+"""A net with its weights as it is sent to tasks, where it is built once in a process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
 
 
 class ShippedNet(NamedTuple):
-    """A net as prototxt, and its weights as a caffemodel has them."""
+    """A net as prototxt, with its weights as the bytes of a caffemodel."""
 
     net: str
     weights: bytes
@@ -44,11 +44,11 @@ class ShippedNet(NamedTuple):
             return cls(net, path.read_bytes())
 
     def message(self) -> pb.NetParameter:
-        """The net."""
+        """The net as a message."""
         return from_text(self.net, pb.NetParameter)
 
-    def opened(self) -> tuple[pb.NetParameter, Weights]:
-        """The net and its weights, in memory that stays when the file that has them is gone."""
+    def load(self) -> tuple[pb.NetParameter, Weights]:
+        """The net and its weights, which stay valid when the file that they are mapped from is removed."""
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)
@@ -57,22 +57,22 @@ class ShippedNet(NamedTuple):
 
 @contextmanager
 def in_task() -> Iterator[str]:
-    """Compute with the threads that a task has, and tell which part of the rows are its."""
+    """Compute with the threads that the task has; the value is the name of its part of the rows."""
     context = TaskContext.get()
     partition, threads = (context.partitionId(), context.cpus()) if context is not None else (0, 1)
     with compute_threads(threads):
         yield f"partition {partition}"
 
 
-_KEEPING: dict[str, object] = {}  # the last one; the next task in this process has it ready
+_CACHE: dict[str, object] = {}  # the last value only, for the next task in this process
 
 
-def kept(key: str, make: Callable[[], T]) -> T:
-    """What is made by this key, once in a process."""
-    if key not in _KEEPING:
+def once_per_process(key: str, make: Callable[[], T]) -> T:
+    """The value of a key, which is made by the first task of a process that asks for it."""
+    if key not in _CACHE:
         gc.unfreeze()
-        _KEEPING.clear()
+        _CACHE.clear()
         gc.collect()
-        _KEEPING[key] = make()
-        gc.freeze()  # torch has many objects, which Spark would look through after each task
-    return _KEEPING[key]  # type: ignore[return-value] # a key is of one kind only
+        _CACHE[key] = make()
+        gc.freeze()  # or Spark would go through torch's many objects after each task
+    return _CACHE[key]  # type: ignore[return-value] # all values of a key have one type

@@ -1,1 +1,1 @@
-"""DataFrames, RDDs and Parquet as tables."""
+"""Tables of Spark: DataFrames, RDDs and Parquet."""

@@ -1,4 +1,4 @@
-"""Tables of Parquet that Spark reads and writes, with its problems told in a line."""
+"""Parquet tables, read and written by Spark, whose errors become DataErrors of one line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILI
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
-    """The rows of a file or a folder, in which Arrow's tensors are arrays in arrays: Spark itself makes them flat."""
+    """The rows of a file or a folder, with tensors as nested arrays; Spark alone would read them as flat ones."""
     with query_errors(path, "can't be read"):
         frame = session.read.parquet(path)
         tensors = _tensor_types(session, frame)
@@ -31,7 +31,7 @@ def read(session: SparkSession, path: str) -> DataFrame:
 
 
 def _tensor_types(session: SparkSession, frame: DataFrame) -> dict[str, Any]:
-    """The types of columns of tensors. Arrow keeps its own schema in a file, of which Spark knows nothing."""
+    """The types of the columns that have tensors, by Arrow's own schema in the file, which Spark ignores."""
     files = frame.inputFiles()
     if not files:
         return {}
@@ -47,7 +47,7 @@ def _tensor_types(session: SparkSession, frame: DataFrame) -> dict[str, Any]:
 
 
 def _nested(values: Column, kind: Any) -> Column:
-    """A flat array as arrays in arrays, with the axes in the order that the type of a tensor says."""
+    """A flat array as nested arrays, with the axes in the order of a tensor's type."""
     if len(kind.shape) < 2:
         return values
     strides = [math.prod(kind.shape[axis + 1 :]) for axis in range(len(kind.shape))]
@@ -56,31 +56,31 @@ def _nested(values: Column, kind: Any) -> Column:
 
 
 def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Column:
-    """The values from a place on, as arrays in arrays of these lengths and strides."""
+    """The values from an index on, as nested arrays with these lengths and strides."""
     (length, stride), *inner = axes
     if not inner and stride == 1:
         return sql.slice(values, start + 1, length)
-    places = sql.sequence(sql.lit(0), sql.lit(length - 1))
+    indices = sql.sequence(sql.lit(0), sql.lit(length - 1))
     if not inner:
-        return sql.transform(places, lambda place: sql.get(values, start + place * stride))
-    return sql.transform(places, lambda place: _axes(values, start + place * stride, inner))
+        return sql.transform(indices, lambda index: sql.get(values, start + index * stride))
+    return sql.transform(indices, lambda index: _axes(values, start + index * stride, inner))
 
 
 def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
-    """Those of these columns that are there, of one row if there is one, as an Arrow batch."""
+    """The first row as an Arrow batch, with those of some columns that exist; no row if there is none."""
     chosen = frame.select([col(f"`{name}`") for name in frame.columns if name in columns])
     with query_errors("the table", "can't be read"):
         return chosen.limit(1).toArrow().combine_chunks().to_batches()[0]
 
 
 def write(session: SparkSession, frame: DataFrame, path: str) -> None:
-    """Write rows into a new folder, of which nothing is left if that fails."""
+    """Write rows into a new folder, which is removed if that fails."""
     context: Any = session.sparkContext
     with query_errors(path, "can't be written"):
         target = context._jvm.org.apache.hadoop.fs.Path(path)
         system = target.getFileSystem(context._jsc.hadoopConfiguration())
-        there = system.exists(target)
-    if there:
+        exists = system.exists(target)
+    if exists:
         raise DataError(f"{path}: is there already; Spark writes a new folder: name another one, or remove it")
     try:
         with query_errors(path, "can't be written"):
@@ -92,11 +92,11 @@ def write(session: SparkSession, frame: DataFrame, path: str) -> None:
 
 @contextmanager
 def query_errors(where: str, what: str) -> Iterator[None]:
-    """A DataError for an error of Spark's, or with the message of our own error that a task raised."""
+    """Raise a DataError for an error of Spark's, with the message of our own error if a task raised one."""
     try:
         yield
     except PySparkException as problem:
         messages = _OUR_ERROR.findall(str(problem))
         raise DataError(messages[-1] if messages else f"{where}: {what}: {first_line(problem)}") from None
-    except Py4JJavaError as problem:  # of what is called without pyspark in between
+    except Py4JJavaError as problem:  # of calls that don't go through pyspark
         raise DataError(f"{where}: {what}: {first_line(problem.java_exception.getMessage())}") from None

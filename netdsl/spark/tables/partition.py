@@ -1,4 +1,4 @@
-"""One partition of a DataFrame or an RDD, written by its task as a file of Arrow's."""
+"""The partitions of a DataFrame or an RDD, each written by its task as an Arrow file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from pyspark import TaskContext
 from caffe_proto.errors import CaffeError
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.prediction.net_inputs import Preprocess, preprocessed
+from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import Arrays, BlobColumn, arrays_of
 from netdsl.tables.column_readers import reader_of
 from netdsl.tables.columns import ColumnValues, RowRange, as_items
 from netdsl.tables.writing import column_of
 
-FIELDS = "partition bigint, file string, rows bigint, columns string, problem string"  # of a StoredPartition, for Spark
+FIELDS = "partition bigint, file string, rows bigint, columns string, problem string"  # as Spark has them
 
-_TOGETHER = 512  # elements of an RDD that are a batch
+_BATCH = 512  # elements of an RDD
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class StoredPartition:
     partition: int
     file: str = ""
     rows: int = 0
-    columns: str = ""  # their names and types, which must be the same in all partitions
+    columns: str = ""  # names and types, which must be the same in all partitions
     problem: str = ""
 
 
@@ -44,7 +44,7 @@ class StoredPartition:
 class PartitionWriter:
     """The settings of tasks that write: the folder, the blobs that columns are for, and a user's function for rows.
 
-    Every attempt writes a file of its own; which of them count is for the driver to say.
+    Every attempt of a task writes a file of its own; the driver decides which of them count.
     """
 
     folder: str
@@ -64,19 +64,19 @@ class PartitionWriter:
         rows = RowRange(f"partition {_partition()}")
         for batch in batches:
             if batch.num_rows:
-                arrays = arrays_of(batch, self.blobs, rows)  # an error now is better than one when training
+                arrays = arrays_of(batch, self.blobs, rows)  # so that wrong rows are an error now, not in training
                 yield self._table(arrays, rows, self._image_columns(batch))
             rows = RowRange(rows.part, rows.first + batch.num_rows)
 
     def _image_columns(self, batch: Any) -> dict[str, Any]:
-        """The columns of images and files by their blobs, unless a user's function makes something else of them."""
+        """The columns of images and files by their blobs; none if a user's function replaces them."""
         columns = {} if self.preprocess else {blob.name: batch.column(blob.column) for blob in self.blobs}
         readers = {name: reader_of(column.type, None) for name, column in columns.items()}
         return {name: columns[name] for name, reader in readers.items() if reader is not None and reader.holds_images}
 
     def _table(self, arrays: Arrays, rows: RowRange, images: Mapping[str, Any]) -> Any:
-        """Rows to write: arrays become tensors, and columns of images, which may differ in size, stay as they are."""
-        arrays = preprocessed(arrays, self.blobs, self.preprocess)
+        """Rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they are."""
+        arrays = apply_preprocess(arrays, self.blobs, self.preprocess)
         columns = [
             images[blob.name] if blob.name in images else _tensors(arrays[blob.name], blob.column, rows)
             for blob in self.blobs
@@ -120,7 +120,7 @@ def element_batches(
     the only blob.
     """
     remaining, rows = iter(elements), RowRange(part)
-    while batch := list(islice(remaining, _TOGETHER)):
+    while batch := list(islice(remaining, _BATCH)):
         values = zip(*(_element_values(element, blobs) for element in batch), strict=True)
         yield {blob.name: _items(column, blob, rows) for blob, column in zip(blobs, values, strict=True)}, rows
         rows = RowRange(part, rows.first + len(batch))
@@ -141,7 +141,7 @@ def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
 
 
 def _items(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> Array:
-    """The values of a blob: arrays and what becomes one, or whatever else Arrow has columns of."""
+    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for."""
     rows.check(blob.column, np.array([value is None for value in values]), "is None; drop such elements, or fill them")
     values = [value.asDict() if hasattr(value, "asDict") else value for value in values]
     if isinstance(values[0], (bytes, bytearray, Decimal, Mapping)):

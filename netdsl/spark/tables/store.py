@@ -1,4 +1,4 @@
-"""The rows of a DataFrame or an RDD, stored once where all machines see them."""
+"""The storage of the rows of a DataFrame or an RDD in a folder that all machines share."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from netdsl.prediction.net_inputs import Preprocess
 from netdsl.spark.tables.partition import FIELDS, PartitionWriter, StoredPartition
 from netdsl.tables.binding import BlobColumn, check_columns
 
-BINDINGS = "bindings={{'{}': ...}}"  # how another column is named
+BINDINGS = "bindings={{'{}': ...}}"  # how a user names another column
 
-_DONE = "_DONE"  # is there when all rows are
-_WRITING = ".writing"  # where tasks write, and those that Spark gave up may go on to
+_DONE = "_DONE"  # the file that exists when all rows do
+_WRITING = ".writing"  # the folder that tasks write to; abandoned ones may go on doing so
 
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table that was stored: its name as a source, and how many rows it has."""
+    """A stored table: its name as a source, and the number of its rows."""
 
     source: str
     rows: int
@@ -38,9 +38,9 @@ class StoredTable:
 def store_rows(
     data: DataFrame | RDD[Any], folder: Path, blobs: Sequence[BlobColumn], preprocess: Preprocess | None = None
 ) -> StoredTable:
-    """Write what blobs need of data into a folder, in one job; if that was done before, what is there stays.
+    """Write the columns of some blobs into a folder, in one job; a table that is complete there already is kept.
 
-    `preprocess` is given batches of rows, as arrays by the names of blobs, and what it returns is written.
+    `preprocess` gets batches of rows, as arrays by the names of blobs, and the arrays that it returns are written.
     """
     done = folder / _DONE
     if not done.exists():
@@ -57,7 +57,7 @@ def store_rows(
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder anew, and one in it to write to; both are gone if that fails."""
+    """Make a folder anew, with another one in it to write to; both are removed on an error."""
     writing = folder / _WRITING
     shutil.rmtree(folder, ignore_errors=True)
     try:
@@ -77,11 +77,12 @@ def _write(data: DataFrame | RDD[Any], writer: PartitionWriter) -> list[StoredPa
     if not isinstance(data, DataFrame):
         return data.mapPartitions(writer.write_elements).collect()
     check_columns(data.columns, writer.blobs, BINDINGS)
-    chosen = data.select(*(col(f"`{column}`") for column in dict.fromkeys(blob.column for blob in writer.blobs)))
-    return [StoredPartition(**row.asDict()) for row in chosen.mapInArrow(writer.write_frame, FIELDS).collect()]
+    selected = data.select(*(col(f"`{column}`") for column in dict.fromkeys(blob.column for blob in writer.blobs)))
+    return [StoredPartition(**row.asDict()) for row in selected.mapInArrow(writer.write_frame, FIELDS).collect()]
 
 
 def _check(parts: Sequence[StoredPartition]) -> None:
+    """Raise a DataError for the problems of tasks, or if partitions don't fit together."""
     problems = [part.problem for part in parts if part.problem]
     if problems:
         more = f" (and {len(problems) - 1} more partitions with problems)" if len(problems) > 1 else ""

@@ -1,25 +1,32 @@
-"""The launcher of Spark: workers that are tasks of one barrier job."""
+"""The launcher for Spark, whose workers are tasks of one barrier job."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import gc
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import msgspec
+from pyspark import BarrierTaskContext
+
+from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.spark.cluster import BarrierJob, Cluster
 from netdsl.spark.workers.preflight import check
-from netdsl.spark.workers.task import work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 class SparkLauncher:
-    """Begins a barrier job with a task for each worker, and another one when a worker is lost.
+    """Starts a barrier job with a task for each worker, and a new job when a worker is lost.
 
     The run's folder, and its data, must be on storage that all executors see at the same path.
     """
@@ -29,39 +36,68 @@ class SparkLauncher:
 
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
-        self.host, self.bound, self.port = self.cluster.host, self.cluster.bound, self.cluster.port
-        self._fit: tuple[int, Transport] | None = None  # workers and transport that this cluster was found fit for
+        self.host, self.bound, self.port = self.cluster.host, self.cluster.bind_host, self.cluster.port
+        self._checked: tuple[int, Transport] | None = None  # workers and transport that the preflight allowed
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport by which executors reach each other; an error if the cluster isn't fit for it."""
-        if run.transport is None or (run.workers, run.transport) != self._fit:
+        """The run with a transport that works between the executors; an error if the cluster can't do the run."""
+        if run.transport is None or (run.workers, run.transport) != self._checked:
             run = check(self.cluster, folder, run, note)
             assert run.transport is not None
-            self._fit = run.workers, run.transport
+            self._checked = run.workers, run.transport
         return run
 
     def start(self, spec: WorkerSpec) -> SparkWorkers:
-        """Begin the job."""
+        """Start the job."""
         self.cluster.await_slots(spec.size)
         name = f"netdsl {Path(spec.run).name} {spec.control.port}"
-        return SparkWorkers(self.cluster.submit(spec.size, partial(work, spec.text()), name), spec.size)
+        return SparkWorkers(self.cluster.submit(spec.size, partial(run_task, spec.text()), name), spec.size)
 
 
 class SparkWorkers(Workers):
-    """The tasks of one job."""
+    """The workers of one job."""
 
     def __init__(self, job: BarrierJob, size: int) -> None:
         self._job, self._size = job, size
 
     def endings(self) -> Mapping[int, str]:
-        """All workers, if the job has ended."""
-        return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.ended() else {}
+        """The ends of all workers if the job has ended, else of none."""
+        return dict.fromkeys(range(self._size), "Spark ended its task") if self._job.has_ended() else {}
 
     def problem(self) -> str:
-        """Spark's own words, if the job has failed."""
+        """The reason in Spark's own words, if the job has failed."""
         problem = self._job.problem()
         return f"Spark says: {problem}" if problem else ""
 
     def close(self) -> None:
-        """End the job."""
+        """Cancel the job."""
         self._job.cancel()
+
+
+def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
+    """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
+    (rank,) = ranks
+    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=_local_rank(rank))
+    with _in_folder(spec.folder), suppress(CaffeError):
+        run_worker(spec)
+    yield rank
+
+
+def _local_rank(rank: int) -> int:
+    """The number of tasks with lower ranks on this machine."""
+    hosts = [info.address.rpartition(":")[0] for info in BarrierTaskContext.get().getTaskInfos()]
+    return hosts[:rank].count(hosts[rank])
+
+
+@contextmanager
+def _in_folder(folder: str) -> Iterator[None]:
+    """Work in the driver's folder, and keep torch's many objects out of garbage collections."""
+    before = Path.cwd()
+    os.chdir(folder)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.collect()  # frees the connections of nets that are part of cycles
+        os.chdir(before)

@@ -1,4 +1,4 @@
-"""The preflight of a run on Spark: whether the cluster is fit for it, and by which transport."""
+"""The preflight of a run on Spark: whether the cluster can do it, and by which transport."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 
-_LIMIT = 120.0  # seconds for all tasks to look
-_REACH = 30.0  # seconds for the others to be reached
+_LIMIT = 120.0  # seconds for all tasks' examinations
+_REACH = 30.0  # seconds to reach the other workers
 _BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
 
 def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-    """Refuse what can't work, and say what to do about it; else return the run with a transport that works."""
+    """Return the run with a transport that works; an error, which says what to do, if none does."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
     cluster.await_slots(run.workers)
@@ -46,11 +46,11 @@ def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object
     if unseen:
         raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
     apart = _sentence(problem for problem, _ in problems)
-    return replace(run, transport=_way_out(run.transport, apart, note) if apart else transport)
+    return replace(run, transport=_fall_back(run.transport, apart, note) if apart else transport)
 
 
-def _way_out(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
-    """The relay, where executors can't reach each other and nobody asked for something else."""
+def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
+    """The relay, for executors that can't reach each other; an error if another transport was requested."""
     if requested is not None:
         raise DistributedError(
             f"transport {requested.value}: executors can't reach each other ({apart}); open the network between them, "
@@ -61,7 +61,7 @@ def _way_out(requested: Transport | None, apart: str, note: Callable[[str], obje
 
 
 def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
-    """What tasks find to be wrong."""
+    """The problems that the tasks found, and whether they only keep workers apart from each other."""
     with _listen(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
@@ -75,7 +75,7 @@ def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport
 
 def _listen(cluster: Cluster, size: int) -> ControlServer:
     try:
-        return ControlServer(cluster.bound, size, cluster.port)
+        return ControlServer(cluster.bind_host, size, cluster.port)
     except DistributedError as problem:
         raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
 
@@ -86,7 +86,7 @@ def _sentence(problems: Iterable[str]) -> str:
 
 @contextmanager
 def _probe(folder: Path) -> Iterator[Path]:
-    """A folder in the run's, for workers to find and write to."""
+    """A temporary folder in that of the run, for tasks to find and write to."""
     probe = folder / f".probe-{secrets.token_hex(8)}"
     try:
         probe.mkdir()
@@ -99,7 +99,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 
 def _answers(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
-    if not job.ended(_LIMIT):
+    if not job.has_ended(_LIMIT):
         raise DistributedError(
             f"Spark didn't run {size} tasks at once within {_LIMIT:g} s; other jobs have its slots, so wait for them"
         )
@@ -116,19 +116,19 @@ def _answers(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
 
 @dataclass(frozen=True)
 class Versions:
-    """The versions of what must be the same everywhere."""
+    """The versions of packages that must be the same on all machines."""
 
     netdsl: str
     torch: str
 
     @classmethod
     def here(cls) -> Versions:
-        """Those of this machine."""
+        """The versions on this machine."""
         return cls(version("netdsl"), torch.__version__)
 
 
 def examine(text: str, versions: Versions, probe: str, ranks: Iterable[int]) -> Iterator[tuple[str, bool]]:
-    """Say, in a task, what is wrong with its machine, and whether that only keeps workers apart from each other."""
+    """The problems of a task's machine, and whether they only keep workers apart from each other."""
     (rank,) = ranks
     spec, host = WorkerSpec.of(text), socket.gethostname()
     for problem in (_other_versions(versions), _unseen(spec, probe, rank)):
@@ -151,7 +151,7 @@ def _other_versions(driver: Versions) -> str:
 
 
 def _unseen(spec: WorkerSpec, probe: str, rank: int) -> str:
-    """Whether the driver's folders are here, at the same path, and can be written to."""
+    """The problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
     if not Path(spec.folder).is_dir():
         return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
     seen = Path(spec.run, probe)
@@ -165,10 +165,10 @@ def _unseen(spec: WorkerSpec, probe: str, rank: int) -> str:
 
 
 def _apart(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
-    """Why the other workers can't be reached, if they can't."""
-    way = Transport.SHARED_MEMORY if spec.transport is Transport.SHARED_MEMORY else Transport.GLOO
+    """The reason why the other workers can't be reached, if they can't."""
+    transport = Transport.SHARED_MEMORY if spec.transport is Transport.SHARED_MEMORY else Transport.GLOO
     try:
-        with closing(connect(way, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
+        with closing(connect(transport, control, rank, spec.size, torch.device("cpu"), _REACH)) as communicator:
             communicator.barrier()
     except DistributedError as problem:
         return str(problem)

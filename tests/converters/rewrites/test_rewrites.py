@@ -13,7 +13,7 @@ from converters.rewrites.layers import fold_affine, make_fully_convolutional, pr
 from converters.rewrites.precision import round_weights
 from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
 from converters.rewriting import difference_after
-from netdsl.deploy.deploy_net import deployed
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import ConversionError
 from netdsl.model import Model
 from netdsl.net.net import Net
@@ -48,7 +48,7 @@ def model(text: str) -> Model:
     for layer in net.module.built.layers:
         for blob in layer.buffers():
             blob.data.uniform_(0.5, 2)
-    return deployed(Model(message).with_weights(net.get_weights()))
+    return deploy_model(Model(message).with_weights(net.get_weights()))
 
 
 def names(found: Model) -> list[str]:

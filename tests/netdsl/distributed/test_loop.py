@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Journal, Keeping
+from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.simulator.link import Link
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events
@@ -20,7 +20,7 @@ SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-syn
 @pytest.mark.parametrize("stop", [1, 3])
 def test_a_stopped_run_goes_on_to_the_same_bits(run: Simulate, folder: Path, strategy: str, stop: int) -> None:
     wanted = run(strategy)
-    journal = Journal(folder, Keeping())
+    journal = Journal(folder, Retention())
     stopped = run(strategy, journal=journal, stop=stop)
     assert not torch.equal(stopped.weights[0], wanted.weights[0])
     ended = run(strategy, journal=journal)
@@ -31,7 +31,7 @@ def test_a_stopped_run_goes_on_to_the_same_bits(run: Simulate, folder: Path, str
 
 def test_a_state_that_was_torn_is_passed_over(run: Simulate, folder: Path) -> None:
     wanted = run("averaging:tau=3")
-    journal = Journal(folder, Keeping(newest=3))
+    journal = Journal(folder, Retention(newest=3))
     run("averaging:tau=3", journal=journal, stop=3)
     part = folder / "round-00000003" / "worker-1.npz"
     part.write_bytes(part.read_bytes()[:-1])
@@ -42,7 +42,7 @@ def test_a_state_that_was_torn_is_passed_over(run: Simulate, folder: Path) -> No
 
 def test_the_journal_is_bounded_and_keeps_the_best(run: Simulate, folder: Path, param: pb.SolverParameter) -> None:
     param.test_interval = 1
-    journal = Journal(folder, Keeping(newest=2))
+    journal = Journal(folder, Retention(newest=2))
     ran = run("averaging:tau=1", journal=journal)
     scores = {each.number: each.accuracy["accuracy"] for each in ran.records if each.rank == 0}
     best = max(scores, key=lambda number: (scores[number], number))
@@ -52,7 +52,7 @@ def test_the_journal_is_bounded_and_keeps_the_best(run: Simulate, folder: Path, 
 
 
 def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
-    journal = Journal(folder, Keeping())
+    journal = Journal(folder, Retention())
     run("averaging:tau=3", journal=journal, stop=1)
     with pytest.raises(DistributedError, match="another net, solver or strategy"):
         run("outer:tau=3", journal=journal)
@@ -119,7 +119,7 @@ def test_where_workers_dont_meet_the_model_is_tested_at_the_end(run: Simulate, s
 
 @pytest.mark.parametrize("strategy", ["elastic:tau=3", "mpca:tau=3,early=1"])
 def test_where_workers_dont_meet_all_go_on_from_the_model(run: Simulate, folder: Path, strategy: str) -> None:
-    journal = Journal(folder, Keeping())
+    journal = Journal(folder, Retention())
     stopped = run(strategy, journal=journal, stop=2)
     assert max(each.iteration for each in stopped.records) == 6
     ended = run(strategy, journal=journal)

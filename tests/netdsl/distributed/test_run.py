@@ -8,7 +8,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
 from netdsl.data.batches.reading import BadItems, Loading
-from netdsl.distributed.journal import Keeping
+from netdsl.distributed.journal import Retention
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
@@ -33,7 +33,7 @@ def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Pa
         tables={Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")},
         transport=Transport.GLOO,
         deadline=7.5,
-        keeping=Keeping(5, 4),
+        keeping=Retention(5, 4),
     )
     run.save(tmp_path / "run")
     assert Run.load(tmp_path / "run") == run

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from caffe_proto.errors import FileError
-from netdsl.distributed.journal import Journal, Keeping
+from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.distributed.run_log import RECORDS, Told, from_plain, open_run_log, read_records, to_plain
 from netdsl.errors import DistributedError
@@ -34,7 +34,7 @@ def cut(run: Path, size: int) -> None:
 
 
 def test_what_a_run_told_is_read_back(run: Simulate, folder: Path, tmp_path: Path) -> None:
-    journal = Journal(folder, Keeping())
+    journal = Journal(folder, Retention())
     stopped = run("averaging:tau=3", journal=journal, stop=2)
     write(tmp_path / "run", *stopped.records)
     ended = run("averaging:tau=3", journal=journal)

@@ -7,7 +7,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import GraphError, NetError
-from netdsl.net.graph import Phase, connect, filtered, meets, phase_of, resolve, resolve_all, state_of
+from netdsl.net.graph import Phase, connect, filter_layers, matches_rule, phase_of, resolve, resolve_all, state_of
 
 
 def message(text: str) -> pb.NetParameter:
@@ -42,7 +42,7 @@ def test_a_net_that_is_asked_for_has_the_phase_and_level_of_whoever_asks_and_all
 def test_a_solver_s_net_has_the_state_that_the_solver_made():
     state = pb.NetState(phase=pb.TRAIN)
     state.MergeFrom(RULED.state)
-    graph = connect(filtered(RULED, state))
+    graph = connect(filter_layers(RULED, state))
     assert graph.phase is Phase.TRAIN
     assert names(graph) == ["always", "train", "not test", "high", "own", "either"]
 
@@ -66,7 +66,7 @@ def test_one_stage_may_be_a_text():
 )
 def test_every_part_of_a_rule_counts(rule, met):
     state = pb.NetState(phase=pb.TEST, level=1, stage=["a", "b"])
-    assert meets(state, from_text(rule, pb.NetStateRule)) is met
+    assert matches_rule(state, from_text(rule, pb.NetStateRule)) is met
 
 
 @pytest.mark.parametrize("phase", ["TRAIN", "train", 0, Phase.TRAIN])

@@ -42,8 +42,8 @@ def test_blobs_and_probabilities_are_those_of_the_net(tmp_path: Path) -> None:
     predictor = Predictor(params.message, weights, ["scores", "conv"])
     found = predictor({"data": IMAGES.astype(np.float32)}, random())
     (scores, conv), probabilities = (
-        (predictor.head.outputs[name] for name in ("scores", "conv")),
-        found.pop(predictor.head.prediction or 0),
+        (predictor.subgraph.outputs[name] for name in ("scores", "conv")),
+        found.pop(predictor.subgraph.prediction or 0),
     )
     assert found[conv].shape == (6, 7, 4, 5)
     weight, bias = net.get_weights()["scores"]
@@ -61,8 +61,8 @@ def test_images_are_transformed_as_in_tests(tmp_path: Path, encoded: bool) -> No
         images = np.array([encode(image, ImageFormat.PNG, "image") for image in IMAGES], object)
     middle = (IMAGES[:, :, 0:4, 1:5].astype(np.float32) - np.array([1, 2, 3], np.float32)[:, None, None]) * 0.5
     predictor, other = Predictor(params.message, weights, ["scores"]), Predictor(plain.message, weights, ["scores"])
-    found = predictor({"data": images}, random())[predictor.head.outputs["scores"]]
-    assert np.array_equal(found, other({"data": middle}, random())[other.head.outputs["scores"]])
+    found = predictor({"data": images}, random())[predictor.subgraph.outputs["scores"]]
+    assert np.array_equal(found, other({"data": middle}, random())[other.subgraph.outputs["scores"]])
 
 
 def test_encoded_images_have_the_channels_of_the_blob(tmp_path: Path) -> None:
@@ -71,14 +71,14 @@ def test_encoded_images_have_the_channels_of_the_blob(tmp_path: Path) -> None:
         net = NetParams(RDDLayer("data", shape=[4, channels, 5, 7]), Power("p", ["data"]))
         Net(net).save(tmp_path / "net.caffemodel")
         predictor = Predictor(net.message, open_weights(tmp_path / "net.caffemodel").weights, ["p"])
-        found = predictor({"data": images}, random())[predictor.head.outputs["p"]]
+        found = predictor({"data": images}, random())[predictor.subgraph.outputs["p"]]
         assert np.array_equal(found, IMAGES[:, :1].repeat(channels, 1))
 
 
 def test_mirroring_is_by_chance_that_is_given(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7), transform_param={"mirror": True})
     predictor = Predictor(params.message, weights, ["scores"])
-    edge = predictor.head.outputs["scores"]
+    edge = predictor.subgraph.outputs["scores"]
     first, again = (predictor({"data": IMAGES}, random())[edge] for _ in range(2))
     assert np.array_equal(first, again)
     plain = Predictor(made(tmp_path, (5, 7))[0].message, weights, ["scores"])({"data": IMAGES}, random())[edge]

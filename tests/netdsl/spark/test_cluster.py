@@ -20,9 +20,9 @@ def test_a_session_without_jobs():
 
 
 def test_the_driver_may_listen_elsewhere_than_it_is_reached():
-    assert cluster(driver_host="10.1.2.3").bound == "10.1.2.3"
+    assert cluster(driver_host="10.1.2.3").bind_host == "10.1.2.3"
     found = cluster(driver_host="10.1.2.3", driver_bindAddress="0.0.0.0")
-    assert (found.host, found.bound) == ("10.1.2.3", "0.0.0.0")
+    assert (found.host, found.bind_host) == ("10.1.2.3", "0.0.0.0")
 
 
 def test_ports():

@@ -11,7 +11,7 @@ import pytest
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.journal import Keeping
+from netdsl.distributed.journal import Retention
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told
@@ -82,7 +82,7 @@ def size_of(folder: Path) -> int:
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_hundred_rounds_of_a_model_of_20_mb(session: Any, folder: Path, transport: Transport) -> None:
     param: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
-    run = Run(param, parse("averaging:tau=1"), 2, transport=transport, keeping=Keeping(every=20))
+    run = Run(param, parse("averaging:tau=1"), 2, transport=transport, keeping=Retention(every=20))
     run.settled().save(folder)
     watch = Watch(folder, Path(session.sparkContext.getConf().get("spark.local.dir")))
     train(folder, SparkLauncher(session), told=watch)

@@ -8,7 +8,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
-from netdsl.weights.match import LoadReport, arrays_of, distinct, fits, pair_blobs
+from netdsl.weights.match import LoadReport, arrays_of, fits, pair_blobs, unique_names
 
 
 def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:
@@ -54,7 +54,7 @@ def test_all_layers_that_do_not_fit_are_told_with_both_shapes():
     )
     pairs, report = pair_blobs(own, given, partial=True)
     assert report.matched == ("d",)
-    assert [(each.layer, each.own, each.given) for each in report.mismatched][:2] == [
+    assert [(each.layer, each.blob_shapes, each.weight_shapes) for each in report.mismatched][:2] == [
         ("a", ((2, 3), (2,)), ((9, 3), (9,))),
         ("b", ((4,),), ((4,), (8,))),
     ]
@@ -87,8 +87,8 @@ def test_one_report_of_several_files():
 
 
 def test_names_are_told_apart_by_their_order():
-    assert distinct(["a", "", "a", "b", "", "a"]) == ["a", "", "a (2)", "b", " (2)", "a (3)"]
-    assert len(set(distinct(["a", "a (2)", "a", "a"]))) == 4
+    assert unique_names(["a", "", "a", "b", "", "a"]) == ["a", "", "a (2)", "b", " (2)", "a (3)"]
+    assert len(set(unique_names(["a", "a (2)", "a", "a"]))) == 4
 
 
 def test_blobs_of_all_ages_of_the_format():

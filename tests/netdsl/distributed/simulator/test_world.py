@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from netdsl.distributed.simulator.world import Awaited, World
+from netdsl.distributed.simulator.world import PendingEvent, World
 from netdsl.errors import DistributedError, PeerLostError
 
 
@@ -20,14 +20,14 @@ def test_whoever_is_furthest_behind_goes_on() -> None:
 
 
 def test_a_worker_that_waits_is_there_when_it_is_over() -> None:
-    world, awaited = World(2), Awaited("it")
+    world, awaited = World(2), PendingEvent("it")
 
     def work(rank: int) -> float:
         if rank == 0:
             world.wait(rank, awaited)
         else:
             world.spend(rank, 2.0)
-            world.over(awaited, 7.0)
+            world.schedule(awaited, 7.0)
         return world.now[rank]
 
     assert world.run(work) == [7.0, 2.0]
@@ -59,7 +59,7 @@ def test_a_problem_of_one_worker_ends_all() -> None:
         world.spend(rank, 1.0)
         if rank == 1:
             raise DistributedError("its own")
-        world.wait(rank, Awaited("what never comes"))
+        world.wait(rank, PendingEvent("what never comes"))
 
     with pytest.raises(DistributedError, match="its own"):
         world.run(work)
@@ -70,7 +70,7 @@ def test_who_waits_for_one_that_ended_is_told() -> None:
 
     def work(rank: int) -> None:
         if rank == 1:
-            world.wait(rank, Awaited("mean"))
+            world.wait(rank, PendingEvent("mean"))
 
     with pytest.raises(PeerLostError, match=r"workers \[0\] ended while others wait for them: \{1: 'mean'\}"):
         world.run(work)

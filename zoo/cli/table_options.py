@@ -15,41 +15,45 @@ Decorator = Callable[[Command], Command]
 _BACKENDS = click.Choice(TABLES)
 
 columns: Decorator = click.option(
-    "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="Which column a blob is, if not that of its name."
+    "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="The column of a blob, if not that of its name."
 )
 
-_PLACE = (
-    click.option("--backend", type=_BACKENDS, help="In this process, or in tasks of Spark."),
-    click.option("--master", metavar="URL", help="Where Spark is: spark://host:7077, yarn, ...; else here."),
-    click.option("--workers", type=click.IntRange(min=1), metavar="K", help="Tasks at once, in a Spark of its own."),
+_BACKEND_OPTIONS = (
+    click.option("--backend", type=_BACKENDS, help="The place to compute: this process, or tasks of Spark."),
+    click.option(
+        "--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine."
+    ),
+    click.option(
+        "--workers", type=click.IntRange(min=1), metavar="K", help="Tasks at once, if Spark runs on this machine."
+    ),
 )
-_TABLE = (
+_TABLE_OPTIONS = (
     click.argument("net", metavar="NET"),
     click.option("--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any."),
     click.option("--data", metavar="TABLE", required=True, help="The rows: parquet:PATH, arrow:PATH, or such a path."),
     click.option("-o", "--output", metavar="OUT", required=True, help="A Parquet file; with Spark a new folder."),
     columns,
-    click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; else as the net says."),
+    click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; by default as the net says."),
 )
 
 
-def placed(command: Command) -> Command:
-    """The options that say where a command runs."""
-    for option in reversed(_PLACE):
+def backend_options(command: Command) -> Command:
+    """Add the options for the backend of a command."""
+    for option in reversed(_BACKEND_OPTIONS):
         command = option(command)
     return command
 
 
-def tabled(command: Command) -> Command:
-    """The options of commands that add columns to a table."""
-    command = placed(command)
-    for option in reversed(_TABLE):
+def table_options(command: Command) -> Command:
+    """Add the options of commands that add columns to a table."""
+    command = backend_options(command)
+    for option in reversed(_TABLE_OPTIONS):
         command = option(command)
     return command
 
 
 def backend_of(name: str | None, master: str | None) -> Backend:
-    """The backend of a name; Spark's is at a master."""
+    """The backend of a name; that of Spark has a master."""
     kind = TRAINING[name or LocalBackend.name]
     if kind is SparkBackend:
         return SparkBackend(master)
@@ -59,10 +63,10 @@ def backend_of(name: str | None, master: str | None) -> Backend:
 
 
 def table_backend_of(name: str | None, master: str | None, workers: int | None) -> LocalBackend | SparkBackend:
-    """The backend that computes the rows of a table, by a command's options."""
+    """The backend for the rows of a table, by a command's options."""
     if name == SparkBackend.name:
         if master is not None and workers is not None:
-            raise click.UsageError("--workers is for a Spark of its own; the one at --master knows its tasks.")
+            raise click.UsageError("--workers is for Spark on this machine; the one at --master knows its tasks.")
         return SparkBackend(master, workers)
     if master is not None or workers is not None:
         raise click.UsageError("--master and --workers are about Spark; give --backend spark too.")
@@ -71,10 +75,10 @@ def table_backend_of(name: str | None, master: str | None, workers: int | None) 
 
 def columns_of(pairs: tuple[str, ...]) -> dict[str, str]:
     """Columns by their blobs."""
-    found = {}
+    columns = {}
     for pair in pairs:
         blob, _, column = pair.partition("=")
         if not (blob and column):
             raise click.BadParameter(f"'{pair}' isn't like data=pixels, a blob and its column", param_hint="--column")
-        found[blob] = column
-    return found
+        columns[blob] = column
+    return columns
