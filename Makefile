@@ -65,7 +65,7 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging
-	@$(BIN)/python -m benchmarks.together
+	@$(BIN)/python -m benchmarks.distributed_training
 	@$(BIN)/python -m benchmarks.spark_rounds
 	@$(BIN)/python -m benchmarks.spark_rows
 

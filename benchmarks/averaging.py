@@ -1,8 +1,8 @@
-"""Seconds to average a model over K processes on this machine: ours beside plain shared memory and beside gloo.
+"""Seconds to average a model over K processes on this machine: by netdsl, by plain shared memory and by gloo.
 
-The plain way is what one writes in a few lines: everybody copies the whole model into a slab, averages a share of all
-slabs, and copies the whole mean out. All three run in the same processes, in turn; what is shown are medians of the
-slowest process of each round.
+The plain method is a few lines of code: every process copies its model into a slab, averages its share of all slabs,
+and copies the whole mean out. All three run alternately in the same processes; the table shows medians of the slowest
+process of each round.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ import numpy as np
 import torch
 import torch.distributed
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
 from netdsl.distributed.transports.shared_memory.memory import create
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
-WAYS = ("ours", "plain", "gloo")
+METHODS = ("ours", "plain", "gloo")
 
 
-class Plain:
-    """The peer: copy in, average a share, copy out, with barriers between."""
+class SharedSlabs:
+    """The plain method: copy in, average a share, copy out, with barriers in between."""
 
-    def __init__(self, path: Path, communicator: SharedMemory, count: int) -> None:
+    def __init__(self, path: Path, communicator: SharedMemoryCommunicator, count: int) -> None:
         self.communicator, self.rank = communicator, communicator.rank
         self.slabs = torch.from_numpy(np.memmap(path, np.float32, "r+", shape=(communicator.size, count)))
         share = -(-count // communicator.size)
         self.share = slice(self.rank * share, (self.rank + 1) * share)
 
     def mean(self, buffer: torch.Tensor) -> None:
-        """Replace the buffer by everybody's mean."""
+        """Replace the buffer by the mean of all processes."""
         self.slabs[self.rank].copy_(buffer)
         self.communicator.barrier()
         torch.mean(self.slabs[:, self.share], 0, out=self.slabs[0, self.share])
@@ -48,24 +48,26 @@ class Plain:
         self.communicator.barrier()
 
 
-def measure(communicator: SharedMemory, ways: Sequence[Callable[[], object]], rounds: int) -> list[list[float]]:
-    """Everybody's slowest seconds of each way in each round, in turn; one round before all is for warming up."""
+def measure(
+    communicator: SharedMemoryCommunicator, methods: Sequence[Callable[[], object]], rounds: int
+) -> list[list[float]]:
+    """The slowest process's seconds for each method in each round, after a round of warm-up."""
     table = []
     for _ in range(rounds + 1):
         row = []
-        for way in ways:
+        for method in methods:
             communicator.barrier()
             start = time.perf_counter()
-            way()
+            method()
             row.append(time.perf_counter() - start)
         table.append([max(column) for column in zip(*communicator.gather(row), strict=True)])
     return table[1:]
 
 
-def work(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
-    """One process's part; the first one prints a line for every size."""
+def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
+    """Run one process; the first one prints a line for every size."""
     torch.set_num_threads(1)
-    communicator = SharedMemory(descriptor, rank, size)
+    communicator = SharedMemoryCommunicator(descriptor, rank, size)
     store = torch.distributed.FileStore(str(folder / "store"), size)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
     for megabytes in sizes:
@@ -75,29 +77,29 @@ def work(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[fl
     torch.distributed.destroy_process_group()
 
 
-def compare(communicator: SharedMemory, count: int, path: Path, rounds: int) -> list[float]:
-    """Median seconds of each way to average so many values."""
+def compare(communicator: SharedMemoryCommunicator, count: int, path: Path, rounds: int) -> list[float]:
+    """The median seconds of each method to average a number of values."""
     buffer = torch.rand(count, generator=torch.Generator().manual_seed(communicator.rank))
     if communicator.rank == 0:
         path.write_bytes(b"")
         os.truncate(path, communicator.size * count * 4)
     communicator.barrier()
-    plain = Plain(path, communicator, count)
-    ways = (
+    plain = SharedSlabs(path, communicator, count)
+    methods = (
         lambda: communicator.mean(buffer).wait(),
         lambda: plain.mean(buffer),
         lambda: torch.distributed.all_reduce(buffer.mul_(1 / communicator.size)),
     )
-    return [statistics.median(column) for column in zip(*measure(communicator, ways, rounds), strict=True)]
+    return [statistics.median(column) for column in zip(*measure(communicator, methods, rounds), strict=True)]
 
 
-def start(size: int, sizes: Sequence[float], rounds: int) -> list[list[float]]:
-    """Run so many processes, and give what the first one printed."""
+def run_processes(size: int, sizes: Sequence[float], rounds: int) -> list[list[float]]:
+    """Run a number of processes and return the lines of the first one."""
     descriptor = create(size)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        given = ["--descriptor", str(descriptor), "--folder", folder, "--rounds", str(rounds)]
-        given += ["--sizes", *map(str, sizes), "--workers", str(size)]
-        command = [sys.executable, "-m", "benchmarks.averaging", *given]
+        options = ["--descriptor", str(descriptor), "--folder", folder, "--rounds", str(rounds)]
+        options += ["--sizes", *map(str, sizes), "--workers", str(size)]
+        command = [sys.executable, "-m", "benchmarks.averaging", *options]
         processes = [
             subprocess.Popen(
                 [*command, "--rank", str(rank)],
@@ -123,15 +125,24 @@ def main() -> None:
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--descriptor", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.rank is not None:
-        work(given.rank, given.workers[0], given.descriptor, given.folder, given.sizes, given.rounds)
+    arguments = parser.parse_args()
+    if arguments.rank is not None:
+        run_worker(
+            arguments.rank,
+            arguments.workers[0],
+            arguments.descriptor,
+            arguments.folder,
+            arguments.sizes,
+            arguments.rounds,
+        )
         return
-    print(f"{'K':>2}{'MB':>8}" + "".join(f"{way:>10}" for way in WAYS) + f"{'ours/plain':>12}{'ours/gloo':>11}")
-    for size in given.workers:
-        for megabytes, *seconds in start(size, given.sizes, given.rounds):
+    print(
+        f"{'K':>2}{'MB':>8}" + "".join(f"{method:>10}" for method in METHODS) + f"{'ours/plain':>12}{'ours/gloo':>11}"
+    )
+    for size in arguments.workers:
+        for megabytes, *seconds in run_processes(size, arguments.sizes, arguments.rounds):
             ours, plain, gloo = seconds
-            times = "".join(f"{each:>10.5f}" for each in seconds)
+            times = "".join(f"{value:>10.5f}" for value in seconds)
             print(f"{size:>2}{megabytes:>8g}{times}{ours / plain:>12.2f}{ours / gloo:>11.2f}", flush=True)
 
 

@@ -1,7 +1,7 @@
-"""Batches of JPEGs from an LMDB beside OpenCV and NumPy by hand in one thread, in turn and in one run.
+"""Images per second of batches of JPEGs from an LMDB, beside a loop with OpenCV and NumPy in one thread.
 
-Both decode the same images and crop, mirror and subtract the mean as CaffeNet's training does. By hand nothing is
-shared with the training step; so it is also shown how long a step of a given time waits for its data.
+Both decode the same images and crop, mirror and subtract the mean as CaffeNet's training does, alternately in one run.
+The loop doesn't overlap with training; so the table also has the share of a training step that waits for its data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEAN = (104.0, 117.0, 123.0)
 
 
 def write_images(path: Path, count: int) -> None:
-    """JPEGs with the smoothness of photographs, which are about as big and as slow to decode."""
+    """Write JPEGs as smooth as photographs, which are about as large and as slow to decode."""
     random = np.random.default_rng(SEED)
     with lmdb.open(str(path), map_size=1 << 30, sync=False) as database, database.begin(write=True) as transaction:
         for index in range(count):
@@ -42,25 +42,25 @@ def write_images(path: Path, count: int) -> None:
 
 
 def batches(path: Path, workers: int) -> Batches:
-    """What we measure."""
+    """Netdsl's batches."""
     p = pb.TransformationParameter(crop_size=CROP, mirror=True, mean_value=MEAN)
     reading = Reading(LmdbSource(path, Color.AS_STORED), BATCH, (Transform(p, train=True),))
     return Batches(reading, Loading(seed=SEED, workers=workers))
 
 
 def ours(path: Path, workers: int, count: int) -> float:
-    """Images in a second, when nothing is left that was made before the clock started."""
-    with batches(path, workers) as made:
-        for _ in range(Loading().ahead):
-            next(made)
+    """Images per second of netdsl, without the batches that were prefetched before the clock started."""
+    with batches(path, workers) as source:
+        for _ in range(Loading().prefetch):
+            next(source)
         start = time.perf_counter()
         for _ in range(count):
-            next(made)
+            next(source)
         return count * BATCH / (time.perf_counter() - start)
 
 
 def by_hand(path: Path, count: int) -> float:
-    """The same in one loop."""
+    """Images per second of the loop by hand."""
     random, mean = np.random.default_rng(SEED), np.array(MEAN, np.float32).reshape(3, 1, 1)
     with lmdb.open(str(path), readonly=True, lock=False) as database, database.begin() as transaction:
         cursor = transaction.cursor().iternext(keys=False)
@@ -77,17 +77,17 @@ def by_hand(path: Path, count: int) -> float:
         return count * BATCH / (time.perf_counter() - start)
 
 
-def waiting(path: Path, workers: int, step: float, count: int) -> float:
-    """The share of its time that a training step of so many seconds waits for data, after the first few."""
-    with batches(path, workers) as made:
-        for _ in range(Loading().ahead):
-            next(made)
+def waiting_share(path: Path, workers: int, step: float, count: int) -> float:
+    """The share of its time that a training step of a length in seconds waits for data, after the first few steps."""
+    with batches(path, workers) as source:
+        for _ in range(Loading().prefetch):
+            next(source)
             time.sleep(step)
-        before, start = made.waited, time.perf_counter()
+        waited, start = source.waited, time.perf_counter()
         for _ in range(count):
-            next(made)
+            next(source)
             time.sleep(step)
-        return (made.waited - before) / (time.perf_counter() - start)
+        return (source.waited - waited) / (time.perf_counter() - start)
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def main() -> None:
             runs = [(ours(path, workers, count), by_hand(path, count)) for _ in range(arguments.rounds)]
             rate, peer = (statistics.median(column) for column in zip(*runs, strict=True))
             step = arguments.step or 1.2 * BATCH / rate
-            share = waiting(path, workers, step, count)
+            share = waiting_share(path, workers, step, count)
             name = f"{workers} worker{'s' if workers > 1 else ''}"
             print(
                 f"{name:<12}{rate:>10.0f}{peer:>10.0f}{rate / peer:>8.2f}{step * 1000:>9.0f} ms{share:>8.1%}",

@@ -1,6 +1,6 @@
-"""The forward pass of six nets beside the same nets written by hand in torch, with the same weights, in one run.
+"""The forward pass of six nets beside the same nets written by hand in torch with the same weights, in one run.
 
-The two are timed in turn, and their outputs are compared first. The target is a ratio of 1.03.
+Both are timed alternately, and their outputs are compared first. The target is a ratio of 1.03.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ import argparse
 
 import torch
 
-from benchmarks.nets import PAIRS, Pair
+from benchmarks.nets import PAIRS, NetPair
 from benchmarks.nets.by_hand import load_by_hand
-from benchmarks.timing import gap, in_turn
+from benchmarks.timing import max_difference, time_alternately
 from netdsl import Net
 
 
 def randomise_statistics(net: Net) -> None:
-    """Batch normalisation with sums as after training; fresh ones would divide by nothing."""
+    """Give batch normalisations random statistics as after training; initial ones would divide by zero."""
     for layer in net.module.built.layers:
         for buffer in layer.buffers():
             buffer.copy_(torch.ones_like(buffer) if buffer.numel() == 1 else torch.rand_like(buffer) + 0.5)
 
 
-def compare(pair: Pair, device: str, rounds: int) -> tuple[float, float, float]:
-    """Median seconds of ours and of the one by hand, and how far their outputs are apart."""
+def compare(pair: NetPair, device: str, rounds: int) -> tuple[float, float, float]:
+    """The median seconds of netdsl's net and of the one by hand, and the difference of their outputs."""
     net = Net(pair.params(pair.batch))
     randomise_statistics(net)
     by_hand = pair.by_hand().eval()
@@ -31,8 +31,8 @@ def compare(pair: Pair, device: str, rounds: int) -> tuple[float, float, float]:
     ours, by_hand = net.to(device).module, by_hand.to(device)
     x = torch.randn(pair.batch, *pair.image, device=device)
     with torch.inference_mode():
-        difference = gap(ours(x)["prob"], by_hand(x))
-        return *in_turn(lambda: ours(x), lambda: by_hand(x), rounds), difference
+        difference = max_difference(ours(x)["prob"], by_hand(x))
+        return *time_alternately(lambda: ours(x), lambda: by_hand(x), rounds), difference
 
 
 def main() -> None:

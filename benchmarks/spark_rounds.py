@@ -1,9 +1,9 @@
 """Seconds for a round's one exchange, the average of a model over K workers: tasks of a Spark job beside other ways.
 
-All ways take turns in one run: `peer`, our tasks over gloo; `driver`, our tasks by way of the driver; gloo and MPI in
-processes without Spark; `local`, our processes that share memory, as the floor; and what Spark itself has, as SparkNet
-used it: a broadcast variable to the workers, and a tree of sums back. What is shown are medians of the slowest worker
-of each round.
+All ways take turns in one run: our tasks over gloo, and by the relay at the driver; torch's own gloo, and MPI, in
+processes without Spark; our processes that share memory, as the floor; and what Spark itself has, as SparkNet used it:
+a broadcast variable to the workers, and a tree of sums back. What is shown are medians of the slowest worker of each
+round.
 """
 
 from __future__ import annotations
@@ -27,14 +27,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.spark_workers import task
+from netdsl.distributed.supervision.control_client import ControlAddress
+from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import SETTINGS, open_session
-from netdsl.spark.workers.serving import serving
-from netdsl.spark.workers.transport import Transport
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
-WAYS = ("peer", "driver", "gloo", "mpi", "local", "spark")
+WAYS = ("gloo", "relay", "torch", "mpi", "memory", "spark")
 SPARKS_LIMIT = 83.0  # MB, above which Spark's own way takes its time
 SMALL, MORE = 20.0, 5  # MB, below which a round takes milliseconds that swing, so there are as many times more
 QUIET = {"spark.ui.enabled": "false", "spark.driver.memory": "4g", "spark.driver.maxResultSize": "2g"}
@@ -132,9 +134,9 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
     """A job of Spark's with so many of them."""
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
-    with ExitStack() as stack:
-        served = [stack.enter_context(serving(cluster, Path.cwd(), size, each)) for each in Transport]
-        job = cluster.submit(size, partial(task, [place.text() for _, place in served], port), "spark_rounds")
+    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bound, size, adopt=relay.adopt) as server:
+        address = ControlAddress(cluster.host, server.port, server.token)
+        job = cluster.submit(size, partial(task, address, size, port), "spark_rounds")
         try:
             yield
         finally:
@@ -146,9 +148,14 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
 def processes(size: int, port: int, folder: Path) -> Iterator[None]:
     """Workers of the other ways."""
     descriptor = create(size)
-    given = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
-    command = [sys.executable, "-m", "benchmarks.spark_workers", *(f"--{name}={each}" for name, each in given.items())]
-    commands = [[*command, f"--way={way}", f"--rank={rank}"] for way in ("gloo", "local") for rank in range(size)]
+    options = {"size": size, "port": port, "folder": folder, "descriptor": descriptor}
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.spark_workers",
+        *(f"--{name}={each}" for name, each in options.items()),
+    ]
+    commands = [[*command, f"--way={way}", f"--rank={rank}"] for way in ("torch", "memory") for rank in range(size)]
     if has_mpi():
         commands.append([_MPIEXEC, "-n", str(size), *command, "--way=mpi"])
     started = [subprocess.Popen(each, pass_fds=[descriptor], stdin=subprocess.DEVNULL) for each in commands]
@@ -209,15 +216,15 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4])
     parser.add_argument("--sizes", type=float, nargs="*", default=SIZES)
     parser.add_argument("--rounds", type=int, default=7)
-    given = parser.parse_args()
-    print(f"{'K':>2}{'MB':>7}" + "".join(f"{way:>9}" for way in WAYS) + f"{'peer/gloo':>11}{'driver/gloo':>13}")
-    for size in given.workers:
-        sizes = [each for each in given.sizes if room(size, each)]
-        for megabytes, found in measure(size, sizes, given.rounds):
-            times = "".join(f"{found[way]:>9.4f}" if way in found else f"{'-':>9}" for way in WAYS)
-            ratios = found["peer"] / found["gloo"], found["driver"] / found["gloo"]
-            print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>11.2f}{ratios[1]:>13.2f}", flush=True)
-        for megabytes in set(given.sizes) - set(sizes):
+    arguments = parser.parse_args()
+    print(f"{'K':>2}{'MB':>7}" + "".join(f"{way:>9}" for way in WAYS) + f"{'gloo/torch':>12}{'relay/torch':>13}")
+    for size in arguments.workers:
+        sizes = [megabytes for megabytes in arguments.sizes if room(size, megabytes)]
+        for megabytes, seconds in measure(size, sizes, arguments.rounds):
+            times = "".join(f"{seconds[way]:>9.4f}" if way in seconds else f"{'-':>9}" for way in WAYS)
+            ratios = seconds["gloo"] / seconds["torch"], seconds["relay"] / seconds["torch"]
+            print(f"{size:>2}{megabytes:>7g}{times}{ratios[0]:>12.2f}{ratios[1]:>13.2f}", flush=True)
+        for megabytes in set(arguments.sizes) - set(sizes):
             print(f"{size:>2}{megabytes:>7g}   left out: too little memory")
 
 

@@ -1,8 +1,8 @@
-"""Rows of a DataFrame in a second: on their way into a net that is trained, and through one that predicts.
+"""Rows per second of a DataFrame that are read into batches for training, and that a net predicts.
 
-In the first table all ways make float32 arrays, in batches, of the same cached rows, and ours also writes them to disk.
-In the second all run the same small net on them: ours, and pyspark.ml's own `predict_batch_udf` around its torch
-module. The ways take turns in one run; what is shown are medians.
+In the first table all methods make batches of float32 arrays of the same cached rows; netdsl also writes them to disk.
+In the second both run the same small net on them: netdsl's model, and pyspark.ml's own `predict_batch_udf` with the
+net's torch module. The methods alternate in one run; the tables show medians.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pyspark.sql.functions import count, element_at, lit, rand, sequence, sum, t
 from pyspark.sql.types import ArrayType, FloatType
 
 from netdsl import ActivationLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
-from netdsl.prediction.blobs import BlobColumn
 from netdsl.spark import NetModel
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.spark.tables.store import store_rows
+from netdsl.tables.binding import BlobColumn
 
 SHAPE, BATCH = (1, 28, 28), 64
 NET = NetParams(
@@ -41,32 +41,32 @@ NET = NetParams(
     Softmax("prob", ["scores"]),
 )
 
-Way = Callable[[DataFrame], object]
+Method = Callable[[DataFrame], object]
 
 
 def by_row(frame: DataFrame) -> object:
-    """A loop over rows, put together in batches."""
+    """Make batches with a loop over rows."""
 
     def batches(rows: Iterator[Any]) -> Iterator[int]:
-        while together := list(islice(rows, BATCH)):
-            yield len(np.array([row.pixels for row in together], np.float32))
+        while batch_rows := list(islice(rows, BATCH)):
+            yield len(np.array([row.pixels for row in batch_rows], np.float32))
 
     return frame.rdd.mapPartitions(batches).sum()
 
 
 def by_pandas(frame: DataFrame) -> object:
-    """Pandas' frames of rows."""
+    """Make batches with mapInPandas."""
 
     def batches(frames: Iterator[Any]) -> Iterator[Any]:
-        for each in frames:
-            array = np.stack(each["pixels"].to_numpy()).astype(np.float32)
-            yield each.iloc[:1, :0].assign(rows=len(array))
+        for rows in frames:
+            array = np.stack(rows["pixels"].to_numpy()).astype(np.float32)
+            yield rows.iloc[:1, :0].assign(rows=len(array))
 
     return frame.mapInPandas(batches, "rows long").agg(sum("rows")).collect()
 
 
 def ours(frame: DataFrame) -> object:
-    """What an estimator does before training."""
+    """Store rows as netdsl's estimator does before training."""
     folder = Path(tempfile.mkdtemp())
     try:
         return store_rows(frame, folder, [BlobColumn("data", "pixels", SHAPE)])
@@ -74,13 +74,13 @@ def ours(frame: DataFrame) -> object:
         shutil.rmtree(folder)
 
 
-def predicting(folder: Path) -> Mapping[str, Way]:
-    """Ours and Spark's own, with the same weights; all that is asked of both is their sum, so that they run."""
+def predictors(folder: Path) -> Mapping[str, Method]:
+    """Netdsl's model and Spark's own UDF with the same weights; only the sum of their predictions is collected."""
     Net(NET).save(folder / "net.caffemodel")
     model = NetModel(NET, folder / "net.caffemodel", bindings={"data": "pixels"}, predictionCol="")
     prototxt, weights = NET.prototxt(), (folder / "net.caffemodel").read_bytes()
 
-    def made() -> Callable[[Any], Any]:
+    def make_predictor() -> Callable[[Any], Any]:
         from caffe_proto import caffe_pb2 as pb
         from caffe_proto.text.prototxt import from_text
 
@@ -96,30 +96,32 @@ def predicting(folder: Path) -> Mapping[str, Way]:
 
         return predict
 
-    udf = predict_batch_udf(made, return_type=ArrayType(FloatType()), batch_size=BATCH, input_tensor_shapes=[[*SHAPE]])
+    udf = predict_batch_udf(
+        make_predictor, return_type=ArrayType(FloatType()), batch_size=BATCH, input_tensor_shapes=[[*SHAPE]]
+    )
 
-    def asked(column: Any) -> Any:
+    def sum_of_first(column: Any) -> Any:
         return sum(element_at(column, 1))
 
     return {
-        "ours": lambda frame: model.transform(frame).agg(asked("probability")).collect(),
-        "predict_batch_udf": lambda frame: frame.select(udf("pixels").alias("p")).agg(asked("p")).collect(),
+        "ours": lambda frame: model.transform(frame).agg(sum_of_first("probability")).collect(),
+        "predict_batch_udf": lambda frame: frame.select(udf("pixels").alias("p")).agg(sum_of_first("p")).collect(),
     }
 
 
-def shown(title: str, frame: DataFrame, ways: Mapping[str, Way], rows: int, rounds: int) -> None:
-    """Print rows a second of all ways, and how many times as many ours are."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
+def print_rates(title: str, frame: DataFrame, methods: Mapping[str, Method], rows: int, rounds: int) -> None:
+    """Print the rows per second of all methods, and the ratio of netdsl's to each."""
+    seconds: dict[str, list[float]] = {name: [] for name in methods}
     for number in range(rounds + 1):
-        for name, way in ways.items():
+        for name, method in methods.items():
             start = time.perf_counter()
-            way(frame)
-            if number:  # the first one warms up
+            method(frame)
+            if number:  # the first round is a warm-up
                 seconds[name].append(time.perf_counter() - start)
-    found = {name: rows / statistics.median(each) for name, each in seconds.items()}
+    rates = {name: rows / statistics.median(times) for name, times in seconds.items()}
     print(title)
-    for name, rate in found.items():
-        print(f"  {name:<20}{rate:>12,.0f} rows/s{found['ours'] / rate:>8.2f}", flush=True)
+    for name, rate in rates.items():
+        print(f"  {name:<20}{rate:>12,.0f} rows/s{rates['ours'] / rate:>8.2f}", flush=True)
 
 
 def main() -> None:
@@ -131,17 +133,17 @@ def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     quiet = {"spark.ui.enabled": "false", "spark.driver.memory": "4g"}
     with open_session("local[2]", {**SETTINGS, **quiet}) as session, tempfile.TemporaryDirectory() as folder:
-        pixels = transform(sequence(lit(1), lit(SHAPE[1] * SHAPE[2])), lambda each: rand().cast("float"))
+        pixels = transform(sequence(lit(1), lit(SHAPE[1] * SHAPE[2])), lambda element: rand().cast("float"))
         frame = session.range(arguments.rows, numPartitions=4).select(pixels.alias("pixels")).cache()
         frame.select(count("pixels")).collect()
-        shown(
+        print_rates(
             "into batches",
             frame,
             {"ours": ours, "by row": by_row, "pandas": by_pandas},
             arguments.rows,
             arguments.rounds,
         )
-        shown("predicted", frame, predicting(Path(folder)), arguments.rows, arguments.rounds)
+        print_rates("predicted", frame, predictors(Path(folder)), arguments.rows, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import argparse
 import json
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,11 +16,12 @@ import torch.distributed
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.supervision.control_client import ControlClient
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemory
-from netdsl.spark.workers.rendezvous import met
-from netdsl.spark.workers.worker_spec import SparkWorkerSpec
+from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
+from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
+from netdsl.distributed.transports.transport import Transport
 
+TRANSPORTS = (Transport.GLOO, Transport.RELAY)  # of the tasks
 _PIECE = 4 << 20  # bytes that MPI gets at once
 
 
@@ -48,8 +49,8 @@ class Ours:
         self._communicator.mean(model).wait()
 
 
-class Gloo:
-    """With torch.distributed."""
+class Torch:
+    """With torch.distributed, over gloo."""
 
     def __init__(self, rank: int, size: int, store: Path) -> None:
         self._size = size
@@ -107,14 +108,15 @@ def _timed(way: Way, model: Tensor) -> float:
     return time.perf_counter() - start
 
 
-def task(places: Sequence[str], port: int, ranks: Iterable[int]) -> Iterator[None]:
-    """A worker that is a task of Spark's, and has both transports."""
+def task(control: ControlAddress, size: int, port: int, ranks: Iterable[int]) -> Iterator[None]:
+    """A worker that is a task of Spark's, and has several transports."""
     (rank,) = ranks
     with ExitStack() as stack:
+        client = stack.enter_context(ControlClient(control, rank))
         ways: dict[str, Way] = {}
-        for place in map(SparkWorkerSpec.of, places):
-            channel = stack.enter_context(ControlClient(place, rank))
-            ways[place.transport.value] = Ours(stack.enter_context(closing(met(place, rank, channel.address))))
+        for transport in TRANSPORTS:
+            communicator = connect(transport, client, rank, size, torch.device("cpu"))
+            ways[transport.value] = Ours(stack.enter_context(closing(communicator)))
         obey(port, rank, ways)
         for way in ways.values():
             way.barrier()
@@ -126,19 +128,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name, kind in {"way": str, "rank": int, "size": int, "port": int, "descriptor": int, "folder": Path}.items():
         parser.add_argument(f"--{name}", type=kind)
-    given = parser.parse_args()
-    way, rank = made(given)
-    obey(given.port, rank, {given.way: way})
+    arguments = parser.parse_args()
+    way, rank = way_of(arguments)
+    obey(arguments.port, rank, {arguments.way: way})
 
 
-def made(given: argparse.Namespace) -> tuple[Way, int]:
-    """How it averages, and its rank, which MPI knows itself."""
-    if given.way == "mpi":
+def way_of(arguments: argparse.Namespace) -> tuple[Way, int]:
+    """How a process averages, and its rank, which MPI knows itself."""
+    if arguments.way == "mpi":
         mpi = Mpi()
         return mpi, mpi.rank
-    if given.way == "gloo":
-        return Gloo(given.rank, given.size, given.folder / "store"), given.rank
-    return Ours(SharedMemory(given.descriptor, given.rank, given.size)), given.rank
+    if arguments.way == "torch":
+        return Torch(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
+    return Ours(SharedMemoryCommunicator(arguments.descriptor, arguments.rank, arguments.size)), arguments.rank
 
 
 if __name__ == "__main__":

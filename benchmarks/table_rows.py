@@ -1,8 +1,8 @@
-"""Rows of a table in mapped Arrow files as batches, beside Python's own loop over them and torch's DataLoader.
+"""Rows per second of a table in mapped Arrow files, beside a Python loop over them and torch's DataLoader.
 
-All make the same batches of float32 images and labels, one after the other in one run: rows in their order, and
-shuffled. DataLoader has the rows in memory as tensors; it is asked for single items, as its own sampler does it, and
-for whole batches, which is as fast as it gets.
+All make the same batches of float32 images and labels alternately in one run, with rows in order and shuffled.
+DataLoader has the rows in memory as tensors; it loads single items, as by default, and whole batches, which is its
+fastest mode.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from random import shuffle as shuffled
+from random import shuffle as shuffle_rows
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,12 @@ from netdsl.tables.table import Table
 
 BATCH, FILES, PART, SHAPE = 64, 8, 10000, (1, 28, 28)
 
-Made = Iterator[tuple[Tensor, ...]]
-Way = Callable[[], Made]
+BatchIterator = Iterator[tuple[Tensor, ...]]
+Method = Callable[[], BatchIterator]
 
 
 def write_table(folder: Path, rows: int) -> None:
-    """Images and labels, a file for each partition, in parts of as many rows as Spark's are."""
+    """Write images and labels, a file for each partition, with record batches of Spark's size."""
     random = np.random.default_rng(0)
     for number in range(FILES):
         images = random.integers(0, 256, (rows // FILES, *SHAPE), np.uint8)
@@ -52,15 +52,15 @@ def write_table(folder: Path, rows: int) -> None:
             writer.write_table(table, max_chunksize=PART)
 
 
-def ours(folder: Path, shuffle: bool) -> Made:
-    """What we measure, as a net that is trained on a table gets it."""
+def ours(folder: Path, shuffle: bool) -> BatchIterator:
+    """Netdsl's batches, as for training from a table."""
     intakes = [Intake(("data",), BATCH, (SHAPE,)), Intake(("label",), BATCH, ((1,),))]
-    with Batches(reading_of(Table(f"arrow:{folder}", shuffle=shuffle), intakes), Loading(workers=1)) as made:
-        yield from made
+    with Batches(reading_of(Table(f"arrow:{folder}", shuffle=shuffle), intakes), Loading(workers=1)) as batches:
+        yield from batches
 
 
-def by_row(folder: Path, shuffle: bool) -> Made:
-    """Python's loop over the same rows of the same mapped files, each put in its place."""
+def by_row(folder: Path, shuffle: bool) -> BatchIterator:
+    """Batches of a Python loop over the rows of the mapped files."""
     rows: list[tuple[Any, Any]] = []
     for path in sorted(folder.glob("*.arrow")):
         with pa.memory_map(str(path)) as file:
@@ -69,24 +69,24 @@ def by_row(folder: Path, shuffle: bool) -> Made:
                 rows += zip(images, labels, strict=True)
     while True:
         if shuffle:
-            shuffled(rows)
+            shuffle_rows(rows)
         for start in range(0, len(rows) - BATCH + 1, BATCH):
             data, label = np.empty((BATCH, *SHAPE), np.float32), np.empty((BATCH, 1), np.float32)
-            for place, row in enumerate(rows[start : start + BATCH]):
-                data[place], label[place] = row
+            for index, row in enumerate(rows[start : start + BATCH]):
+                data[index], label[index] = row
             yield torch.from_numpy(data), torch.from_numpy(label)
 
 
-def loaded(folder: Path, shuffle: bool, *, whole: bool) -> Made:
-    """DataLoader over tensors in memory."""
+def data_loader(folder: Path, shuffle: bool, *, whole_batches: bool) -> BatchIterator:
+    """Batches of a DataLoader over tensors in memory."""
     source = ArrowSource(folder, columns=["data", "label"])
-    found = source.take(np.arange(len(source)))
-    assert found is not None
-    rows = TensorDataset(*(torch.from_numpy(array) for array in found))
+    arrays = source.take(np.arange(len(source)))
+    assert arrays is not None
+    rows = TensorDataset(*(torch.from_numpy(array) for array in arrays))
     sampler = RandomSampler(rows) if shuffle else SequentialSampler(rows)
     loader = (
         DataLoader(rows, sampler=BatchSampler(sampler, BATCH, drop_last=True), batch_size=None)
-        if whole
+        if whole_batches
         else DataLoader(rows, BATCH, sampler=sampler, drop_last=True)
     )
     while True:
@@ -94,12 +94,12 @@ def loaded(folder: Path, shuffle: bool, *, whole: bool) -> Made:
             yield images.float(), labels.float()
 
 
-def rate(made: Made, count: int) -> float:
-    """Rows in a second, when nothing is left that was made before the clock started."""
-    for _ in islice(made, 5):
+def rate(batches: BatchIterator, count: int) -> float:
+    """The rows per second, without the batches that were prefetched before the clock started."""
+    for _ in islice(batches, 5):
         pass
     start = time.perf_counter()
-    for _ in islice(made, count):
+    for _ in islice(batches, count):
         pass
     return count * BATCH / (time.perf_counter() - start)
 
@@ -117,19 +117,23 @@ def main() -> None:
         folder = Path(name)
         write_table(folder, arguments.rows)
         print(
-            f"{'':<10}" + "".join(f"{each:>12}" for each in names) + "".join(f"{'/' + each:>10}" for each in names[1:])
+            f"{'':<10}"
+            + "".join(f"{value:>12}" for value in names)
+            + "".join(f"{'/' + value:>10}" for value in names[1:])
         )
         for shuffle in (False, True):
             runs = []
             for _ in range(arguments.rounds):
-                ways = [ours(folder, shuffle), by_row(folder, shuffle)]
-                ways += [loaded(folder, shuffle, whole=whole) for whole in (False, True)]
-                runs.append([rate(made, arguments.batches) for made in ways])
-            found = [statistics.median(column) for column in zip(*runs, strict=True)]
+                methods = [ours(folder, shuffle), by_row(folder, shuffle)]
+                methods += [
+                    data_loader(folder, shuffle, whole_batches=whole_batches) for whole_batches in (False, True)
+                ]
+                runs.append([rate(method, arguments.batches) for method in methods])
+            medians = [statistics.median(column) for column in zip(*runs, strict=True)]
             print(
                 f"{'shuffled' if shuffle else 'in order':<10}"
-                + "".join(f"{each:>12.0f}" for each in found)
-                + "".join(f"{found[0] / each:>10.2f}" for each in found[1:]),
+                + "".join(f"{value:>12.0f}" for value in medians)
+                + "".join(f"{medians[0] / value:>10.2f}" for value in medians[1:]),
                 flush=True,
             )
 

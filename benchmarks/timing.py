@@ -1,4 +1,4 @@
-"""Two ways to do the same, timed in turn in one process."""
+"""Timing of two functions alternately in one process."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 
-def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median seconds of both. Each goes first in every other round, and one round before all is for warming up."""
+def time_alternately(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """The median seconds of both. They take turns in going first, and the first round is a warm-up."""
     runs = []
     for index in range(rounds + 1):
         first, second = (ours, theirs) if index % 2 else (theirs, ours)
@@ -21,7 +21,7 @@ def in_turn(ours: Callable[[], object], theirs: Callable[[], object], rounds: in
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """How long a task takes, to the end of what it started on a GPU."""
+    """The seconds of a task, including the work that it started on a GPU."""
     synchronise()
     start = time.perf_counter()
     task()
@@ -35,6 +35,6 @@ def synchronise() -> None:
         torch.cuda.synchronize()
 
 
-def gap(one: Tensor, other: Tensor) -> float:
-    """How far two results are apart."""
-    return (one - other).abs().max().item()
+def max_difference(first: Tensor, second: Tensor) -> float:
+    """The largest difference of two tensors."""
+    return (first - second).abs().max().item()

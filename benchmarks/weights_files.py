@@ -1,7 +1,7 @@
-"""Reading and writing a 553 MB caffemodel, beside plain I/O of the same bytes and protobuf's own parser.
+"""Reading and writing of a 553 MB caffemodel, beside plain I/O of the same bytes and protobuf's own parser.
 
-Readers run in turn in processes of their own, so that peak memory can be told apart; writers in turn in one process. A
-ratio compares medians of one run; the target is 1.3 for reading and 1.5 for writing.
+Readers alternate in processes of their own, so that each has its own peak of memory; writers alternate in one process.
+A ratio compares medians of one run; the target is 1.3 for reading and 1.5 for writing.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def vgg16() -> CaffeFile[pb.NetParameter]:
 
 
 def readinto(path: Path) -> float:
-    """The bytes into memory of our own, as plainly as can be."""
+    """Read the bytes into allocated memory."""
     values = np.empty(path.stat().st_size, np.uint8)
     view = memoryview(values)
     with path.open("rb", buffering=0) as file:
@@ -55,42 +55,42 @@ def readinto(path: Path) -> float:
 
 
 def ours(path: Path) -> float:
-    """The blobs where they lie in the file, every page of them looked at."""
+    """Map the blobs and access every page."""
     file = read_net(path)
     arrays = [file.blobs.array(blob) for layer in file.message.layer for blob in layer.blobs]
     return sum(float(array.reshape(-1)[::1024].sum()) for array in arrays)
 
 
 def ours_copied(path: Path) -> float:
-    """All blobs copied into one buffer of our own, as a net that is going to be trained needs them."""
+    """Copy all blobs into one buffer, as training needs them."""
     file = read_net(path)
     arrays = [file.blobs.array(blob) for layer in file.message.layer for blob in layer.blobs]
-    buffer, at = np.empty(sum(array.size for array in arrays), np.float32), 0
+    buffer, start = np.empty(sum(array.size for array in arrays), np.float32), 0
     for array in arrays:
-        buffer[at : at + array.size] = array.reshape(-1)
-        at += array.size
+        buffer[start : start + array.size] = array.reshape(-1)
+        start += array.size
     return float(buffer[::1024].sum())
 
 
 def ours_one(path: Path) -> float:
-    """One small blob of the whole file."""
+    """Access one small blob of the file."""
     file = read_net(path)
     return float(file.blobs.array(file.message.layer[0].blobs[0]).sum())
 
 
 def protobuf(path: Path) -> float:
-    """The same bytes parsed by the protobuf library, values left in its own lists."""
+    """Parse the bytes by the protobuf library into its own lists."""
     net = pb.NetParameter.FromString(path.read_bytes())
     return sum(float(blob.data[0]) for layer in net.layer for blob in layer.blobs)
 
 
 def make(path: Path) -> None:
-    """The file that the others read."""
+    """Write the file that the readers read."""
     write(vgg16(), path)
 
 
 def plain_write(path: Path, data: bytes) -> None:
-    """The bytes written as plainly as can be."""
+    """Write the bytes."""
     view = memoryview(data)
     with path.open("wb", buffering=0) as file:
         while view:
@@ -98,32 +98,32 @@ def plain_write(path: Path, data: bytes) -> None:
 
 
 def our_write(path: Path, net: CaffeFile[pb.NetParameter]) -> None:
-    """The net built anew and written, not copied from where it was read."""
+    """Write a net that was built in memory."""
     write(net, path)
 
 
-def write_in_turn(path: Path, rounds: int) -> dict[str, float]:
-    """Median seconds of both ways to write, in one process: how fast fresh memory is depends on who had it before."""
+def time_writers(path: Path, rounds: int) -> dict[str, float]:
+    """The median seconds of both writers in one process, since the speed of memory depends on its earlier use."""
     net, data = vgg16(), path.read_bytes()
     tasks: dict[str, Callable[[Path], None]] = {
         "plain_write": lambda target: plain_write(target, data),
         "our_write": lambda target: our_write(target, net),
     }
-    runs = [{name: to_new_file(task, path) for name, task in tasks.items()} for _ in range(rounds + 1)][1:]
+    runs = [{name: time_new_file(task, path) for name, task in tasks.items()} for _ in range(rounds + 1)][1:]
     return {name: statistics.median(run[name] for run in runs) for name in tasks}
 
 
-def to_new_file(task: Callable[[Path], None], path: Path) -> float:
-    """Seconds that writing takes while no other file waits to go to the disk."""
+def time_new_file(task: Callable[[Path], None], path: Path) -> float:
+    """The seconds of a task that writes a new file, while no other file waits to be written to the disk."""
     target = path.with_name("new.caffemodel")
     os.sync()
-    seconds = timed(lambda: task(target))
+    seconds = time_task(lambda: task(target))
     target.unlink()
     return seconds
 
 
-def timed(task: Callable[[], object]) -> float:
-    """Seconds that a task takes."""
+def time_task(task: Callable[[], object]) -> float:
+    """The seconds of a task."""
     start = time.perf_counter()
     task()
     return time.perf_counter() - start
@@ -132,27 +132,27 @@ def timed(task: Callable[[], object]) -> float:
 READERS = [readinto, ours, ours_copied, ours_one, protobuf]
 
 
-def child(name: str, path: Path, rounds: int) -> dict[str, float]:
-    """One task in this process: seconds, and for readers the memory that they added."""
+def run_task(name: str, path: Path, rounds: int) -> dict[str, float]:
+    """Run one task in this process; the result has its seconds and, for readers, the memory that they added."""
     if name == "write":
-        return write_in_turn(path, rounds)
+        return time_writers(path, rounds)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     task = next(task for task in [make, *READERS] if task.__name__ == name)
-    seconds = timed(lambda: task(path))
+    seconds = time_task(lambda: task(path))
     added = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return {"seconds": seconds, "megabytes": added / 1000}
 
 
-def in_child(name: str, path: Path, rounds: int) -> dict[str, float]:
-    """What a process of its own measured. This one stays small: a child's peak begins at its parent's."""
+def run_in_child(name: str, path: Path, rounds: int) -> dict[str, float]:
+    """Run one task in its own process. This one must stay small, for a child's peak memory begins at its parent's."""
     command = [sys.executable, __file__, "--rounds", str(rounds), "--child", name, str(path)]
-    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    return found
+    measured: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return measured
 
 
 def report(path: Path, rounds: int) -> None:
-    """The table, with every task's ratio to the plain one of its kind."""
-    runs = [{task.__name__: in_child(task.__name__, path, rounds) for task in READERS} for _ in range(rounds)]
+    """Print the table, with every task's ratio to the plain one of its kind."""
+    runs = [{task.__name__: run_in_child(task.__name__, path, rounds) for task in READERS} for _ in range(rounds)]
     print(f"{path.stat().st_size / 1e6:.0f} MB caffemodel, medians of {rounds}\n")
     print(f"{'task':<14}{'seconds':>9}{'ratio':>8}{'MB added':>10}   what it does")
     plain = statistics.median(run["readinto"]["seconds"] for run in runs)
@@ -160,26 +160,26 @@ def report(path: Path, rounds: int) -> None:
         seconds = statistics.median(run[task.__name__]["seconds"] for run in runs)
         megabytes = statistics.median(run[task.__name__]["megabytes"] for run in runs)
         print(f"{task.__name__:<14}{seconds:>9.3f}{seconds / plain:>8.2f}{megabytes:>10.0f}   {task.__doc__}")
-    written = in_child("write", path, rounds)
+    write_seconds = run_in_child("write", path, rounds)
     for writer in (plain_write, our_write):
-        seconds = written[writer.__name__]
-        ratio = seconds / written["plain_write"]
+        seconds = write_seconds[writer.__name__]
+        ratio = seconds / write_seconds["plain_write"]
         print(f"{writer.__name__:<14}{seconds:>9.3f}{ratio:>8.2f}{'':>10}   {writer.__doc__}")
 
 
 def main() -> None:
-    """Make the file, measure, print."""
+    """Make the file, measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--child", nargs=2, metavar=("TASK", "FILE"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         name, path = arguments.child
-        print(json.dumps(child(name, Path(path), arguments.rounds)))
+        print(json.dumps(run_task(name, Path(path), arguments.rounds)))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vgg16.caffemodel"
-        in_child("make", path, arguments.rounds)
+        run_in_child("make", path, arguments.rounds)
         os.sync()
         report(path, arguments.rounds)
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from caffe_proto.upgrade import Upgraded, upgrade_net, upgrade_solver
     from caffe_proto.upgrade.file import upgrade_file
 
-# Where each public name lives. They are imported when they are used, because the command line's help can't wait
-# for numpy and protobuf.
-_HOMES = {
+# The modules of the public names. They are imported on first use, since the command line's help must not wait for
+# numpy and protobuf.
+_MODULES = {
     "blobs": ("Blob", "Blobs"),
     "dialects": ("Dialect", "all_dialects", "dialect_named"),
     "difference": ("Difference", "compare"),
@@ -57,7 +57,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _HOMES.items():
+    for module, names in _MODULES.items():
         if name in names:
             return getattr(import_module(f"caffe_proto.{module}"), name)
     raise AttributeError(f"module 'caffe_proto' has no attribute '{name}'")

@@ -1,4 +1,4 @@
-"""Binary messages whose blobs stay where they are: values are cut out before parsing and put back while writing."""
+"""Binary messages whose blob values stay in the file: they are cut out before parsing and put back while writing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
-from caffe_proto.descriptors import descriptor_of, in_layer
+from caffe_proto.descriptors import descriptor_of, layer_prefix
 from caffe_proto.errors import BinaryError
 from caffe_proto.wire import (
     FIXED32,
@@ -31,168 +31,171 @@ from caffe_proto.wire import (
 
 _BLOB = descriptor_of(pb.BlobProto)
 _STORED = _BLOB.fields_by_name["stored"].number
-_HOLDS = {**VALUES, **GRADIENTS}
-_FIXED = {4: FIXED32, 8: FIXED64}  # the kind of a single value, by its size
-_MOST_PARTS = 1000  # a writer leaves the values of a blob in one place or two; whoever scatters them wants our memory
-
-_MOST_BELOW = 100_000  # layers of a net: two bytes in a file can make two kilobytes in memory
+_VALUE_TYPES = {**VALUES, **GRADIENTS}
+_FIXED_KINDS = {4: FIXED32, 8: FIXED64}  # the wire type of a single value, by its size
+_MAX_PARTS = 1000  # a writer leaves the values of a blob in one or two places; more is an attack on memory
+_MAX_SUBMESSAGES = 100_000  # layers of a net; two bytes of a file can take two kilobytes of memory
 
 M = TypeVar("M", bound=Message)
 
 
 def cut(data: Buffer, descriptor: Descriptor, blobs: Blobs) -> bytes:
-    """The message without the values of its blobs, which are kept in `blobs` as views on `data`."""
+    """The encoded message without the values of its blobs, which are added to `blobs` as views on `data`."""
     if descriptor is _BLOB:
         return _cut_blob(data, 0, len(data), blobs)
     return b"".join(_cut(data, 0, len(data), descriptor, blobs, 0))
 
 
 def parse(skeleton: bytes, message: type[M]) -> M:
-    """The message of what `cut` left."""
+    """The message that the result of `cut` encodes."""
     try:
         return message.FromString(skeleton)
     except DecodeError:
-        what = f"not a valid {message.DESCRIPTOR.name}; the file is damaged, or is something else"
-        raise BinaryError(what) from None
+        reason = f"not a valid {message.DESCRIPTOR.name}; the file is damaged, or is something else"
+        raise BinaryError(reason) from None
 
 
 def join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> Iterator[Buffer]:
-    """The inverse of `cut`: pieces to be written one after the other, values never copied."""
+    """The encoded message with its blobs, in pieces to write one after the other; the inverse of `cut`."""
     if descriptor is _BLOB:
         return iter(_join_blob(skeleton, blobs)[1])
     return iter(_join(skeleton, descriptor, blobs)[1])
 
 
 @cache
-def _holders(descriptor: Descriptor) -> dict[int, Descriptor]:
-    """The fields of a message that are blobs or lead to blobs."""
+def _blob_fields(descriptor: Descriptor) -> dict[int, Descriptor]:
+    """The message types of a message's fields that are blobs or contain blobs, by field number."""
     return {
         field.number: field.message_type
         for field in descriptor.fields
-        if field.message_type is not None and _leads_to_blob(field.message_type, frozenset())
+        if field.message_type is not None and _contains_blob(field.message_type, frozenset())
     }
 
 
-def _leads_to_blob(descriptor: Descriptor, seen: frozenset[str]) -> bool:
+def _contains_blob(descriptor: Descriptor, seen: frozenset[str]) -> bool:
     if descriptor is _BLOB:
         return True
     if descriptor.full_name in seen:
         return False
-    below = seen | {descriptor.full_name}
-    return any(field.message_type and _leads_to_blob(field.message_type, below) for field in descriptor.fields)
+    seen_here = seen | {descriptor.full_name}
+    return any(field.message_type and _contains_blob(field.message_type, seen_here) for field in descriptor.fields)
 
 
-def _cut(data: Buffer, at: int, end: int, descriptor: Descriptor, blobs: Blobs, depth: int) -> Iterator[bytes]:
+def _cut(data: Buffer, offset: int, end: int, descriptor: Descriptor, blobs: Blobs, depth: int) -> Iterator[bytes]:
     if depth > MAX_DEPTH:
-        raise BinaryError(f"byte {at}: messages are nested more than {MAX_DEPTH} deep; the file is damaged")
-    holders, unchanged, count = _holders(descriptor), at, 0
+        raise BinaryError(f"byte {offset}: messages are nested more than {MAX_DEPTH} deep; the file is damaged")
+    blob_fields, unchanged, count = _blob_fields(descriptor), offset, 0
     try:
-        for field in fields(data, at, end):
-            at = field.end
-            below = holders.get(field.number)
-            if below is None or field.kind != LENGTH:
+        for field in fields(data, offset, end):
+            offset = field.end
+            submessage = blob_fields.get(field.number)
+            if submessage is None or field.kind != LENGTH:
                 continue
             count += 1
-            if count > _MOST_BELOW:
-                raise BinaryError(f"byte {at}: more than {_MOST_BELOW:,} layers or blobs; the file is damaged")
+            if count > _MAX_SUBMESSAGES:
+                raise BinaryError(f"byte {offset}: more than {_MAX_SUBMESSAGES:,} layers or blobs; the file is damaged")
             yield bytes(data[unchanged : field.start])
-            at = field.start
-            if below is _BLOB:
-                inner = _cut_blob(data, field.value, field.end, blobs)
+            offset = field.start
+            if submessage is _BLOB:
+                encoded = _cut_blob(data, field.value, field.end, blobs)
             else:
-                inner = b"".join(_cut(data, field.value, field.end, below, blobs, depth + 1))
-            yield tag(field.number, LENGTH) + varint(len(inner)) + inner
-            at = unchanged = field.end
+                encoded = b"".join(_cut(data, field.value, field.end, submessage, blobs, depth + 1))
+            yield tag(field.number, LENGTH) + varint(len(encoded)) + encoded
+            offset = unchanged = field.end
     except BinaryError as problem:
-        raise BinaryError(_in_layer_at(data, at, end, holders) + str(problem)) from None
+        raise BinaryError(_layer_prefix_at(data, offset, end, blob_fields) + str(problem)) from None
     yield bytes(data[unchanged:end])
 
 
-def _in_layer_at(data: Buffer, at: int, end: int, holders: dict[int, Descriptor]) -> str:
-    """How an error in the field that starts at `at` begins; the field may be cut short."""
+def _layer_prefix_at(data: Buffer, offset: int, end: int, blob_fields: dict[int, Descriptor]) -> str:
+    """The beginning of an error about the field that starts at `offset`, which may be cut short."""
     try:
-        key, at = read_varint(data, at, end)
-        size, at = read_varint(data, at, end)
+        key, offset = read_varint(data, offset, end)
+        size, offset = read_varint(data, offset, end)
     except BinaryError:
         return ""
-    below = holders.get(key >> 3)
-    return in_layer(below, data, at, min(at + size, end)) if below is not None and key & 7 == LENGTH else ""
+    submessage = blob_fields.get(key >> 3)
+    return (
+        layer_prefix(submessage, data, offset, min(offset + size, end))
+        if submessage is not None and key & 7 == LENGTH
+        else ""
+    )
 
 
 def _cut_blob(data: Buffer, start: int, end: int, blobs: Blobs) -> bytes:
-    """The blob with `stored` in the place of its values; without values it is left as it is."""
-    rest, parts, at = [], [], start
-    for field in _runs(data, start, end):
+    """The encoded blob with `stored` in place of its values; a blob without values is left as it is."""
+    kept_pieces, parts, offset = [], [], start
+    for field in _fields_with_runs(data, start, end):
         if field.number == _STORED:
             raise BinaryError(f"byte {field.start}: field {_STORED} can't be in a file; the file is damaged")
         part = _part(data, field)
         if part is not None:
-            rest.append(bytes(data[at : field.start]))
+            kept_pieces.append(bytes(data[offset : field.start]))
             parts.append(part)
-            at = field.end
-        if len(parts) > _MOST_PARTS:
-            raise BinaryError(f"byte {start}: a blob in more than {_MOST_PARTS} pieces; the file is damaged")
-    skeleton = b"".join(rest) + bytes(data[at:end])
+            offset = field.end
+        if len(parts) > _MAX_PARTS:
+            raise BinaryError(f"byte {start}: a blob in more than {_MAX_PARTS} pieces; the file is damaged")
+    skeleton = b"".join(kept_pieces) + bytes(data[offset:end])
     if not parts:
         return skeleton
     return skeleton + tag(_STORED, VARINT) + varint(blobs.add(Blob(tuple(parts))))
 
 
-def _runs(data: Buffer, at: int, end: int) -> Iterator[Field]:
-    """The fields of a blob, where a run of single floats (the way before packing) counts as one field."""
-    while at < end:
-        field = next(fields(data, at, end))
-        kind = _HOLDS.get(field.number)
-        if kind is not None and field.kind == _FIXED.get(kind.itemsize) and field.value == field.start + 1:
+def _fields_with_runs(data: Buffer, offset: int, end: int) -> Iterator[Field]:
+    """The fields of a blob, where a run of unpacked floats, as old files have them, counts as one field."""
+    while offset < end:
+        field = next(fields(data, offset, end))
+        dtype = _VALUE_TYPES.get(field.number)
+        if dtype is not None and field.kind == _FIXED_KINDS.get(dtype.itemsize) and field.value == field.start + 1:
             step = field.end - field.start
-            rows = np.frombuffer(data, np.uint8, (end - at) // step * step, at).reshape(-1, step)
-            field = field._replace(end=at + step * _run_length(rows, data[at]))
+            rows = np.frombuffer(data, np.uint8, (end - offset) // step * step, offset).reshape(-1, step)
+            field = field._replace(end=offset + step * _run_length(rows, data[offset]))
         yield field
-        at = field.end
+        offset = field.end
 
 
 def _run_length(rows: Array, first: int) -> int:
-    """How many of the rows begin with the same tag, looked up in growing blocks so that a short run is cheap."""
-    at, block = 0, 256
-    while at < len(rows):
-        other = np.flatnonzero(rows[at : at + block, 0] != first)
+    """The number of rows that begin with the same tag, searched in growing blocks so that a short run is cheap."""
+    row, block = 0, 256
+    while row < len(rows):
+        other = np.flatnonzero(rows[row : row + block, 0] != first)
         if len(other):
-            return at + int(other[0])
-        at, block = at + block, block * 4
+            return row + int(other[0])
+        row, block = row + block, block * 4
     return len(rows)
 
 
 def _part(data: Buffer, field: Field) -> BlobPart | None:
-    kind = _HOLDS.get(field.number)
-    if kind is None:
+    dtype = _VALUE_TYPES.get(field.number)
+    if dtype is None:
         return None
     encoded = memoryview(data)[field.start : field.end]
     if field.kind == LENGTH:
         size = field.end - field.value
-        if size % kind.itemsize:
-            what = f"{size:,} bytes are no whole number of values of {kind.itemsize} bytes"
-            raise BinaryError(f"byte {field.start}: {what}; the file is damaged")
-        return BlobPart(field.number, (encoded,), np.frombuffer(data, kind, size // kind.itemsize, field.value))
-    if kind.itemsize == 1:  # not NVIDIA's raw values, but something of another fork's
+        if size % dtype.itemsize:
+            reason = f"{size:,} bytes are no whole number of values of {dtype.itemsize} bytes"
+            raise BinaryError(f"byte {field.start}: {reason}; the file is damaged")
+        return BlobPart(field.number, (encoded,), np.frombuffer(data, dtype, size // dtype.itemsize, field.value))
+    if dtype.itemsize == 1:  # another fork's field, not NVIDIA's raw values
         return None
-    if field.kind != _FIXED[kind.itemsize]:
+    if field.kind != _FIXED_KINDS[dtype.itemsize]:
         raise BinaryError(f"byte {field.start}: values of a blob have the wrong kind; the file is damaged")
-    step = kind.itemsize + field.value - field.start
+    step = dtype.itemsize + field.value - field.start
     count = (field.end - field.start) // step
-    values = np.ndarray((count,), kind, data, field.value, (step,))
+    values = np.ndarray((count,), dtype, data, field.value, (step,))
     return BlobPart(field.number, (encoded,), values)
 
 
 def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, list[Buffer]]:
     """The length of a message with its blobs, and its pieces."""
-    holders, unchanged = _holders(descriptor), 0
+    blob_fields, unchanged = _blob_fields(descriptor), 0
     length, pieces = 0, list[Buffer]()
     for field in fields(skeleton):
-        below = holders.get(field.number)
-        if below is None or field.kind != LENGTH:
+        submessage = blob_fields.get(field.number)
+        if submessage is None or field.kind != LENGTH:
             continue
-        inner = skeleton[field.value : field.end]
-        size, parts = _join_blob(inner, blobs) if below is _BLOB else _join(inner, below, blobs)
+        encoded = skeleton[field.value : field.end]
+        size, parts = _join_blob(encoded, blobs) if submessage is _BLOB else _join(encoded, submessage, blobs)
         head = skeleton[unchanged : field.start] + tag(field.number, LENGTH) + varint(size)
         length += len(head) + size
         pieces += [head, *parts]
@@ -201,7 +204,7 @@ def _join(skeleton: bytes, descriptor: Descriptor, blobs: Blobs) -> tuple[int, l
 
 
 def _join_blob(skeleton: bytes, blobs: Blobs) -> tuple[int, list[Buffer]]:
-    """A blob in the order of its field numbers, which is the order that Caffe writes."""
+    """The length and the pieces of a blob, in the order of its field numbers, as Caffe writes it."""
     numbered: list[tuple[int, tuple[Buffer, ...]]] = []
     for field in fields(skeleton):
         if field.number == _STORED:

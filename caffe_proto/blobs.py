@@ -17,15 +17,15 @@ from caffe_proto.wire import LENGTH, Buffer, tag, varint
 Array = NDArray[Any]
 Kinds = dict[int, np.dtype[Any]]
 
-# Which fields of a BlobProto hold values, and as what. The raw ones are NVIDIA's; their type is in another field.
+# The fields of a BlobProto that hold values, and their types. Raw bytes are NVIDIA's; another field has their type.
 VALUES: Kinds = {5: np.dtype("<f4"), 8: np.dtype("<f8"), 12: np.dtype("u1")}
 GRADIENTS: Kinds = {6: np.dtype("<f4"), 9: np.dtype("<f8"), 13: np.dtype("u1")}
-MOST_AXES = 32  # Caffe's own limit, kMaxBlobAxes
+MAX_AXES = 32  # Caffe's own limit, kMaxBlobAxes
 RAW_TYPES: Kinds = {pb.FLOAT16: np.dtype("<f2"), pb.FLOAT: np.dtype("<f4"), pb.DOUBLE: np.dtype("<f8")}
 
 
 class BlobPart(NamedTuple):
-    """One field of values as a file has it: its bytes, and what they mean."""
+    """One field of values in a file: its encoded bytes and the values they stand for."""
 
     number: int
     encoded: tuple[Buffer, ...]
@@ -34,26 +34,26 @@ class BlobPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Blob:
-    """What the message of a blob leaves out: its values and, rarely, their gradients."""
+    """The values of one blob and, rarely, their gradients; the BlobProto itself only has an index to them."""
 
     parts: tuple[BlobPart, ...] = field(repr=False)
 
     @classmethod
     def of(cls, array: Array, number: int | None = None) -> Blob:
-        """Values to be written: float64 as `double_data`, everything else as float32, unless a field is named."""
+        """A blob to be written: float64 as `double_data`, all else as float32 `data`, unless `number` names a field."""
         number = number or (8 if array.dtype == np.float64 else 5)
         values = np.ascontiguousarray(array, {**VALUES, **GRADIENTS}[number]).reshape(-1)
         encoded = (tag(number, LENGTH) + varint(values.nbytes), values.view(np.uint8).data)
         return cls((BlobPart(number, encoded, values),))
 
     def flat(self, numbers: Iterable[int] = tuple(VALUES)) -> Array | None:
-        """All values in a row, or None where there are none; a view unless they were scattered.
+        """All values in one dimension, or None if there are none; a view unless they lie in several places.
 
-        Of a blob with values of several types Caffe takes the doubles, and so the highest number.
+        Of a blob with values of several types, Caffe takes the doubles, so the highest field number is taken.
         """
         number = max((part.number for part in self.parts if part.number in numbers), default=None)
-        found = [part.values for part in self.parts if part.number == number]
-        return None if not found else found[0] if len(found) == 1 else np.concatenate(found)
+        pieces = [part.values for part in self.parts if part.number == number]
+        return None if not pieces else pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
 class Blobs:
@@ -69,24 +69,24 @@ class Blobs:
         return self._blobs[index]
 
     def add(self, blob: Blob) -> int:
-        """Keep a blob; what comes back belongs into `stored`."""
+        """Add a blob; the result is the index to put into `stored`."""
         self._blobs.append(blob)
         return len(self._blobs) - 1
 
     def array(self, proto: pb.BlobProto) -> Array:
-        """The values of a blob in its shape. What lies in a mapped file can't be written to: copy it first."""
+        """The values of a blob in its shape. Values in a mapped file are read-only; copy them to change them."""
         flat, shape = self._flat(proto, VALUES), shape_of(proto)
         if flat is None:
             return np.empty(0 if math.prod(shape) else shape, np.float32)
         return self._shaped(flat, shape)
 
     def gradient(self, proto: pb.BlobProto) -> Array | None:
-        """The gradients that were saved with the values, if any."""
+        """The gradients that were saved with a blob's values, or None."""
         flat = self._flat(proto, GRADIENTS)
         return None if flat is None else self._shaped(flat, shape_of(proto))
 
     def _shaped(self, flat: Array, shape: tuple[int, ...]) -> Array:
-        """A prototxt can say anything; blobs of binary files were checked when they were read."""
+        """The values in their shape; only a prototxt can still have a shape that doesn't fit."""
         if flat.size != math.prod(shape):
             raise BlobError(f"a blob's shape {list(shape)} needs {math.prod(shape):,} values, {flat.size:,} are there")
         return flat.reshape(shape)
@@ -96,12 +96,18 @@ class Blobs:
             flat = self[proto.stored].flat(kinds)
             raw = proto.raw_data_type if kinds is VALUES else proto.raw_diff_type
             return flat.view(RAW_TYPES[raw]) if flat is not None and flat.dtype == np.uint8 else flat
-        names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
-        given = next((name for name in names if getattr(proto, name)), None)  # a blob written out in a prototxt
-        return np.array(getattr(proto, given), kinds[proto.DESCRIPTOR.fields_by_name[given].number]) if given else None
+        field_names = ("data", "double_data") if kinds is VALUES else ("diff", "double_diff")
+        field_name = next(
+            (field_name for field_name in field_names if getattr(proto, field_name)), None
+        )  # a blob written out in a prototxt
+        return (
+            np.array(getattr(proto, field_name), kinds[proto.DESCRIPTOR.fields_by_name[field_name].number])
+            if field_name
+            else None
+        )
 
     def put(self, proto: pb.BlobProto, array: Array, gradient: Array | None = None) -> None:
-        """Give a blob new values and their shape, and gradients if there are any."""
+        """Set a blob's values, shape and, if there are any, gradients."""
         proto.Clear()
         proto.shape.dim.extend(array.shape)
         parts = Blob.of(array).parts
@@ -110,10 +116,10 @@ class Blobs:
         proto.stored = self.add(Blob(parts))
 
     def check(self, proto: pb.BlobProto, what: str) -> None:
-        """A BlobError unless shape and values fit each other."""
+        """Raise a BlobError unless a blob's shape and values fit each other."""
         shape = shape_of(proto)
-        if len(shape) > MOST_AXES:
-            raise BlobError(f"{what}: {len(shape):,} dimensions, Caffe has {MOST_AXES} at most; the file is damaged")
+        if len(shape) > MAX_AXES:
+            raise BlobError(f"{what}: {len(shape):,} dimensions, Caffe has {MAX_AXES} at most; the file is damaged")
         if any(size < 0 for size in shape) or math.prod(size or 1 for size in shape) >= 2**60:
             raise BlobError(f"{what}: {list(shape)} is not a shape; the file is damaged")
         if proto.HasField("stored") and proto.stored >= len(self):
@@ -138,7 +144,7 @@ class Blobs:
 
 
 def shape_of(proto: pb.BlobProto) -> tuple[int, ...]:
-    """A blob's shape, also where only the four old dimensions are given."""
+    """The shape of a blob, also of an old one that has num, channels, height and width."""
     if proto.HasField("shape"):
         return tuple(proto.shape.dim)
     if any(proto.HasField(name) for name in ("num", "channels", "height", "width")):

@@ -1,4 +1,4 @@
-"""What a message type consists of, under the one type that protobuf documents."""
+"""Descriptors of messages, fields and enums, typed as the classes that protobuf documents."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def fields_of(message: Message | type[Message]) -> dict[str, FieldDescriptor]:
     return cast("dict[str, FieldDescriptor]", message.DESCRIPTOR.fields_by_name)
 
 
-def in_layer(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:
-    """How an error about an encoded message begins: "layer 'conv1': ", or "" if it isn't a layer or has no name."""
+def layer_prefix(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:
+    """The beginning of an error about an encoded message: "layer 'conv1': ", or "" if it has no layer name."""
     name = value_in(data, descriptor.fields_by_name["name"].number, start, end) if descriptor.name in _LAYERS else b""
     return f"layer {name[:100].decode('utf-8', 'replace')!r}: " if name else ""
 

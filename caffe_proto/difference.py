@@ -1,4 +1,4 @@
-"""What two files differ in: layers and their settings by name, weights by number."""
+"""The difference of two files: layers and settings by name, weights by number."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Array
 from caffe_proto.files import CaffeFile
+from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Scalar
-from caffe_proto.text.unbind import unbind
 
 _WEIGHTS = {"blobs", "history", "data", "diff", "double_data", "double_diff"}
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A field that differs; None where a file doesn't have it."""
+class SettingDifference:
+    """A field that differs; its value is None in a file that doesn't have it."""
 
     where: str
     before: str | None
@@ -28,90 +28,97 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Weights:
-    """A blob that both files have."""
+class WeightDifference:
+    """How far a blob that both files have differs."""
 
     where: str
     before: tuple[int, ...]
     after: tuple[int, ...]
     largest: float | None  # the largest absolute difference; None where the shapes differ
-    relative: float | None  # that, measured by the largest value of the first
+    relative: float | None  # the same in parts of the first file's largest value
 
 
 @dataclass(frozen=True)
 class Difference:
-    """All that differs; falsy if nothing does."""
+    """Everything that differs between two files; falsy if nothing does."""
 
     removed: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
     moved: bool = False
-    settings: tuple[Setting, ...] = ()
-    weights: tuple[Weights, ...] = ()
+    settings: tuple[SettingDifference, ...] = ()
+    weights: tuple[WeightDifference, ...] = ()
 
     def __bool__(self) -> bool:
         changed = any(line.largest != 0 for line in self.weights)
         return bool(self.removed or self.added or self.moved or self.settings or changed)
 
 
-Key = tuple[str, int]
+LayerKey = tuple[str, int]
 
 
 def compare(first: CaffeFile[Message], second: CaffeFile[Message]) -> Difference:
-    """What changed from the first to the second.
+    """The changes from the first file to the second.
 
-    Where only one of two nets has weights at all, as a prototxt beside its caffemodel, weights aren't compared.
+    Weights are compared only if both files have some; a prototxt can be compared with its caffemodel.
     """
     before, after = _parts(first), _parts(second)
     common = [key for key in before if key in after]
-    weighed = all(any(_arrays(part) for part in parts.values()) for parts in (before, after))
-    settings = [each for key in common for each in _settings(_name(key), before[key].message, after[key].message)]
+    both_have_weights = all(any(_arrays(part) for part in parts.values()) for parts in (before, after))
+    settings = [
+        difference for key in common for difference in _settings(_name(key), before[key].message, after[key].message)
+    ]
     return Difference(
         removed=tuple(_name(key) for key in before if key not in after),
         added=tuple(_name(key) for key in after if key not in before),
         moved=common != [key for key in after if key in before],
         settings=tuple(settings),
-        weights=tuple(each for key in common if weighed for each in _weights(_name(key), before[key], after[key])),
+        weights=tuple(
+            difference
+            for key in common
+            if both_have_weights
+            for difference in _weights(_name(key), before[key], after[key])
+        ),
     )
 
 
-def _parts(file: CaffeFile[Message]) -> dict[Key, CaffeFile[Message]]:
-    """A net's layers by name and rank among those of the name, and under "" what isn't a layer."""
-    found: dict[Key, CaffeFile[Message]] = {}
+def _parts(file: CaffeFile[Message]) -> dict[LayerKey, CaffeFile[Message]]:
+    """A net's layers by name and position among layers of that name; the rest of the net is under ""."""
+    layers_by_key: dict[LayerKey, CaffeFile[Message]] = {}
     if not isinstance(file.message, pb.NetParameter):
         return {("", 0): file}
     ranks: Counter[str] = Counter()
     layers: list[pb.LayerParameter | pb.V1LayerParameter] = [*file.message.layers, *file.message.layer]
     for layer in layers:
         name = layer.name or (layer.layer.name if isinstance(layer, pb.V1LayerParameter) else "")
-        found[f"layer {name!r}", ranks[name]] = CaffeFile(layer, file.blobs)
+        layers_by_key[f"layer {name!r}", ranks[name]] = CaffeFile(layer, file.blobs)
         ranks[name] += 1
     rest = pb.NetParameter()
     rest.CopyFrom(file.message)
     rest.ClearField("layer")
     rest.ClearField("layers")
-    return {("", 0): CaffeFile(rest, file.blobs), **found}
+    return {("", 0): CaffeFile(rest, file.blobs), **layers_by_key}
 
 
-def _name(key: Key) -> str:
+def _name(key: LayerKey) -> str:
     return key[0] + (f" ({key[1] + 1})" if key[1] else "")
 
 
-def _settings(where: str, before: Message, after: Message) -> Iterator[Setting]:
-    above = f"{where}: " if where else ""
-    first, second = dict(_leaves(unbind(before), above)), dict(_leaves(unbind(after), above))
+def _settings(where: str, before: Message, after: Message) -> Iterator[SettingDifference]:
+    prefix = f"{where}: " if where else ""
+    first, second = dict(_leaves(unbind(before), prefix)), dict(_leaves(unbind(after), prefix))
     changed = [path for path in dict.fromkeys([*first, *second]) if first.get(path) != second.get(path)]
     for path, following in zip(changed, [*changed, ""][1:], strict=True):
         if not following.startswith(f"{path}."):  # a whole block came or went; its fields say so
-            yield Setting(path, first.get(path), second.get(path))
+            yield SettingDifference(path, first.get(path), second.get(path))
 
 
-def _leaves(body: Body, above: str) -> Iterator[tuple[str, str]]:
-    """Every value with the path to it, and every block; of fields that repeat, all but the first are numbered."""
+def _leaves(body: Body, prefix: str) -> Iterator[tuple[str, str]]:
+    """Every value and every block with its path; repeated fields are numbered from the second on."""
     ranks: Counter[str] = Counter()
     for entry in body.entries:
         if entry.name in _WEIGHTS:
             continue
-        path = above + entry.name + (f"[{ranks[entry.name]}]" if ranks[entry.name] else "")
+        path = prefix + entry.name + (f"[{ranks[entry.name]}]" if ranks[entry.name] else "")
         ranks[entry.name] += 1
         for value in entry.values:
             if isinstance(value, Scalar):
@@ -121,16 +128,16 @@ def _leaves(body: Body, above: str) -> Iterator[tuple[str, str]]:
                 yield from _leaves(value, path + ".")
 
 
-def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message]) -> Iterator[Weights]:
+def _weights(where: str, before: CaffeFile[Message], after: CaffeFile[Message]) -> Iterator[WeightDifference]:
     first, second = _arrays(before), _arrays(after)
     for index in range(max(len(first), len(second))):
         a = first[index] if index < len(first) else None
         b = second[index] if index < len(second) else None
         name = f"{where}, blob {index}" if where else f"blob {index}"
         if a is None or b is None or a.shape != b.shape:
-            yield Weights(name, () if a is None else a.shape, () if b is None else b.shape, None, None)
+            yield WeightDifference(name, () if a is None else a.shape, () if b is None else b.shape, None, None)
         else:
-            yield Weights(name, a.shape, b.shape, *_distance(a, b))
+            yield WeightDifference(name, a.shape, b.shape, *_distance(a, b))
 
 
 def _arrays(file: CaffeFile[Message]) -> list[Array]:
@@ -140,7 +147,7 @@ def _arrays(file: CaffeFile[Message]) -> list[Array]:
     if isinstance(message, pb.Datum):
         return [np.frombuffer(message.data, np.uint8)]
     inner = [message.layer] if isinstance(message, pb.V1LayerParameter) else []
-    protos = [proto for each in [message, *inner] for proto in getattr(each, "blobs", ())]
+    protos = [proto for holder in [message, *inner] for proto in getattr(holder, "blobs", ())]
     return [blobs.array(proto) for proto in [*protos, *getattr(message, "history", ())]]
 
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a file, as one tree of exceptions whose messages say where, what and what to do."""
+"""The exceptions for everything that can be wrong with a file. Messages say where, what and what to do."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 class CaffeError(Exception):
-    """The root: whatever this project raises about a user's input is one of these."""
+    """The base class of every error about a user's input."""
 
 
 class FileError(CaffeError):
-    """A file that can't be opened, or isn't what it was taken for."""
+    """A file can't be opened, or holds something else than was asked for."""
 
 
 class TextError(CaffeError):
-    """A prototxt that can't be understood, with the line and column."""
+    """A prototxt can't be understood; the message has the line and column."""
 
     def __init__(self, what: str, *, where: str | Path = "prototxt", line: int = 0, column: int = 0) -> None:
         super().__init__(f"{where}:{line}:{column}: {what}")
@@ -22,23 +22,23 @@ class TextError(CaffeError):
 
 
 class UnknownNameError(TextError):
-    """A field or an enum value that the schema doesn't have."""
+    """The schema doesn't have a field or an enum value."""
 
 
 class BinaryError(CaffeError):
-    """A binary file whose bytes are cut short, damaged or not what they claim."""
+    """The bytes of a binary file are cut short or damaged."""
 
 
 class BlobError(CaffeError):
-    """A blob whose shape and values don't fit each other."""
+    """The shape and the values of a blob don't fit each other."""
 
 
 class DialectError(CaffeError):
-    """A dialect that doesn't exist, or one that can't say what a message holds."""
+    """A dialect doesn't exist, or lacks a field of a message."""
 
 
 class UpgradeError(CaffeError):
-    """An old net or solver that has no equal in today's form."""
+    """An old net or solver has no equivalent in today's form."""
 
 
 class MissingExtraError(CaffeError):
@@ -46,4 +46,4 @@ class MissingExtraError(CaffeError):
 
 
 class UnknownFieldWarning(UserWarning):
-    """A field that was skipped because nothing knows it."""
+    """A field was skipped because the schema doesn't have it."""

@@ -1,4 +1,4 @@
-"""The door: every file of Caffe's is opened, recognised, checked and written here."""
+"""Reading and writing Caffe's files of all forms: a file is recognised, checked, and written back."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from google.protobuf.message import Message
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs
-from caffe_proto.check import check
+from caffe_proto.check import check_message
 from caffe_proto.descriptors import descriptor_of
+from caffe_proto.dialect_detection import detect_dialect
 from caffe_proto.dialects import Dialect, dialect_for, dialect_named
 from caffe_proto.errors import CaffeError, FileError, TextError
-from caffe_proto.guess import guess
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, kind_of, message_of, text_of
@@ -30,15 +30,15 @@ M = TypeVar("M", bound=Message)
 
 
 class Form(Enum):
-    """How a file is written."""
+    """The encoding of a file: text, binary or HDF5."""
 
     TEXT = "prototxt"
     BINARY = "binary"
     HDF5 = "HDF5"
 
 
-# What a name promises. A file that breaks the promise is refused by name rather than misread.
-_PROMISES: dict[str, tuple[Form, type[Message] | None]] = {
+# The form and the message that a suffix stands for. A file of another form is refused, not misread.
+_SUFFIXES: dict[str, tuple[Form, type[Message] | None]] = {
     ".prototxt": (Form.TEXT, None),
     ".pbtxt": (Form.TEXT, None),
     ".caffemodel": (Form.BINARY, pb.NetParameter),
@@ -46,8 +46,8 @@ _PROMISES: dict[str, tuple[Form, type[Message] | None]] = {
     ".binaryproto": (Form.BINARY, pb.BlobProto),
     ".h5": (Form.HDF5, None),
 }
-# What a binary file must have to be taken for what its name doesn't say. The first that fits is it.
-_TELLING: dict[type[Message], set[str]] = {
+# The fields, of which a binary file needs one to be recognised without its suffix; the first message that fits counts.
+_IDENTIFYING_FIELDS: dict[type[Message], set[str]] = {
     pb.NetParameter: {"layer", "layers"},
     pb.SolverState: {"history", "learned_net"},
     pb.BlobProto: {"stored"},
@@ -60,7 +60,7 @@ _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 @dataclass
 class CaffeFile(Generic[M]):
-    """What a file holds: its message, the blobs that the message refers to, and how it was written."""
+    """A file's contents: its message, the blobs that the message refers to, and how they were written."""
 
     message: M
     blobs: Blobs = field(default_factory=Blobs)
@@ -72,7 +72,7 @@ class CaffeFile(Generic[M]):
 
 @dataclass(frozen=True)
 class Origin:
-    """The bytes that a message was read from, to be written again as long as nobody changed it."""
+    """The bytes that a message was read from; they are written again if the message didn't change."""
 
     data: memoryview
     form: Form
@@ -90,23 +90,23 @@ def read(
 ) -> CaffeFile[Message]:
     """Read any of Caffe's files.
 
-    What it holds is told by its name and its content, or by `kind`: the message type. A binary file's dialect is
-    guessed unless it is named. `lenient` skips what a prototxt has and no schema knows, with a warning for each.
-    With `by_content` the name doesn't count, as where Caffe reads weights.
+    The message type is `kind`, or follows from the file's name and content. A binary file's dialect is detected
+    unless `dialect` names it. With `lenient`, fields of a prototxt that the schema doesn't have are skipped, with a
+    warning for each. With `by_content` the file's name doesn't count, as where Caffe reads weights.
     """
     path = Path(path)
-    data = _mapped(path)
-    form, promised = _recognise(path, data, _PROMISES.get("" if by_content else path.suffix, (None, None)))
-    with _named(path):
+    data = _map_file(path)
+    form, expected_kind = _recognise(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
+    with _add_path_to_errors(path):
         if form is Form.TEXT:
             return _read_text(path, data, kind, lenient)
-        named = dialect_named(dialect) if dialect else None
-        return _read_hdf5(path, data) if form is Form.HDF5 else _read_binary(data, kind or promised, named)
+        named_dialect = dialect_named(dialect) if dialect else None
+        return _read_hdf5(path, data) if form is Form.HDF5 else _read_binary(data, kind or expected_kind, named_dialect)
 
 
 @contextmanager
-def _named(path: str | Path) -> Iterator[None]:
-    """Errors in here don't know the file, except those of a prototxt; outside all do."""
+def _add_path_to_errors(path: str | Path) -> Iterator[None]:
+    """Add the file's name to errors that don't have it; those about a prototxt have it already."""
     try:
         yield
     except TextError:
@@ -118,7 +118,7 @@ def _named(path: str | Path) -> Iterator[None]:
 def read_net(
     path: str | Path, *, dialect: str | None = None, lenient: bool = False, by_content: bool = False
 ) -> CaffeFile[pb.NetParameter]:
-    """Read a net or its weights, in whatever form; a FileError if the file holds something else."""
+    """Read a net or its weights from a file of any form; a FileError if the file holds something else."""
     kind = pb.NetParameter if by_content else _kind_for(path, pb.NetParameter)
     return _expect(read(path, kind, dialect=dialect, lenient=lenient, by_content=by_content), pb.NetParameter, path)
 
@@ -129,9 +129,9 @@ def read_solver(path: str | Path, *, lenient: bool = False) -> CaffeFile[pb.Solv
 
 
 def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
-    """The kind that is expected, unless the name promises one or the file itself says it."""
-    form, promised = _PROMISES.get(Path(path).suffix, (None, None))
-    return None if promised or form is Form.HDF5 else kind
+    """The message type to read a file as, or None where its suffix or the file itself says it."""
+    form, suffix_kind = _SUFFIXES.get(Path(path).suffix, (None, None))
+    return None if suffix_kind or form is Form.HDF5 else kind
 
 
 def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeFile[M]:
@@ -140,12 +140,12 @@ def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeF
     return file  # type: ignore[return-value]  # narrowed by the line above
 
 
-def _mapped(path: Path) -> memoryview:
+def _map_file(path: Path) -> memoryview:
     try:
         if path.is_dir():
             raise FileError(f"{path}: is a directory; name a file in it")
         if path.exists() and not path.is_file():
-            raise FileError(f"{path}: is not a file on a disk; save what comes from there in one")
+            raise FileError(f"{path}: is not a regular file; save its data in one first")
         with path.open("rb") as file:
             if not path.stat().st_size:
                 raise FileError(f"{path}: is empty")
@@ -156,23 +156,25 @@ def _mapped(path: Path) -> memoryview:
 
 
 def _recognise(
-    path: Path, data: memoryview, promise: tuple[Form | None, type[Message] | None]
+    path: Path, data: memoryview, expected: tuple[Form | None, type[Message] | None]
 ) -> tuple[Form, type[Message] | None]:
-    form, kind = promise
+    form, kind = expected
     start = bytes(data[:4096])
     if start.startswith(b"version https://git-lfs"):
         raise FileError(f"{path}: is a Git LFS pointer, not the file itself; fetch it with 'git lfs pull'")
     text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and not _NOT_TEXT.search(start)
-    found = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
+    actual_form = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
     if form is Form.TEXT and not _NOT_TEXT.search(start):
-        found = Form.TEXT  # not a good one, but its own errors tell more
-    if form is not None and form is not found:
-        raise FileError(f"{path}: a {path.suffix} file is {form.value}, and this one is {found.value}{_advice(found)}")
-    return found, kind
+        actual_form = Form.TEXT  # the errors of the parser say more than one about the form
+    if form is not None and form is not actual_form:
+        raise FileError(
+            f"{path}: a {path.suffix} file is {form.value}, and this one is {actual_form.value}{_advice(actual_form)}"
+        )
+    return actual_form, kind
 
 
-def _advice(found: Form) -> str:
-    return "; if it is a net in text, rename it to .prototxt" if found is Form.TEXT else ""
+def _advice(form: Form) -> str:
+    return "; if it is a net in text, rename it to .prototxt" if form is Form.TEXT else ""
 
 
 def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient: bool) -> CaffeFile[Message]:
@@ -184,38 +186,40 @@ def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient
 def _read_hdf5(path: Path, data: memoryview) -> CaffeFile[Message]:
     blobs = Blobs()
     message = hdf5.read(path, data, blobs)
-    check(message, blobs)
-    return CaffeFile(message, blobs, Form.HDF5, origin=Origin(data, Form.HDF5, None, _frozen(message)))
+    check_message(message, blobs)
+    return CaffeFile(message, blobs, Form.HDF5, origin=Origin(data, Form.HDF5, None, _serialized(message)))
 
 
 def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect | None) -> CaffeFile[Message]:
     kind = kind or _binary_kind(data)
     blobs, descriptor = Blobs(), descriptor_of(kind)
     skeleton = binary.cut(data, descriptor, blobs)
-    dialect = dialect or guess(skeleton, descriptor)
+    dialect = dialect or detect_dialect(skeleton, descriptor)
     message = binary.parse(dialect.decode(skeleton, descriptor), kind)
-    check(message, blobs)
-    return CaffeFile(message, blobs, Form.BINARY, dialect, origin=Origin(data, Form.BINARY, dialect, _frozen(message)))
+    check_message(message, blobs)
+    return CaffeFile(
+        message, blobs, Form.BINARY, dialect, origin=Origin(data, Form.BINARY, dialect, _serialized(message))
+    )
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
-    """The kind of a binary file whose name doesn't tell."""
-    for kind, telling in _TELLING.items():
+    """The message type of a binary file whose suffix doesn't say it."""
+    for kind, identifying_fields in _IDENTIFYING_FIELDS.items():
         try:
             message = _read_binary(data, kind, None).message
         except CaffeError:
             continue
-        if telling & {field.name for field, _ in message.ListFields()}:
+        if identifying_fields & {field.name for field, _ in message.ListFields()}:
             return kind
     raise FileError("is neither text nor any of Caffe's binary files")
 
 
-def _frozen(message: Message) -> bytes:
+def _serialized(message: Message) -> bytes:
     return message.SerializePartialToString(deterministic=True)
 
 
 def prototxt(file: CaffeFile[M]) -> str:
-    """The prototxt of a file, in its author's order and with the comments if it has a body."""
+    """The prototxt of a file; one that was read from prototxt keeps its order of fields and its comments."""
     return text_of(file.message, file.body)
 
 
@@ -224,44 +228,45 @@ def _text(file: CaffeFile[M]) -> Iterator[Buffer]:
 
 
 def _binary(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
-    """The bytes of a file in pieces; what nobody changed comes out as it was read."""
-    descriptor, frozen = descriptor_of(file.message), _frozen(file.message)
+    """The bytes of a file in pieces; an unchanged file is written as it was read."""
+    descriptor, serialized = descriptor_of(file.message), _serialized(file.message)
     dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
         yield file.origin.data
         return
-    encoded = (dialect or dialect_for(file.message)).encode(frozen, descriptor)
+    encoded = (dialect or dialect_for(file.message)).encode(serialized, descriptor)
     yield from binary.join(encoded, descriptor, file.blobs)
 
 
 def _unchanged(file: CaffeFile[M], form: Form) -> bool:
-    return file.origin is not None and file.origin.form is form and file.origin.message == _frozen(file.message)
+    return file.origin is not None and file.origin.form is form and file.origin.message == _serialized(file.message)
 
 
-def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None) -> None:
-    """Write a file in the form that its name asks for, whole or not at all.
+def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None, form: Form | None = None) -> None:
+    """Write a file in the form that its name asks for, or in a form that is named, whole or not at all.
 
-    A binary net is written in the dialect that is named, else in its own, else in the first that has all its fields.
+    A binary net is written in `dialect`, else in the one it was read in, else in the first that has all its fields.
     """
-    form = form_of(path)
+    if form is None:
+        form = form_of(path)
+        _check_suffix(file, path)
     if form is Form.HDF5:
         _write_hdf5(file, path)
         return
     if form is Form.TEXT and len(file.blobs):
         raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
-    _keep_promise(file, path)
-    with _named(path):
+    with _add_path_to_errors(path):
         pieces = list(_text(file) if form is Form.TEXT else _binary(file, dialect))
     write_pieces(path, pieces)
 
 
-def _keep_promise(file: CaffeFile[M], path: str | Path) -> None:
-    """A FileError for a file that couldn't be read again under its name."""
+def _check_suffix(file: CaffeFile[M], path: str | Path) -> None:
+    """Raise a FileError for a message that couldn't be read again under the file's suffix."""
     suffix = Path(path).suffix
-    promised = _PROMISES[suffix][1]
-    if promised in (pb.NetParameter, pb.SolverState) and not isinstance(file.message, promised):
-        held = file.message.DESCRIPTOR.name
-        raise FileError(f"{path}: a {suffix} file holds a {promised.DESCRIPTOR.name}, and this is a {held}")
+    expected_kind = _SUFFIXES[suffix][1]
+    if expected_kind in (pb.NetParameter, pb.SolverState) and not isinstance(file.message, expected_kind):
+        actual_kind = file.message.DESCRIPTOR.name
+        raise FileError(f"{path}: a {suffix} file holds a {expected_kind.DESCRIPTOR.name}, and this is a {actual_kind}")
 
 
 def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
@@ -270,14 +275,14 @@ def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
     if _unchanged(file, Form.HDF5) and file.origin is not None:
         write_pieces(path, [file.origin.data])
         return
-    with _named(path):
-        image = hdf5.image(file.message, file.blobs)
+    with _add_path_to_errors(path):
+        image = hdf5.file_image(file.message, file.blobs)
     write_pieces(path, [image])
 
 
 def form_of(path: str | Path) -> Form:
-    """The form that a file's name asks for."""
-    form, _ = _PROMISES.get(Path(path).suffix, (None, None))
+    """The form that a file's suffix stands for."""
+    form, _ = _SUFFIXES.get(Path(path).suffix, (None, None))
     if form is None:
-        raise FileError(f"{path}: can't tell the format by the name; use one of {', '.join(_PROMISES)}")
+        raise FileError(f"{path}: can't tell the format by the name; use one of {', '.join(_SUFFIXES)}")
     return form

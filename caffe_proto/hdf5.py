@@ -1,4 +1,4 @@
-"""Caffe's HDF5 snapshots: `.caffemodel.h5` and `.solverstate.h5`."""
+"""Caffe's HDF5 files: `.caffemodel.h5` and `.solverstate.h5`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import h5py
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # the blob's field, by the size of a value
-_MOST_COMPRESSED = 1032  # times that deflate makes anything smaller; whoever claims more wants our memory
-_INDEXES = {str(index): index for index in range(256)}  # a blob needs all before it, so a big number would cost much
+_FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # of a BlobProto, by the size of a value
+_MAX_COMPRESSION = 1032  # deflate's limit; a file that claims more is an attack on memory
+_INDEXES = {str(index): index for index in range(256)}  # all blobs below an index are made, so it must be small
 
 
-def library() -> Any:
-    """h5py, which is imported nowhere else."""
+def import_h5py() -> Any:
+    """The h5py module; a MissingExtraError if it isn't installed."""
     try:
         import h5py
     except ImportError:
@@ -35,9 +35,9 @@ def library() -> Any:
 
 
 def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.SolverState:
-    """The net or the solver state of a file, whose bytes are also at hand as `data`."""
+    """Read the net or the solver state of a file, whose bytes are mapped as `data`."""
     try:
-        with library().File(path, "r") as file:
+        with import_h5py().File(path, "r") as file:
             return _solver_state(file, data, blobs) if "history" in file else _net(file, data, blobs)
     except (OSError, RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise BinaryError(f"not a readable HDF5 file ({problem}); it is cut short or damaged") from None
@@ -52,7 +52,7 @@ def _net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
         layer = net.layer.add(name=name)
         for index in range(max(numbered, default=-1) + 1):
             blob, values = layer.blobs.add(), numbered.get(index)
-            if values is None:  # shared with another layer, which has it
+            if values is None:  # the layer shares this blob with another one, which has the values
                 continue
             where = f"layer {name!r}, blob {index}"
             gradient = _gradient(gradients, name, index)
@@ -63,17 +63,17 @@ def _net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
 
 
 def _layers(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str, dict[int, h5py.Dataset]]]:
-    """The layers in a group, with their blobs by number; the name of one may have slashes, which nest groups."""
+    """The layers in a group, with their blobs by number; a slash in a layer's name makes a nested group."""
     if group.id in seen or name.count("/") > MAX_DEPTH:
         raise BinaryError(f"layer {name[:100]!r}: its groups are nested without an end; the file is damaged")
     seen.add(group.id)
     children = {child: _child(group, child) for child in group}
-    numbered = {_index(child, name): found for child, found in children.items() if _is_dataset(found)}
-    below = {child: found for child, found in children.items() if not _is_dataset(found)}
-    if name and (numbered or not below):
+    numbered = {_index(child, name): item for child, item in children.items() if _is_dataset(item)}
+    subgroups = {child: item for child, item in children.items() if not _is_dataset(item)}
+    if name and (numbered or not subgroups):
         yield name, numbered
-    for child, found in below.items():
-        yield from _layers(found, f"{name}/{child}" if name else child, seen)
+    for child, item in subgroups.items():
+        yield from _layers(item, f"{name}/{child}" if name else child, seen)
 
 
 def _index(name: str, layer: str) -> int:
@@ -83,49 +83,54 @@ def _index(name: str, layer: str) -> int:
 
 
 def _child(group: h5py.Group, name: str | bytes) -> Any:
-    """What a group has under a name. Caffe links to no other place and no other file, so such links aren't followed."""
+    """The child of a group with a name. Soft and external links are refused, for Caffe makes none."""
     if isinstance(name, bytes):
         raise BinaryError(f"the name {name[:40]!r} is not UTF-8 text; the file is damaged")
     links, encoded = group.id.links, name.encode()
     if not links.exists(encoded):
         raise BinaryError(f"'{name}' in '{group.name}' is missing; the file is damaged")
-    if links.get_info(encoded).type != library().h5l.TYPE_HARD:
+    if links.get_info(encoded).type != import_h5py().h5l.TYPE_HARD:
         raise BinaryError(f"'{name}' in '{group.name}' lies in another place or file; Caffe's files are complete")
     return group[name]
 
 
-def _is_dataset(found: Any) -> bool:
-    return isinstance(found, library().Dataset)
+def _is_dataset(item: Any) -> bool:
+    return isinstance(item, import_h5py().Dataset)
 
 
 def _group(parent: h5py.Group, name: str) -> h5py.Group:
-    found = _child(parent, name)
-    if not isinstance(found, library().Group):
+    group = _child(parent, name)
+    if not isinstance(group, import_h5py().Group):
         raise BinaryError(f"'{name}' is not a group; Caffe didn't write this file")
-    return found
+    return group
 
 
 def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
-    """A single value of one of NumPy's kinds of types, of so many bytes at most."""
-    found = _child(parent, name)
-    if not _is_dataset(found) or found.size != 1 or found.dtype.kind not in kinds or found.dtype.itemsize > longest:
+    """The single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
+    dataset = _child(parent, name)
+    if (
+        not _is_dataset(dataset)
+        or dataset.size != 1
+        or dataset.dtype.kind not in kinds
+        or dataset.dtype.itemsize > longest
+    ):
         raise BinaryError(f"'{name}' is not a single value of its type; Caffe didn't write this file")
-    return np.ravel(found[()])[0]
+    return np.ravel(dataset[()])[0]
 
 
-def _gradient(found: Any, layer: str, index: int) -> Any:
+def _gradient(item: Any, layer: str, index: int) -> Any:
     for name in [*layer.split("/"), str(index)]:
-        if not isinstance(found, library().Group) or name not in found:
+        if not isinstance(item, import_h5py().Group) or name not in item:
             return None
-        found = _child(found, name)
-    return found
+        item = _child(item, name)
+    return item
 
 
 def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
-    """The values of a dataset: a view on the file if they lie there in one piece, as Caffe leaves them."""
+    """The values of a dataset: a view on the file if they lie there in one piece, as Caffe writes them."""
     if not _is_dataset(dataset) or dataset.size is None:
         raise BinaryError(f"{where}: has no values; the file is damaged, or Caffe didn't write it")
-    number = _NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
+    number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
     if number is None:
         raise BinaryError(f"{where}: values of type {dataset.dtype}; Caffe's are float32 or float64")
     if dataset.external or dataset.is_virtual:
@@ -133,14 +138,16 @@ def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
     if offset is not None and dataset.dtype == value_type:
         return BlobPart(number, (), np.frombuffer(data, value_type, dataset.size, offset))
-    if dataset.size * value_type.itemsize > _MOST_COMPRESSED * dataset.id.get_storage_size():
+    if dataset.size * value_type.itemsize > _MAX_COMPRESSION * dataset.id.get_storage_size():
         raise BinaryError(f"{where}: claims {dataset.size:,} values, more than the file can hold; the file is damaged")
     return BlobPart(number, (), np.asarray(dataset[()], value_type).reshape(-1))
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
     proto.shape.dim.extend(shape)
-    proto.stored = blobs.add(Blob(tuple(part for found in parts for part in Blob.of(found.values, found.number).parts)))
+    proto.stored = blobs.add(
+        Blob(tuple(encoded for part in parts for encoded in Blob.of(part.values, part.number).parts))
+    )
 
 
 def _solver_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverState:
@@ -157,29 +164,29 @@ def _solver_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverS
     return state
 
 
-def image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memoryview:
-    """The bytes of a file as Caffe writes it. They are made in memory, since libhdf5 dies of a disk that is full."""
+def file_image(message: pb.NetParameter | pb.SolverState, blobs: Blobs) -> memoryview:
+    """The bytes of a file as Caffe writes it. They are made in memory, since libhdf5 crashes on a full disk."""
     if isinstance(message, pb.NetParameter):
         _check_names(message)
-    written = BytesIO()
-    with library().File(written, "w", libver="earliest") as file:
+    buffer = BytesIO()
+    with import_h5py().File(buffer, "w", libver="earliest") as file:
         if isinstance(message, pb.SolverState):
             _write_state(file, message, blobs)
         else:
             _write_net(file, message, blobs)
-    return written.getbuffer()
+    return buffer.getbuffer()
 
 
 def _check_names(net: pb.NetParameter) -> None:
-    """Layers are named by groups, which are named like the folders of a file system."""
+    """Raise a FileError for layer names that HDF5 can't have: groups are named like folders of a file system."""
     if net.layers:
         raise FileError("HDF5 is for nets of today's form, and this is an older one; upgrade it first")
-    counted = Counter(layer.name for layer in net.layer)
-    groups = {path for name in counted for path in accumulate(name.split("/"), "{}/{}".format)}
+    name_counts = Counter(layer.name for layer in net.layer)
+    groups = {path for name in name_counts for path in accumulate(name.split("/"), "{}/{}".format)}
     for layer in net.layer:
         steps, blobs = layer.name.split("/"), {f"{layer.name}/{index}" for index in range(len(layer.blobs))}
-        if counted[layer.name] > 1 or "" in steps or "." in steps or "\0" in layer.name or blobs & groups:
-            raise FileError(f"layer {layer.name!r}: HDF5 can't have it under this name, or another layer has it too")
+        if name_counts[layer.name] > 1 or "" in steps or "." in steps or "\0" in layer.name or blobs & groups:
+            raise FileError(f"layer {layer.name!r}: HDF5 can't store this name, or another layer has it too")
 
 
 def _write_net(file: h5py.File, net: pb.NetParameter, blobs: Blobs) -> None:
@@ -189,10 +196,10 @@ def _write_net(file: h5py.File, net: pb.NetParameter, blobs: Blobs) -> None:
         for index, blob in enumerate(layer.blobs):
             if not blob.ByteSize():
                 continue
-            file[f"data/{layer.name}/{index}"] = _written(blobs.array(blob))
+            file[f"data/{layer.name}/{index}"] = _as_float(blobs.array(blob))
             gradient = blobs.gradient(blob)
             if gradient is not None:
-                file[f"diff/{layer.name}/{index}"] = _written(gradient)
+                file[f"diff/{layer.name}/{index}"] = _as_float(gradient)
 
 
 def _write_state(file: h5py.File, state: pb.SolverState, blobs: Blobs) -> None:
@@ -202,9 +209,9 @@ def _write_state(file: h5py.File, state: pb.SolverState, blobs: Blobs) -> None:
         file["learned_net"] = np.bytes_(f"{state.learned_net}\0".encode())
     file.create_group("history")
     for index, blob in enumerate(state.history):
-        file[f"history/{index}"] = _written(blobs.array(blob))
+        file[f"history/{index}"] = _as_float(blobs.array(blob))
 
 
-def _written(values: Array) -> Array:
-    """As Caffe's HDF5 files have them, which know no halves."""
+def _as_float(values: Array) -> Array:
+    """The values as float64 or float32, the only types in Caffe's HDF5 files."""
     return values if values.dtype == np.float64 else np.asarray(values, np.float32)

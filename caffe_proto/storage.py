@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writing: a file is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from caffe_proto.wire import Buffer
 
 
 def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
-    """Write one piece after the other, so that no reader ever sees a part of the file."""
-    with replacing(path, nameless=True) as temporary, _opened(temporary) as file:
+    """Write pieces one after the other, so that no reader ever sees a part of the file."""
+    with atomic_path(path, nameless=True) as temporary, _open_without_truncating(temporary) as file:
         for block in _blocks(pieces):
             rest = block
             while rest:  # a single call may write less
                 rest = rest[file.write(rest) :]
 
 
-def _opened(path: Path) -> FileIO:
-    """Opened without being truncated: ext4 would wait for the disk when such a file is closed."""
+def _open_without_truncating(path: Path) -> FileIO:
+    """Open a file without truncating it, because ext4 waits for the disk when a truncated file is closed."""
     return FileIO(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb")
 
 
 @contextmanager
-def replacing(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when all went well and vanishes when not.
+def atomic_path(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
+    """A temporary path to write to, which replaces `path` on success and is removed on an error.
 
-    A nameless one vanishes even when the process is killed, but not every library can write to it.
+    With `nameless`, the temporary file vanishes even if the process is killed; not every library can write to one.
     """
     path = Path(path)
     try:
@@ -39,7 +39,7 @@ def replacing(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
             yield target
             return
-        handle = _nameless(target.parent) if nameless else None
+        handle = _open_nameless(target.parent) if nameless else None
         hidden = target.with_name(f".{target.name[:40]}.{token_hex(8)}")
         try:
             yield hidden if handle is None else Path(f"/proc/self/fd/{handle}")
@@ -57,7 +57,7 @@ def replacing(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
 
 
 def _target(path: Path) -> Path:
-    """Where the links lead, if a path is one."""
+    """The path with links followed, which must be one that can be written to."""
     try:
         target = Path(os.path.realpath(path))
     except ValueError:
@@ -69,8 +69,8 @@ def _target(path: Path) -> Path:
     return target
 
 
-def _nameless(folder: Path) -> int | None:
-    """A file that no folder has yet; None where the system knows no such thing."""
+def _open_nameless(folder: Path) -> int | None:
+    """The descriptor of a file without a name, or None where the system has no such files."""
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
     except (AttributeError, OSError):
@@ -78,17 +78,17 @@ def _nameless(folder: Path) -> int | None:
 
 
 def _blocks(pieces: Iterable[Buffer], size: int = 1 << 19) -> Iterator[memoryview]:
-    """The pieces in blocks of one size: small ones cost few calls, and big ones land on page borders.
+    """The pieces in blocks of one size, so that small ones cost few calls and big ones lie on page boundaries.
 
-    The kernel takes twice as long for bytes that don't. A block is only valid until the next is asked for.
+    The kernel takes twice as long for bytes that don't. A block is valid until the next one is taken.
     """
     block, filled = memoryview(bytearray(size)), 0
     for piece in pieces:
         rest = memoryview(piece)
         while rest:
-            taken = rest[: size - filled]
-            block[filled : filled + len(taken)] = taken
-            filled, rest = filled + len(taken), rest[len(taken) :]
+            chunk = rest[: size - filled]
+            block[filled : filled + len(chunk)] = chunk
+            filled, rest = filled + len(chunk), rest[len(chunk) :]
             if filled == size:
                 yield block
                 filled = 0

@@ -1,4 +1,4 @@
-"""What a file holds, in as few words as a table needs."""
+"""The summary of a file: a table of its layers, blobs or settings."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs, shape_of
 from caffe_proto.files import CaffeFile
+from caffe_proto.text.binding import unbind
 from caffe_proto.text.document import Body, Entry, Scalar
-from caffe_proto.text.unbind import unbind
 
 _RULES = {"include", "exclude", "phase"}
 _SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}
@@ -20,7 +20,7 @@ _SHOWN_ELSEWHERE = {"name", "type", "bottom", "top", "phase"}
 
 @dataclass(frozen=True)
 class LayerLine:
-    """One layer: what it is, what it joins, and how big it is."""
+    """The summary of one layer: type, bottoms, tops, settings and size."""
 
     name: str
     type: str
@@ -34,7 +34,7 @@ class LayerLine:
 
 @dataclass(frozen=True)
 class BlobLine:
-    """One blob and the range of its values."""
+    """The summary of one blob: its shape and the range of its values."""
 
     name: str
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class BlobLine:
 
 @dataclass(frozen=True)
 class Summary:
-    """A file as a table: layers for a net, blobs for what has only those, settings for the rest."""
+    """The summary of a file: a net's layers, the blobs of a file without layers, and other settings."""
 
     kind: str
     name: str
@@ -60,7 +60,7 @@ class Summary:
 
 
 def summarise(file: CaffeFile[Message]) -> Summary:
-    """The summary of whatever was read."""
+    """Summarise a file of any kind."""
     message, blobs = file.message, file.blobs
     kind, dialect = message.DESCRIPTOR.name, file.dialect.name if file.dialect else None
     if isinstance(message, pb.NetParameter):
@@ -77,71 +77,73 @@ def summarise(file: CaffeFile[Message]) -> Summary:
 
 
 def _layer_line(layer: pb.LayerParameter | pb.V1LayerParameter) -> LayerLine:
-    inner = layer.layer if isinstance(layer, pb.V1LayerParameter) and layer.HasField("layer") else layer
-    kind = inner.type if isinstance(inner.type, str) else pb.V1LayerParameter.LayerType.Name(inner.type)
+    named_layer = layer.layer if isinstance(layer, pb.V1LayerParameter) and layer.HasField("layer") else layer
+    kind = (
+        named_layer.type if isinstance(named_layer.type, str) else pb.V1LayerParameter.LayerType.Name(named_layer.type)
+    )
     body = unbind(layer)
-    own = [
+    entries = [
         *body.entries,
-        *(entry for old in body.named("layer") for inside in old.bodies() for entry in inside.entries),
+        *(entry for old in body.named("layer") for old_body in old.bodies() for entry in old_body.entries),
     ]
     rules = [entry for entry in body.entries if entry.name in _RULES]
-    shapes = tuple(shape_of(blob) for blob in [*layer.blobs, *(inner.blobs if inner is not layer else ())])
+    shapes = tuple(shape_of(blob) for blob in [*layer.blobs, *(named_layer.blobs if named_layer is not layer else ())])
     return LayerLine(
-        name=inner.name,
+        name=named_layer.name,
         type=kind,
         bottoms=tuple(layer.bottom),
         tops=tuple(layer.top),
-        when=", ".join(_in_words(rule) for rule in rules),
-        settings=" ".join(filter(None, (_own_settings(entry) for entry in own))),
+        when=", ".join(_one_line(rule) for rule in rules),
+        settings=" ".join(filter(None, (_plain_settings(entry) for entry in entries))),
         blobs=shapes,
         parameters=sum(map(math.prod, shapes)),
     )
 
 
-def _own_settings(entry: Entry) -> str:
-    """The plain values of a layer and of its type's block; fillers and learning rates would hide what matters."""
+def _plain_settings(entry: Entry) -> str:
+    """The plain values of a layer and of its type's settings, without fillers and learning rates."""
     if entry.name in _SHOWN_ELSEWHERE:
         return ""
-    inner = [each for body in entry.bodies() if entry.name.endswith("_param") for each in body.entries]
-    plain = [each for each in [entry, *inner] if not any(each.bodies())]
-    return " ".join(_in_words(each) for each in plain)
+    type_settings = [setting for body in entry.bodies() if entry.name.endswith("_param") for setting in body.entries]
+    plain = [setting for setting in [entry, *type_settings] if not any(setting.bodies())]
+    return " ".join(_one_line(setting) for setting in plain)
 
 
-def _in_words(entry: Entry) -> str:
-    """A field on one line."""
-    words = (
-        f"{entry.name}: {value.text}" if isinstance(value, Scalar) else f"{entry.name} {{{_value_words(value)}}}"
+def _one_line(entry: Entry) -> str:
+    """The text of a field on one line."""
+    fields = (
+        f"{entry.name}: {value.text}" if isinstance(value, Scalar) else f"{entry.name} {{{_value_text(value)}}}"
         for value in entry.values
     )
-    return " ".join(words)
+    return " ".join(fields)
 
 
 def _inputs(net: pb.NetParameter) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The blobs that come from outside, with their shapes where the file says them."""
+    """The inputs of a net, with their shapes if the file has them."""
     shapes = [tuple(shape.dim) for shape in net.input_shape]
     dims = list(net.input_dim)
-    shapes = shapes or [tuple(dims[at : at + 4]) for at in range(0, len(dims), 4)]
-    found = [(name, shapes[index] if index < len(shapes) else ()) for index, name in enumerate(net.input)]
+    shapes = shapes or [tuple(dims[start : start + 4]) for start in range(0, len(dims), 4)]
+    inputs = [(name, shapes[index] if index < len(shapes) else ()) for index, name in enumerate(net.input)]
     for layer in net.layer:
         declared = [tuple(shape.dim) for shape in layer.input_param.shape]
         if declared:
             repeated = declared if len(declared) == len(layer.top) else declared[:1] * len(layer.top)
-            found += list(zip(layer.top, repeated, strict=True))
-    return tuple(found)
+            inputs += list(zip(layer.top, repeated, strict=True))
+    return tuple(inputs)
 
 
 def _settings(message: Message, left_out: set[str]) -> tuple[tuple[str, str], ...]:
     body: Body = unbind(message)
     return tuple(
-        (entry.name, _value_words(value))
+        (entry.name, _value_text(value))
         for entry in body.entries
         if entry.name not in left_out
         for value in entry.values
     )
 
 
-def _value_words(value: Scalar | Body) -> str:
-    return value.text if isinstance(value, Scalar) else " ".join(_in_words(entry) for entry in value.entries)
+def _value_text(value: Scalar | Body) -> str:
+    return value.text if isinstance(value, Scalar) else " ".join(_one_line(entry) for entry in value.entries)
 
 
 def _blobs_of(message: Message) -> list[tuple[str, pb.BlobProto]]:

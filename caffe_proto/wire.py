@@ -1,4 +1,4 @@
-"""Protocol buffers' wire format: where the fields of an encoded message lie, without decoding what they hold."""
+"""Protocol buffers' wire format: the offsets of an encoded message's fields, without decoding the values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Buffer = bytes | memoryview
 
 
 class Field(NamedTuple):
-    """One field of an encoded message, as offsets into the buffer that it was found in."""
+    """One field of an encoded message, as offsets into its buffer."""
 
     number: int
     kind: int
@@ -23,74 +23,76 @@ class Field(NamedTuple):
     end: int
 
 
-def read_varint(data: Buffer, at: int, end: int) -> tuple[int, int]:
-    """The number that starts at `at`, and the offset behind it."""
+def read_varint(data: Buffer, offset: int, end: int) -> tuple[int, int]:
+    """The number that starts at an offset, and the offset after it."""
     value = shift = 0
-    while at < end:
-        byte = data[at]
-        at += 1
+    while offset < end:
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+            return value & 0xFFFF_FFFF_FFFF_FFFF, offset
         shift += 7
         if shift > 63:
-            raise BinaryError(f"byte {at}: a number runs on for more than ten bytes; the file is damaged")
+            raise BinaryError(f"byte {offset}: a number runs on for more than ten bytes; the file is damaged")
     raise BinaryError(f"byte {end}: the data ends in the middle of a number; the file is cut short or damaged")
 
 
 def varint(value: int) -> bytes:
-    """A non-negative number as the wire has it."""
-    out = bytearray()
+    """The encoding of a non-negative number."""
+    encoded = bytearray()
     while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    out.append(value)
-    return bytes(out)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def tag(number: int, kind: int) -> bytes:
-    """What stands before a field's value."""
+    """The encoded tag of a field, which stands before its value."""
     return varint(number << 3 | kind)
 
 
 def fields(data: Buffer, start: int = 0, end: int | None = None) -> Iterator[Field]:
-    """The fields between two offsets, in the order of the file."""
+    """The fields between two offsets, in their order."""
     end = len(data) if end is None else end
-    at = start
-    while at < end:
-        field = field_at(data, at, end)
+    offset = start
+    while offset < end:
+        field = field_at(data, offset, end)
         yield field
-        at = field.end
+        offset = field.end
 
 
 def field_at(data: Buffer, start: int, end: int) -> Field:
     """The field whose tag starts at `start`."""
-    key, at = data[start], start + 1
-    if key > 0x7F:  # asked here because nearly all fit one byte, and a call for each would double the time
-        key, at = read_varint(data, start, end)
+    key, offset = data[start], start + 1
+    if key > 0x7F:  # nearly all tags fit one byte, and a call for each would double the time
+        key, offset = read_varint(data, start, end)
     number, kind = key >> 3, key & 7
     if number == 0 or number > 0x1FFF_FFFF:
         raise BinaryError(f"byte {start}: {number} is not a field number; the file is damaged or not a Caffe file")
-    value = at
+    value = offset
     if kind == VARINT:
-        at = at + 1 if at < end and data[at] <= 0x7F else read_varint(data, at, end)[1]
+        offset = offset + 1 if offset < end and data[offset] <= 0x7F else read_varint(data, offset, end)[1]
     elif kind == LENGTH:
-        length, value = (data[at], at + 1) if at < end and data[at] <= 0x7F else read_varint(data, at, end)
-        at = value + length
+        length, value = (
+            (data[offset], offset + 1) if offset < end and data[offset] <= 0x7F else read_varint(data, offset, end)
+        )
+        offset = value + length
     elif kind in (FIXED64, FIXED32):
-        at += 8 if kind == FIXED64 else 4
+        offset += 8 if kind == FIXED64 else 4
     elif kind == GROUP:
-        at = _group_end(data, at, end, number)
+        offset = _group_end(data, offset, end, number)
     else:
         raise BinaryError(f"byte {start}: {kind} is not a kind of value; the file is damaged or not a Caffe file")
-    if at > end:
-        message = f"byte {start}: field {number} needs {at - value:,} bytes, {end - value:,} are left"
+    if offset > end:
+        message = f"byte {start}: field {number} needs {offset - value:,} bytes, {end - value:,} are left"
         raise BinaryError(f"{message}; the file is cut short or damaged")
-    return Field(number, kind, start, value, at)
+    return Field(number, kind, start, value, offset)
 
 
 def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
-    """The first value that a message has under a number, or b"" if it has none or is damaged before that."""
+    """The first value of a message's field with a number, or b"" if it has none or is damaged before that."""
     try:
         for field in fields(data, start, end):
             if field.number == number:
@@ -100,20 +102,20 @@ def value_in(data: Buffer, number: int, start: int, end: int) -> bytes:
     return b""
 
 
-def _group_end(data: Buffer, at: int, end: int, number: int) -> int:
-    """The offset behind a group, a relic of protobuf that is only ever skipped."""
+def _group_end(data: Buffer, offset: int, end: int, number: int) -> int:
+    """The offset after a group; groups are deprecated in protobuf, and only skipped."""
     open_groups = [number]
     while open_groups:
         if len(open_groups) > MAX_DEPTH:
-            raise BinaryError(f"byte {at}: groups are nested more than {MAX_DEPTH} deep; the file is damaged")
-        key, behind = read_varint(data, at, end)
+            raise BinaryError(f"byte {offset}: groups are nested more than {MAX_DEPTH} deep; the file is damaged")
+        key, after_key = read_varint(data, offset, end)
         if key & 7 == GROUP:
             open_groups.append(key >> 3)
-            at = behind
+            offset = after_key
         elif key & 7 == END_GROUP:
             if open_groups.pop() != key >> 3:
-                raise BinaryError(f"byte {at}: a group ends that never began; the file is damaged")
-            at = behind
+                raise BinaryError(f"byte {offset}: a group ends that never began; the file is damaged")
+            offset = after_key
         else:
-            at = field_at(data, at, end).end
-    return at
+            offset = field_at(data, offset, end).end
+    return offset

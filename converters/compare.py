@@ -1,4 +1,4 @@
-"""Two models of any format side by side on the same inputs: how far apart their blobs are."""
+"""Comparison of two models of any format: the differences of their blobs for the same inputs."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ import numpy as np
 import torch
 
 from caffe_proto.errors import CaffeError, FileError
-from converters.model import Model, built_of, deployed, open_model
-from converters.onnx.library import onnx, session
+from converters.onnx.library import inference_session, onnx
 from converters.onnx.verification import difference
-from converters.weights import holds_weights
-from netdsl.checking.dry_run import sample_inputs
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, Shape
+from netdsl.model import Model, built_of, holds_weights, open_model
 from netdsl.net.build import Built, reshape, running
 from netdsl.weights.match import AnyArray
 
 Arrays = dict[str, AnyArray]
 
+_NO_SHAPES: Mapping[str, Shape] = {}
+
 
 class Runnable(ABC):
-    """A model that can be run for all that it computes on the way."""
+    """A model that can be run, with all its intermediate blobs as results."""
 
     inputs: dict[str, tuple[int | None, ...]]  # None: any length
     outputs: tuple[str, ...]
 
     @abstractmethod
     def run(self, inputs: Mapping[str, AnyArray]) -> Arrays:
-        """Every blob by its name, as it is in the end."""
+        """Compute every blob; of several values under one name, the last one counts."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One blob of the first model, and how far the second's is from it, in parts of how far its values lie apart."""
+class BlobDifference:
+    """How far a blob of the second model is from the first's, relative to the spread of the first's values."""
 
     blob: str
     shape: Shape
@@ -47,46 +49,41 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The blobs that both models have, in the order in which they are computed."""
+    """The differences of the blobs that both models have, in the order in which they are computed."""
 
-    blobs: tuple[Compared, ...]
-    only: tuple[tuple[str, ...], tuple[str, ...]]  # the blobs that only the first has, or only the second
+    blobs: tuple[BlobDifference, ...]
+    only: tuple[tuple[str, ...], tuple[str, ...]]  # the blobs that only the first model has, and only the second
 
     @property
     def worst_output(self) -> float:
         """The largest difference of an output."""
-        return max((each.difference for each in self.blobs if each.is_output), default=float("inf"))
+        return max((blob.difference for blob in self.blobs if blob.is_output), default=float("inf"))
 
-    def first_beyond(self, tolerance: float) -> Compared | None:
-        """The first blob that differs by more."""
-        return next((each for each in self.blobs if each.difference > tolerance), None)
+    def first_beyond(self, tolerance: float) -> BlobDifference | None:
+        """The first blob whose difference is larger than a tolerance."""
+        return next((blob for blob in self.blobs if blob.difference > tolerance), None)
 
 
 class CaffeModel(Runnable):
-    """A net with its weights, layer by layer and so without what layers do together."""
+    """A Caffe net with its weights, run layer by layer, without optimisations across layers."""
 
     def __init__(self, model: Model) -> None:
         self.built: Built = built_of(model)
-        self.built_inputs = {
-            self.built.graph.blobs[edge]: edge
-            for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True)
-            for edge in node.tops
-            if layer.external
-        }
+        self.built_inputs = {self.built.graph.blobs[edge]: edge for edge in self.built.input_edges()}
         self.inputs = {name: self.built.shapes[edge] for name, edge in self.built_inputs.items()}
         self.outputs = tuple(self.built.graph.blobs[edge] for edge in self.built.graph.outputs)
 
     def run(self, inputs: Mapping[str, AnyArray]) -> Arrays:
-        """The last of several edges of one name counts."""
+        """Compute every blob; of several edges of one blob, the last one counts."""
         return {self.built.graph.blobs[edge]: value for edge, value in sorted(self.run_edges(inputs).items())}
 
     def run_edges(self, inputs: Mapping[str, AnyArray]) -> dict[int, AnyArray]:
-        """The values of all edges. Copies of bottoms are given, since layers may write to what they read."""
+        """Compute all edges. Layers get copies of their bottoms, for they may write to them."""
         edges = {self.built_inputs[name]: torch.from_numpy(np.array(value)) for name, value in inputs.items()}
         with torch.no_grad(), running(self.built):
             reshape(self.built, {edge: tuple(value.shape) for edge, value in edges.items()})
             for node, layer in zip(self.built.graph.nodes, self.built.layers, strict=True):
-                if layer.external:
+                if isinstance(layer, BringsData):
                     continue
                 tops = layer(*(edges[edge].clone() for edge in node.bottoms))
                 edges |= zip(node.tops, tops if isinstance(tops, tuple) else (tops,), strict=False)
@@ -99,36 +96,38 @@ class OnnxModel(Runnable):
     def __init__(self, path: str | Path) -> None:
         try:
             model = onnx().load(str(path))
-            self._outputs = tuple(each.name for each in model.graph.output)
-            known = {each.name for each in model.graph.output}
-            inner = [name for node in model.graph.node for name in node.output if name and name not in known]
-            model.graph.output.extend(onnx().ValueInfoProto(name=name) for name in inner)
-            self._session = session(model)
+            self._outputs = tuple(value.name for value in model.graph.output)
+            output_names = {value.name for value in model.graph.output}
+            inner_names = [
+                name for node in model.graph.node for name in node.output if name and name not in output_names
+            ]
+            model.graph.output.extend(onnx().ValueInfoProto(name=name) for name in inner_names)
+            self._session = inference_session(model)
         except (OSError, ValueError) as problem:
             raise FileError(f"{path}: can't be opened: {getattr(problem, 'strerror', None) or problem}") from None
         except CaffeError:
             raise
-        except Exception as problem:  # of classes that neither package publishes
+        except Exception as problem:  # neither package publishes its exception classes
             raise FileError(f"{path}: is no ONNX model that runs: {str(problem).splitlines()[0]}") from None
         self.outputs = self._outputs
         self.inputs = {
-            each.name: tuple(length if isinstance(length, int) else None for length in each.shape)
-            for each in self._session.get_inputs()
+            value.name: tuple(length if isinstance(length, int) else None for length in value.shape)
+            for value in self._session.get_inputs()
         }
 
     def run(self, inputs: Mapping[str, AnyArray]) -> Arrays:
-        """In the order of the nodes."""
-        names = [each.name for each in self._session.get_outputs()]
+        """Compute every value, in the order of the nodes."""
+        names = [value.name for value in self._session.get_outputs()]
         order = [*names[len(self._outputs) :], *self._outputs]
         return {**inputs, **dict(zip(order, self._session.run(order, dict(inputs)), strict=True))}
 
 
-def open_runnable(words: str, *, shapes: Mapping[str, Shape] | None = None) -> Runnable:
-    """A model as one names it: an ONNX file, or a net and the files of its weights, with commas between them.
+def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Runnable:
+    """Open a model by its files, separated by commas: an ONNX file, or a net and the files of its weights.
 
-    A net that was trained is taken as it is deployed. A caffemodel alone is a net with its weights.
+    A training net is deployed. A caffemodel alone is a net with its weights.
     """
-    paths = [Path(each.strip()) for each in words.split(",") if each.strip()]
+    paths = [Path(name.strip()) for name in files.split(",") if name.strip()]
     if not paths:
         raise FileError("no file is named")
     if paths[0].suffix == ".onnx":
@@ -145,23 +144,31 @@ def open_runnable(words: str, *, shapes: Mapping[str, Shape] | None = None) -> R
 
 
 def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
-    """Run both on made-up inputs, and compare the blobs of the same names, and the outputs one by one."""
-    given = _inputs(first, seed)
-    one = first.run(given)
-    other = second.run(_for_second(first, second, given))
-    names = {**{name: name for name in one if name in other and name not in given}, **_outputs(first, second)}
+    """Run both models on random inputs and compare the blobs of the same names, and the outputs in their order."""
+    inputs = _inputs(first, seed)
+    first_blobs = first.run(inputs)
+    second_blobs = second.run(_for_second(first, second, inputs))
+    names = {
+        **{name: name for name in first_blobs if name in second_blobs and name not in inputs},
+        **_outputs(first, second),
+    }
     blobs = [
-        Compared(name, one[name].shape, name in first.outputs, difference(other[names[name]], one[name]))
-        for name in one
+        BlobDifference(
+            name,
+            first_blobs[name].shape,
+            name in first.outputs,
+            difference(second_blobs[names[name]], first_blobs[name]),
+        )
+        for name in first_blobs
         if name in names
     ]
-    mine = tuple(name for name in one if name not in names and name not in given)
-    taken = {*names.values(), *second.inputs}
-    return Comparison(tuple(blobs), (mine, tuple(name for name in other if name not in taken)))
+    only_first = tuple(name for name in first_blobs if name not in names and name not in inputs)
+    compared = {*names.values(), *second.inputs}
+    return Comparison(tuple(blobs), (only_first, tuple(name for name in second_blobs if name not in compared)))
 
 
 def _inputs(model: Runnable, seed: int) -> Arrays:
-    """What a net of Caffe's can do with; for other models random numbers. An open length is 1."""
+    """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
     shapes = {name: tuple(length or 1 for length in shape) for name, shape in model.inputs.items()}
     if isinstance(model, CaffeModel):
         return dict(sample_inputs(model.built, shapes, seed))
@@ -169,25 +176,25 @@ def _inputs(model: Runnable, seed: int) -> Arrays:
     return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def _for_second(first: Runnable, second: Runnable, given: Arrays) -> Arrays:
-    """The inputs by the second's names: the same ones, else in their order."""
+def _for_second(first: Runnable, second: Runnable, inputs: Arrays) -> Arrays:
+    """The inputs under the second model's names: the same names, else in the same order."""
     if len(first.inputs) != len(second.inputs):
         raise ConversionError(f"one model has the inputs {_words(first.inputs)}, the other {_words(second.inputs)}")
     names = second.inputs if first.inputs.keys() == second.inputs.keys() else first.inputs
-    found = {name: given[own] for name, own in zip(second.inputs, names, strict=True)}
-    for name, array in found.items():
-        wanted = second.inputs[name]
-        fits = len(wanted) == array.ndim and all(
-            length in (None, have) for length, have in zip(wanted[1:], array.shape[1:], strict=True)
+    renamed_inputs = {name: inputs[first_name] for name, first_name in zip(second.inputs, names, strict=True)}
+    for name, array in renamed_inputs.items():
+        expected = second.inputs[name]
+        fits = len(expected) == array.ndim and all(
+            length in (None, have) for length, have in zip(expected[1:], array.shape[1:], strict=True)
         )
-        if wanted and not fits:
-            shapes = f"{list(array.shape)} in one model, {list(wanted)} in the other"
+        if expected and not fits:
+            shapes = f"{list(array.shape)} in one model, {list(expected)} in the other"
             raise ConversionError(f"input '{name}' has shape {shapes}")
-    return found
+    return renamed_inputs
 
 
 def _outputs(first: Runnable, second: Runnable) -> dict[str, str]:
-    """The outputs of the first with those of the second: of the same names, else one after the other."""
+    """The second model's output for each of the first's: of the same name, else in the same order."""
     if set(first.outputs) <= set(second.outputs):
         return {name: name for name in first.outputs}
     if len(first.outputs) != len(second.outputs):

@@ -1,27 +1,30 @@
-"""All rewrites that one asks for, one after the other, each proved."""
+"""Rewrites of a model, applied one after the other, each verified."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from converters.formats import Precision
-from converters.model import Model
-from converters.rewrites.first_layer import Preparation, prepare_inside
-from converters.rewrites.folding import fold_affine
-from converters.rewrites.precision import rounded
-from converters.rewrites.proof import Prepare, difference_after
-from converters.rewrites.pruning import prune_to
-from converters.rewrites.surgery import fully_convolutional
+from converters.compare import CaffeModel
+from converters.onnx.verification import difference
+from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
+from converters.rewrites.precision import round_weights
+from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
+from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError
+from netdsl.model import Model
+from netdsl.weights.match import AnyArray
+from netdsl.weights.tensor_files import Precision
+
+Preprocess = Callable[[AnyArray], AnyArray]
 
 TOLERANCE = 1e-4  # of the spread of an output: deep nets amplify what single precision rounds
-_ROUNDED = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # and so they do with values of 11 bits, and of 8
+_ROUNDING_TOLERANCES = {Precision.FLOAT16: 1e-2, Precision.BFLOAT16: 1e-1}  # for values of 11 and of 8 bits
 
 
 @dataclass(frozen=True)
 class Rewrites:
-    """Which rewrites one asks for."""
+    """The rewrites to apply."""
 
     prune_to: str | None = None
     fold: bool = False
@@ -33,63 +36,95 @@ class Rewrites:
 
 @dataclass(frozen=True)
 class Proof:
-    """What was done, and how far outputs are from what they were and may be, in parts of how far they lie apart."""
+    """One rewrite, with the largest difference of an output and its tolerance, both relative to the output's spread."""
 
     what: str
-    difference: float | None  # None: it wasn't looked at
+    difference: float | None  # None if it wasn't verified
     tolerance: float
 
 
 @dataclass(frozen=True)
-class _Step:
+class _RewriteStep:
     what: str
     rewrite: Callable[[Model], Model]
-    prepare: Prepare | None = None
+    preprocess: Preprocess | None = None
     end: str | None = None
     tolerance: float = TOLERANCE
 
 
 def rewrite(
-    model: Model, wanted: Rewrites, *, verified: bool = True, tolerance: float | None = None
+    model: Model, rewrites: Rewrites, *, verify: bool = True, tolerance: float | None = None
 ) -> tuple[Model, list[Proof]]:
-    """The rewritten model. An error if what should compute the same doesn't.
+    """Rewrite a model; a ConversionError if a rewritten net doesn't compute the same.
 
-    Each rewrite has a tolerance of its own if none is given.
+    The default tolerance is that of each rewrite.
     """
     proofs = []
-    for step in _steps(model, wanted):
-        after, most = step.rewrite(model), step.tolerance if tolerance is None else tolerance
-        found = difference_after(model, after, prepare=step.prepare, end=step.end) if verified else None
-        if found is not None and found > most:
-            differ = f"the outputs differ by {found:.1e} of their spread, more than {most:g}"
+    for step in _steps(model, rewrites):
+        after, limit = step.rewrite(model), step.tolerance if tolerance is None else tolerance
+        error = difference_after(model, after, preprocess=step.preprocess, end=step.end) if verify else None
+        if error is not None and error > limit:
+            differ = f"the outputs differ by {error:.1e} of their spread, more than {limit:g}"
             raise ConversionError(f"{step.what}: {differ}, so it isn't done")
-        proofs.append(Proof(step.what, found, most))
+        proofs.append(Proof(step.what, error, limit))
         model = after
     return model, proofs
 
 
-def _steps(model: Model, wanted: Rewrites) -> Iterator[_Step]:
-    """In an order in which none stands in another's way: layers that are folded away can't be pruned to."""
-    if wanted.prune_to is not None:
-        name = wanted.prune_to
-        yield _Step(f"the net ends at layer '{name}'", lambda each: prune_to(each, name), end=name)
-    if wanted.fold:
-        yield _Step("normalisations and scales folded", fold_affine)
-    if wanted.swap or wanted.mean:
-        done = _preparation(model, wanted)
-        what = [*(["BGR to RGB"] if wanted.swap else []), *(["mean subtracted"] if wanted.mean else [])]
-        yield _Step(f"images: {', '.join(what)}", lambda each: prepare_inside(each, done), prepare=done)
-    if wanted.fully_convolutional:
-        yield _Step("fully connected layers as convolutions", fully_convolutional)
-    if wanted.precision is not None:
-        kind = wanted.precision
+def _steps(model: Model, rewrites: Rewrites) -> Iterator[_RewriteStep]:
+    """The rewrites in an order that always works: a net can't be pruned to a layer that was folded away."""
+    if rewrites.prune_to is not None:
+        name = rewrites.prune_to
+        yield _RewriteStep(f"the net ends at layer '{name}'", lambda current: prune_to(current, name), end=name)
+    if rewrites.fold:
+        yield _RewriteStep("normalisations and scales folded", fold_affine)
+    if rewrites.swap or rewrites.mean:
+        preprocessing = _preprocessing(model, rewrites)
+        what = [*(["BGR to RGB"] if rewrites.swap else []), *(["mean subtracted"] if rewrites.mean else [])]
+        yield _RewriteStep(
+            f"images: {', '.join(what)}",
+            lambda current: absorb_preprocessing(current, preprocessing),
+            preprocess=preprocessing,
+        )
+    if rewrites.fully_convolutional:
+        yield _RewriteStep("fully connected layers as convolutions", make_fully_convolutional)
+    if rewrites.precision is not None:
+        kind = rewrites.precision
         text = f"weights rounded to {kind.name.lower()}, kept as float32"
-        yield _Step(text, lambda each: rounded(each, kind), tolerance=_ROUNDED[kind])
+        yield _RewriteStep(text, lambda current: round_weights(current, kind), tolerance=_ROUNDING_TOLERANCES[kind])
 
 
-def _preparation(model: Model, wanted: Rewrites) -> Preparation:
-    """For as many channels as the net's image has."""
-    shape = next((tuple(each.dim) for layer in model.net.layer for each in layer.input_param.shape), ())
+def _preprocessing(model: Model, rewrites: Rewrites) -> Preprocessing:
+    """The preprocessing for the channels of the net's image."""
+    shape = next((tuple(dims.dim) for layer in model.net.layer for dims in layer.input_param.shape), ())
     if len(shape) < 2:
         raise ConversionError(f"net '{model.net.name}' doesn't begin with an image")
-    return Preparation.of(shape[1], swapped=wanted.swap, mean=wanted.mean)
+    return Preprocessing.of(shape[1], swap_channels=rewrites.swap, mean=rewrites.mean)
+
+
+def difference_after(
+    before: Model, after: Model, *, preprocess: Preprocess | None = None, end: str | None = None, seed: int = 0
+) -> float:
+    """The largest difference of the second model's outputs from the first's blobs, relative to the blobs' spread.
+
+    `preprocess` is for the first model's images, if the second preprocesses them itself. `end` is the layer of the
+    first whose tops are compared, in case layers in place change them later. Axes of length 1 are ignored.
+    """
+    old, new = CaffeModel(before), CaffeModel(after)
+    shapes = {name: tuple(length or 1 for length in shape) for name, shape in old.inputs.items()}
+    image, samples = next(iter(old.inputs)), sample_inputs(old.built, shapes, seed)
+    actual = new.run({name: samples[name] for name in new.inputs})
+    edges = old.run_edges(
+        {name: preprocess(array) if preprocess and name == image else array for name, array in samples.items()}
+    )
+    graph = old.built.graph
+    compared_edges = [edge for node in graph.nodes for edge in node.tops if end in (None, node.layer.name)]
+    expected = {graph.blobs[edge]: edges[edge] for edge in compared_edges}
+    missing = [name for name in new.outputs if name not in expected]
+    if missing:
+        raise ConversionError(f"the original net has no blob {', '.join(map(repr, missing))} to compare with")
+    return max(_difference(actual[name], expected[name]) for name in new.outputs)
+
+
+def _difference(actual: AnyArray, expected: AnyArray) -> float:
+    return difference(actual.reshape(expected.shape) if actual.size == expected.size else actual, expected)

@@ -1,9 +1,10 @@
-"""Writes what is generated in docs/: the command line's help, code in pages, the picture. Run by `make docs`."""
+"""Writes the generated parts of docs/: help, layer types, code in pages, the picture. Run by `make docs`."""
 
 from __future__ import annotations
 
 import ast
 import re
+import sys
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -14,6 +15,8 @@ from rich.console import Console
 from rich.text import Text
 
 import zoo.cli
+from netdsl.layer.capabilities import Capabilities, DataAccess, Deployment, capabilities
+from netdsl.layers import LAYERS
 
 HERE = Path(__file__).parent
 HELP = zoo.cli.zoo.context_settings  # click remembers a command's help option from its first context
@@ -36,6 +39,43 @@ def command_line() -> str:
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
+
+
+LAYER_TYPES = """# The layer types
+
+Written by `make docs`. All of them run on a CPU and on a GPU.
+
+- *Gradient*: whether one passes through the layer, or comes to its blobs.
+- *ONNX*: whether the layer can be exported.
+- *Deployed*: what becomes of the layer in a net to deploy, if it doesn't stay as it is.
+- *Data*: where a data layer's tops come from.
+- *From*: the dialects of Caffe whose schema has the type (see `caffe_proto/dialects`), or whoever added it.
+
+| Type | What it is | Blobs | Gradient | ONNX | Deployed | Data | From |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def layer_types() -> str:
+    """What every layer type can do, as one table."""
+    return LAYER_TYPES + "".join(_row(name, capabilities(kind)) for name, kind in sorted(LAYERS.items()))
+
+
+def _row(name: str, can: Capabilities) -> str:
+    title = (sys.modules[LAYERS[name].__module__].__doc__ or "").splitlines()[0].partition(": ")[2].removesuffix(".")
+    deployed = "" if can.deployment is Deployment.STAYS else f"as {can.replacement}" if can.replacement else "goes"
+    data = "" if can.data is DataAccess.NONE else can.data.value
+    flags = ["yes" if flag else "no" for flag in (can.passes_gradient, can.has_onnx_form)]
+    cells = [
+        f"`{name}`",
+        title,
+        ", ".join(can.blobs),
+        *flags,
+        deployed,
+        data,
+        ", ".join(can.origins),
+    ]
+    return f"| {' | '.join(cells)} |\n"
 
 
 def picture() -> str:
@@ -98,6 +138,7 @@ def main() -> None:
     for page in HERE.glob("*.md"):
         page.write_text(with_code(page.read_text()))
     (HERE / "command_line.md").write_text(command_line())
+    (HERE / "layer_types.md").write_text(layer_types())
     (HERE / "picture.svg").write_text(picture())
 
 

@@ -1,4 +1,4 @@
-"""The main job of the day, shown with the commands that a user would type. Run by `make demo`."""
+"""A demonstration of the main commands as a user would type them. Run by `make demo`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHAPES = {"conv1": [(20, 1, 5, 5), (20,)], "ip1": [(10, 3920), (10,)]}
 
 
 def main() -> None:
-    """Old files are shown, upgraded, compared and written in Caffe's other formats."""
+    """Upgrade, show and compare old files, find a mistake, and train a net."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     shutil.copy(HERE / "digits_2013.prototxt", RESULTS)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def with_weights(net: Path, seed: int) -> CaffeFile[object]:
-    """A V0 net with random blobs."""
+    """Read a V0 net and add random blobs."""
     file = read_net(net)
     file.form = Form.BINARY
     draw = np.random.default_rng(seed)
@@ -56,12 +56,12 @@ def with_weights(net: Path, seed: int) -> CaffeFile[object]:
 
 
 def say(what: str) -> None:
-    """A heading."""
+    """Print a heading."""
     print(f"\n\033[1m{what}\033[0m" if sys.stdout.isatty() else f"\n{what}", flush=True)
 
 
 def zoo(*arguments: str) -> None:
-    """Run a command where the results are, as a user would."""
+    """Print and run a command in the folder of results."""
     print(f"$ zoo {' '.join(arguments)}", flush=True)
     command = [sys.executable, "-c", "from zoo.cli import main; main()", *arguments]
     subprocess.run(command, cwd=RESULTS, check=False)

@@ -1,6 +1,6 @@
-"""Listing 3 of the SparkNet paper, written out: rounds of iterations on every worker, and their average in between.
+"""Listing 3 of the SparkNet paper: rounds of iterations on every worker, with averaging in between.
 
-`NetEstimator` does the same without a job for each round; this is how to do something else of one's own.
+`NetEstimator` does the same without a job for each round; this is the pattern for a training loop of your own.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NET = NetParams(
 
 
 def preprocess(row: tuple[Any, int]) -> tuple[Any, int]:
-    """An image with values from 0 to 1."""
+    """Scale an image to values from 0 to 1."""
     pixels, digit = row
     return np.float32(pixels).reshape(1, 8, 8) / 16, digit
 
 
 def main(spark: SparkSession, workers: int = 2, rounds: int = 6) -> float:
-    """The mean loss after the last round."""
+    """Train a net and return its mean loss after the last round."""
     digits, context = load_digits(), spark.sparkContext
     rows = list(zip(digits.data.tolist(), digits.target.tolist(), strict=True))
     train_data = context.parallelize(rows, workers).map(preprocess).cache()
@@ -41,13 +41,13 @@ def main(spark: SparkSession, workers: int = 2, rounds: int = 6) -> float:
     for _ in range(rounds):
         broadcast = context.broadcast(weights)
 
-        def trained(data: Iterable[Any], broadcast: Any = broadcast) -> Iterator[WeightCollection]:
+        def train(data: Iterable[Any], broadcast: Any = broadcast) -> Iterator[WeightCollection]:
             net = Net(NET, weights=broadcast.value)
             net.set_training_data(list(data))
             net.train(50, base_lr=0.02)
             yield net.get_weights()
 
-        weights = WeightCollection.mean(train_data.mapPartitions(trained).collect())
+        weights = WeightCollection.mean(train_data.mapPartitions(train).collect())
         broadcast.destroy()
     net = Net(NET, weights=weights)
     net.set_validation_data(train_data.collect())

@@ -1,4 +1,4 @@
-"""From a folder of Parquet to another one that has predictions, by way of a model that is saved."""
+"""Training on a folder of Parquet, saving the model, and writing its predictions to another folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession, folder: Path) -> float:
-    """The share of right predictions."""
+    """Train a net and return the share of its right predictions."""
     digits = load_digits()
     rows = [(bytearray(map(int, x)), int(y)) for x, y in zip(digits.data, digits.target, strict=True)]
     spark.createDataFrame(rows, "pixels binary, digit int").write.parquet(f"{folder}/digits")
@@ -36,9 +36,9 @@ def main(spark: SparkSession, folder: Path) -> float:
 
     model = NetModel.load(f"{folder}/model")
     model.transform(table).write.parquet(f"{folder}/predictions")
-    found = spark.read.parquet(f"{folder}/predictions")
-    found.printSchema()
-    return found.where(col("digit") == col("prediction")).count() / found.count()
+    predictions = spark.read.parquet(f"{folder}/predictions")
+    predictions.printSchema()
+    return predictions.where(col("digit") == col("prediction")).count() / predictions.count()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A net that learns from what an SQL query gives, and whose predictions are queried again."""
+"""Training on the result of an SQL query, and queries of the net's predictions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NET = NetParams(
 
 
 def main(spark: SparkSession) -> float:
-    """The share of right predictions for digits that weren't learned from."""
+    """Train a net and return the share of right predictions for digits that it wasn't trained on."""
     digits = load_digits()
     rows = [(n, x.tolist(), int(y)) for n, (x, y) in enumerate(zip(digits.data, digits.target, strict=True))]
     spark.createDataFrame(rows, "id int, pixels array<double>, digit int").createOrReplaceTempView("digits")

@@ -21,10 +21,16 @@ if TYPE_CHECKING:
     from netdsl.dsl.layer_types import *  # noqa: F403
     from netdsl.net.graph import Phase
     from netdsl.net.net import Net
-    from netdsl.weights.collection import LoadReport, WeightCollection
+    from netdsl.weights.collection import WeightCollection
+    from netdsl.weights.match import LoadReport
 
 # Imported when they are used: whoever only wants the command line's help needn't wait for torch.
-_HOMES = {"Net": "net.net", "Phase": "net.graph", "LoadReport": "weights", "WeightCollection": "weights"}
+_HOMES = {
+    "LoadReport": "weights.match",
+    "Net": "net.net",
+    "Phase": "net.graph",
+    "WeightCollection": "weights.collection",
+}
 
 __all__ = [
     "ActivationLayer",

@@ -43,3 +43,8 @@ class DistributedError(NetError):
 
 class PeerLostError(DistributedError):
     """Another worker ended or hangs, so that this round can't be finished; it can be done again."""
+
+
+def first_line(problem: BaseException | None) -> str:
+    """What an exception says, without what torch adds to it; its name if it says nothing."""
+    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__

@@ -13,12 +13,13 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from caffe_proto import CaffeError, from_text, prototxt, read, upgrade_file
-from converters.model import deployed, open_model
-from netdsl.checking.dry_run import sample_inputs
 from netdsl.checking.lint import check_net
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer
 from netdsl.layers import LAYERS
+from netdsl.model import open_model
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
@@ -118,7 +119,7 @@ def fill(built: Built) -> None:
     edges = {edge: torch.from_numpy(samples[name]) for name, edge in inputs.items()}
     with torch.no_grad(), running(built):
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
+            if isinstance(layer, BringsData):
                 continue
             learned = [blob for blob in layer.blob_tensors() if isinstance(blob, Parameter)]
             for blob in layer.blob_tensors():  # ones are for the sums that a layer keeps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from netdsl.dsl.stubs import STUB, stub
+from netdsl.layers import LAYERS
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,6 +48,30 @@ def test_the_documented_help_is_the_help() -> None:
     generate = load(ROOT / "docs/generate.py")
     assert (ROOT / "docs/command_line.md").read_text() == generate.command_line(), "stale: run `make docs`"
     assert (ROOT / "docs/picture.svg").read_text() == generate.picture(), "stale: run `make docs`"
+
+
+def test_the_documented_layer_types_are_the_layer_types() -> None:
+    generate = load(ROOT / "docs/generate.py")
+    assert (ROOT / "docs/layer_types.md").read_text() == generate.layer_types(), "stale: run `make docs`"
+
+
+def test_only_layers_know_layer_types() -> None:
+    """Others ask a layer what it can do; only what writes nets, as the DSL does, may know a type by its name."""
+    paths = [path for package in ("netdsl", "converters", "zoo") for path in (ROOT / package).rglob("*.py")]
+    writing = ("netdsl/dsl", "converters/incoming", "converters/from_onnx", "converters/from_torch")
+    inside = {ROOT / folder for folder in ("netdsl/layers", *writing)}
+    outside = [path for path in paths if inside.isdisjoint(path.parents)]
+    assert outside
+    for path in outside:
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                assert not module.startswith("netdsl.layers."), f"{path}:{node.lineno} imports {module}"
+            if isinstance(node, ast.Compare):
+                texts = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                types = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and each.attr == "type"]
+                assert not (types and texts & LAYERS.keys()), f"{path}:{node.lineno} compares layer types"
 
 
 def test_the_makefile_lists_every_command_that_contributors_are_told() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from netdsl.distributed.launchers.external import ExternalWorker, train_as_worker
 from netdsl.distributed.launchers.local import LocalLauncher
@@ -15,10 +15,9 @@ from netdsl.distributed.run import Run, exists
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
+from netdsl.model import store_for_workers
+from netdsl.solver.nets import find_file, split_names, train_net
 from netdsl.spark.session import open_session, task_cores
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 class Backend(Protocol):
@@ -57,7 +56,7 @@ class LocalBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder."""
-        run.save(folder)
+        _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run that a folder has."""
@@ -79,7 +78,7 @@ class SparkBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder."""
-        run.save(folder)
+        _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run that a folder has."""
@@ -88,15 +87,16 @@ class SparkBackend:
 
             return train(folder, SparkLauncher(session), **events)
 
-    @contextmanager
-    def session(self) -> Iterator[SparkSession]:
+    @property
+    def address(self) -> str:
+        """The master, or that of a Spark of our own; empty under spark-submit, which has named one."""
+        if self.master is not None:
+            return self.master
+        return "" if "PYSPARK_GATEWAY_PORT" in os.environ else f"local[{self.tasks or os.cpu_count() or 1}]"
+
+    def session(self) -> AbstractContextManager[Any]:
         """A session of Spark."""
-        master = self.master
-        if master is None:
-            submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-            master = "" if submitted else f"local[{self.tasks or os.cpu_count() or 1}]"
-        with open_session(master) as session:
-            yield session
+        return open_session(self.address)
 
 
 @dataclass(frozen=True)
@@ -126,11 +126,19 @@ class ExternalBackend:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
         started_again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
         if worker.rank == 0 and not (started_again and exists(folder)):
-            run.save(folder)
+            _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Do this process's part of the run that a folder has, or will have."""
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
+
+
+def _save(run: Run, folder: Path) -> None:
+    """Begin a run, whose weights are stored as files that all workers read."""
+    if not exists(folder):  # else saving refuses it
+        files = [find_file(name, run.folder) for name in split_names(run.weights)]
+        run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))
+    run.save(folder)
 
 
 HERE = LocalBackend()

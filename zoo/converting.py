@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from caffe_proto.errors import CaffeError, FileError
-from caffe_proto.files import read_net, write
+from caffe_proto.errors import FileError
+from caffe_proto.files import write
 from converters.caffe import write_net
-from converters.formats import FORMATS, Precision
-from converters.from_onnx import from_onnx
-from converters.name_map import Mapped
 from converters.rewriting import Proof
-from converters.weights import holds_weights, read_weights, write_weights
-from netdsl.checking.lint import in_todays_form
+from netdsl.formats import TENSOR_SUFFIXES, WEIGHTS_SUFFIXES, holds_weights
+from netdsl.model import open_model, open_weights
+from netdsl.weights.tensor_files import Precision
+from netdsl.weights.torch_names import TensorMatch
+from netdsl.weights.writing import write_weights
 from zoo.exporting import Export, ExportTarget, export
 
 _TARGETS = {".onnx": ExportTarget.ONNX, ".pt2": ExportTarget.TORCH}
@@ -26,7 +26,7 @@ class ConvertedFiles:
 
     files: tuple[Path, ...]
     proofs: tuple[Proof, ...] = ()
-    names: tuple[Mapped, ...] = ()
+    names: tuple[TensorMatch, ...] = ()
 
 
 def convert(
@@ -46,27 +46,26 @@ def convert(
         done = export(Export(message, own, _TARGETS[wanted], Path(output)))
         return ConvertedFiles(done.files, done.proofs, done.names)
     if kind == ".onnx" and wanted in _CAFFE:
-        return ConvertedFiles(write_net(from_onnx(source), output))
-    if holds_weights(source) and holds_weights(output):
+        return ConvertedFiles(write_net(open_model(source), output))
+    if holds_weights(output) and kind != ".pt2":
         return _weights(source, output, net, precision)
     raise FileError(
-        f"{source} can't be converted to {output}: weights become .caffemodel, .h5, {', '.join(FORMATS)}, "
+        f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "
         f"nets with weights {', '.join(_TARGETS)}, and .onnx {', '.join(_CAFFE)}; `zoo export` makes nets to deploy"
     )
 
 
 def _weights(source: str, output: str, net: str | None, precision: Precision | None) -> ConvertedFiles:
     """A file of Caffe's stays what it is where it can, with all its layers."""
-    message = None
+    files = (Path(output),)
     if net is not None:
-        try:
-            message = in_todays_form(read_net(net, lenient=True).message)
-        except CaffeError as problem:
-            raise type(problem)(str(problem) if net in str(problem) else f"{net}: {problem}") from None
-    loaded = read_weights(source, message)
-    if loaded.file is not None and message is None and Path(output).suffix not in FORMATS:
-        write(loaded.file, output)
+        model = open_model(net, [source])
+        write_weights(model.weights, output, net=model.net, precision=precision)
+        return ConvertedFiles(files, names=model.names)
+    opened = open_weights(source)
+    if opened.file is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+        write(opened.file, output)
     else:
-        own = message if message is not None or loaded.file is None else loaded.file.message
-        write_weights(loaded.weights, output, net=own, precision=precision)
-    return ConvertedFiles((Path(output),), names=loaded.names)
+        layers = None if opened.file is None else opened.file.message
+        write_weights(opened.weights, output, net=layers, precision=precision)
+    return ConvertedFiles(files)

@@ -13,9 +13,10 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, open_run_log
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.solver.events import Listener
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 
@@ -43,14 +44,17 @@ def train(
     listeners: Sequence[Listener] = (),
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
+    transport: Transport | None = None,
 ) -> End | None:
     """Train the run that a folder has to its end, from its beginning or from where it was left.
 
-    How it ended is known where the workers are watched.
+    It goes on over another transport if one is named. How it ended is known where the workers are watched.
     """
     if not backend.supervises:
         return backend.train(folder)
+    if transport is not None:
+        replace(Run.load(folder), transport=transport).save(folder, again=True)
     with open_run_log(folder) as write:
 
         def told(report: Told) -> None:
@@ -67,7 +71,7 @@ def train_on_devices(
     *,
     listeners: Sequence[Listener] = (),
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
     start = find_start(run)

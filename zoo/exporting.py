@@ -12,13 +12,14 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.exported import save
-from converters.model import Model, built_of, deployed, open_model
-from converters.name_map import Mapped
 from converters.onnx import export_onnx
 from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of, open_model
+from netdsl.weights.torch_names import TensorMatch
 
 
 class ExportTarget(Enum):
@@ -55,7 +56,7 @@ class ExportedFiles:
     files: tuple[Path, ...]
     inputs: dict[str, Shape]
     proofs: tuple[Proof, ...]
-    names: tuple[Mapped, ...]
+    names: tuple[TensorMatch, ...]
 
 
 def export(wanted: Export) -> ExportedFiles:
@@ -63,7 +64,7 @@ def export(wanted: Export) -> ExportedFiles:
     trained = open_model(wanted.net, wanted.weights)
     try:
         model = deployed(trained, shapes=wanted.shapes, batch=wanted.batch, stages=wanted.stages)
-        model, proofs = rewrite(model, wanted.rewrites, verified=wanted.verified, tolerance=wanted.tolerance)
+        model, proofs = rewrite(model, wanted.rewrites, verify=wanted.verified, tolerance=wanted.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         files, difference = writers[wanted.target](model, trained, wanted)
     except NetError as problem:
@@ -85,7 +86,7 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
     solver = upgrade_solver(read_solver(wanted.solver).message).message if wanted.solver else None
     train_val = trained.net if wanted.train_val or solver else None
     done = export_caffe(
-        model, folder, train_val=train_val, solver=solver, verified=wanted.verified, tolerance=_tolerance(wanted)
+        model, folder, train_val=train_val, solver=solver, verify=wanted.verified, tolerance=_tolerance(wanted)
     )
     return done.files, done.difference
 
@@ -93,14 +94,14 @@ def _to_caffe(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path,
 def _to_onnx(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
     path = wanted.output or Path(f"{Path(wanted.net).stem}.onnx")
     report = export_onnx(
-        built_of(model), path, opset=wanted.opset, verified=wanted.verified, tolerance=_tolerance(wanted)
+        built_of(model), path, opset=wanted.opset, verify=wanted.verified, tolerance=_tolerance(wanted)
     )
     return (path,), None if report is None else max(report.outputs.values(), default=0.0)
 
 
 def _to_torch(model: Model, trained: Model, wanted: Export) -> tuple[tuple[Path, ...], float | None]:
     path = wanted.output or Path(f"{Path(wanted.net).stem}.pt2")
-    return (path,), save(built_of(model), path, verified=wanted.verified, tolerance=_tolerance(wanted))
+    return (path,), save(built_of(model), path, verify=wanted.verified, tolerance=_tolerance(wanted))
 
 
 def _tolerance(wanted: Export) -> float:

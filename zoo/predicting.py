@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from converters.model import Model, open_model
-from converters.weights import bundled
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
-from netdsl.prediction.add_columns import ColumnAdder, NewColumns, check_new
-from netdsl.prediction.blobs import NetInput, check_columns
+from netdsl.model import Model, open_model
+from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
+from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
-from netdsl.tables.files import TableFiles, TableFormat, table_of, write_parquet
+from netdsl.tables.binding import check_columns
+from netdsl.tables.files import TableFiles, TableFormat, table_of
+from netdsl.tables.writing import write_parquet
 from zoo.backends import HERE, LocalBackend, SparkBackend
 
 COLUMN = "--column {}=COLUMN"  # how another column is named
@@ -31,27 +32,26 @@ class PredictRequest:
     net: str
     data: str
     output: str
-    wanted: NewColumns
+    names: ColumnNames
     weights: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # as many rows as the net was made for
 
 
-def predict(wish: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
+def predict(request: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
     """Write the table with its new columns, all of it or nothing."""
-    table = table_of(wish.data)
+    table = table_of(request.data)
     if table is None:
-        raise DataError(
-            f"{wish.data}: is no table of Parquet or Arrow; `zoo data convert {wish.data} rows.parquet` makes one of it"
-        )
-    model = open_model(wish.net, wish.weights)
+        command = f"zoo data convert {request.data} rows.parquet"
+        raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
+    model = open_model(request.net, request.weights)
     try:
         if isinstance(backend, SparkBackend):
-            _on_spark(wish, model, parquet_of(wish.data), backend)
+            _on_spark(request, model, parquet_of(request.data), backend)
         else:
-            _here(wish, model, TableFiles(*table), progress)
+            _here(request, model, TableFiles(*table), progress)
     except NetError as problem:
-        raise type(problem)(f"{wish.net}: {problem}") from None
+        raise type(problem)(f"{request.net}: {problem}") from None
 
 
 def parquet_of(data: str) -> str:
@@ -62,37 +62,37 @@ def parquet_of(data: str) -> str:
     return path
 
 
-def _here(wish: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
-    inputs = _inputs(wish, model, table.schema.names)
+def _here(request: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
+    inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, bundled(model.weights), wish.wanted.blobs, wish.columns)
-    widening = ColumnAdder(wish.wanted, wish.batch or predictor.head.batch)
-    rows = chain([table.none()], table.batches(widening.batch))  # which says the columns where there are no rows
+    predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
+    adder = ColumnAdder(request.names, request.batch or predictor.head.batch)
+    rows = chain([table.none()], table.batches(adder.batch))  # which says the columns where there are no rows
     with progress(len(table)) as done:
-        write_parquet(Path(wish.output), widening.of(predictor, rows, wish.data), done)
+        write_parquet(Path(request.output), adder.add(predictor, rows, request.data), done)
 
 
-def _inputs(wish: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
+def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:
     """What the net needs of a table, which must have it, and not yet the new columns."""
-    head = prediction_subgraph(model.net, wish.wanted.blobs)
-    inputs, made = head.needed(wish.columns), wish.wanted.made(head)
+    head = prediction_subgraph(model.net, request.names.blobs)
+    inputs, made = head.needed(request.columns), request.names.columns(head)
     if not made:
         raise NetError("doesn't predict something for each row; `zoo features` makes columns of its blobs")
     check_columns(names, [each.blob for each in inputs], COLUMN)
-    check_new(names, made)
+    check_new_columns(names, made)
     return inputs
 
 
-def _on_spark(wish: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
+def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # only now it is known that Spark is there
 
         frame = parquet.read(session, path)
-        inputs = _inputs(wish, model, frame.columns)
+        inputs = _inputs(request, model, frame.columns)
         net = infer_shapes(model.net, parquet.sample(frame, [each.blob.column for each in inputs]), inputs)
-        predicting = NetModel(net, bundled(model.weights), bindings=wish.columns, outputs=wish.wanted.blobs)
-        predicting.setPredictionCol(wish.wanted.prediction).setProbabilityCol(wish.wanted.probability)
-        if wish.batch:
-            predicting.setBatchSize(wish.batch)
-        parquet.write(session, predicting.transform(frame), wish.output)
+        predicting = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
+        predicting.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
+        if request.batch:
+            predicting.setBatchSize(request.batch)
+        parquet.write(session, predicting.transform(frame), request.output)

@@ -7,18 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
-from netdsl.data.sources.open_source import part_of
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase, included
+from netdsl.open_net import open_net
 from netdsl.solver import state
 from netdsl.solver.events import Event, Listener
 from netdsl.solver.nets import find_file, train_net
 from netdsl.solver.open_solver import open_solver
-from netdsl.solver.solver import Action, Solver, nothing_wanted
+from netdsl.solver.solver import Action, Solver, no_action
 from netdsl.tables.table import Table
 
 
@@ -26,7 +25,7 @@ def train(
     run: Run,
     *,
     listeners: Sequence[Listener] = (),
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
 ) -> Solver:
     """Train to the end."""
 
@@ -38,11 +37,11 @@ def train(
     with open_solver(
         run.solver,
         folder=run.folder,
-        way=replace(run.compute, device=run.device(0)),
+        compute=replace(run.compute, device=run.device(0)),
         weights=() if start else run.weights,
         tables=run.tables,
         listen=listen,
-        requested=requested,
+        poll_action=requested,
     ) as solver:
         if start is not None:
             state.restore(solver, start)
@@ -70,7 +69,9 @@ def fed(run: Run, data: str | None, test_data: str | None) -> Run:
     if any(layer.HasField("data_param") for layer in train_net(run.solver, folder).layer):
         return replace(run, solver=with_data(run.solver, folder, data, test_data))
     sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
-    tables = {phase: Table(part_of(source, split)) for phase, (source, split) in sources.items() if source is not None}
+    tables = {
+        phase: Table(with_split(source, split)) for phase, (source, split) in sources.items() if source is not None
+    }
     return replace(run, tables=tables)
 
 
@@ -80,7 +81,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
     changed.CopyFrom(param)
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    net = upgrade_net(read_net(find_file(param.net, folder), lenient=True).message).message
+    net = open_net(find_file(param.net, folder)).net
     reading = [layer for layer in net.layer if layer.HasField("data_param")]
     if not reading:
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
@@ -88,7 +89,7 @@ def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_da
         tests = not included(layer, pb.NetState(phase=pb.TRAIN))
         source = test_data or data if tests else data
         if source is not None:
-            layer.data_param.source = part_of(source, DataSplit.TEST if tests else DataSplit.TRAIN)
+            layer.data_param.source = with_split(source, DataSplit.TEST if tests else DataSplit.TRAIN)
     changed.ClearField("net")
     changed.net_param.CopyFrom(net)
     return changed

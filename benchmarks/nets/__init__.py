@@ -1,4 +1,4 @@
-"""Six nets, each twice: as a Caffe net in our DSL, and written by hand in torch with layers of the same names."""
+"""Six nets, each in two forms: in netdsl's DSL, and by hand in torch with layers of the same names."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from netdsl import NetParams
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A net, the same by hand, and the shape to run them on."""
+class NetPair:
+    """A net, the same net by hand, and the shapes of their inputs."""
 
     name: str
     params: Callable[[int], NetParams]
@@ -27,10 +27,10 @@ class Pair:
 
 
 PAIRS = [
-    Pair("LeNet", lenet, LeNet, (1, 28, 28), 64, 64),
-    Pair("AlexNet", alexnet, AlexNet, (3, 227, 227), 8, 16),
-    Pair("CaffeNet", caffenet, CaffeNet, (3, 227, 227), 8, 16),
-    Pair("GoogLeNet", googlenet, GoogLeNet, (3, 224, 224), 8, 16),
-    Pair("ResNet-50", resnet50, ResNet50, (3, 224, 224), 4, 4),
-    Pair("MobileNet", mobilenet, MobileNet, (3, 224, 224), 8, 8),
+    NetPair("LeNet", lenet, LeNet, (1, 28, 28), 64, 64),
+    NetPair("AlexNet", alexnet, AlexNet, (3, 227, 227), 8, 16),
+    NetPair("CaffeNet", caffenet, CaffeNet, (3, 227, 227), 8, 16),
+    NetPair("GoogLeNet", googlenet, GoogLeNet, (3, 224, 224), 8, 16),
+    NetPair("ResNet-50", resnet50, ResNet50, (3, 224, 224), 4, 4),
+    NetPair("MobileNet", mobilenet, MobileNet, (3, 224, 224), 8, 8),
 ]

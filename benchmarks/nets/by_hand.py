@@ -1,4 +1,4 @@
-"""What nets written by hand have in common, and how they get the weights of ours."""
+"""The base class of nets written by hand, and the transfer of weights from netdsl's nets to them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from netdsl import Net
 
 
 class ByHand(nn.Module):
-    """A classifier: scores for training, probabilities for use."""
+    """A classifier with scores for training and probabilities for prediction."""
 
     @abstractmethod
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Class probabilities."""
+        """The probabilities of all classes."""
         return F.softmax(self.scores(x), 1)
 
 
 class ConvBN(nn.Module):
-    """A convolution with batch normalisation, as everybody writes it."""
+    """A convolution with batch normalisation."""
 
     def __init__(self, inputs: int, filters: int, kernel: int, stride: int = 1, group: int = 1) -> None:
         super().__init__()
@@ -32,12 +32,12 @@ class ConvBN(nn.Module):
         self.norm = nn.BatchNorm2d(filters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalised, not yet cut off at zero."""
+        """The normalised convolution, without an activation."""
         return self.norm(self.conv(x))
 
 
 def load_by_hand(net: Net, module: nn.Module) -> None:
-    """Give the module by hand the weights of ours; both call their layers alike."""
+    """Copy the weights of a net to a module by hand; their layers have the same names."""
     weights = net.get_weights()
     for path, part in module.named_modules():
         name = path.rpartition(".")[2]

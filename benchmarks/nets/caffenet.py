@@ -1,4 +1,4 @@
-"""CaffeNet and AlexNet, which differ in what comes first, pooling or normalisation."""
+"""CaffeNet and AlexNet, which differ in the order of pooling and normalisation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CONVOLUTIONS += [("conv4", 384, 3, 1, 1, 2), ("conv5", 256, 3, 1, 1, 2)]
 
 
 def caffenet(batch: int) -> NetParams:
-    """CaffeNet pools before it normalises."""
+    """CaffeNet in the DSL; it pools before it normalises."""
     return _net("CaffeNet", batch, ("pool", "norm"))
 
 
 def alexnet(batch: int) -> NetParams:
-    """AlexNet normalises before it pools."""
+    """AlexNet in the DSL; it normalises before it pools."""
     return _net("AlexNet", batch, ("norm", "pool"))
 
 
@@ -61,11 +61,11 @@ class CaffeNet(ByHand):
         self.fc6, self.fc7, self.fc8 = nn.Linear(9216, 4096), nn.Linear(4096, 4096), nn.Linear(4096, 1000)
 
     def between(self, x: Tensor) -> Tensor:
-        """What comes after the first two convolutions."""
+        """The pooling and normalisation after the first two convolutions."""
         return self.norm(F.max_pool2d(x, 3, 2, ceil_mode=True))
 
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
         x = self.between(F.relu(self.conv1(x), inplace=True))
         x = self.between(F.relu(self.conv2(x), inplace=True))
         x = F.relu(self.conv4(F.relu(self.conv3(x), inplace=True)), inplace=True)
@@ -78,5 +78,5 @@ class AlexNet(CaffeNet):
     """AlexNet by hand."""
 
     def between(self, x: Tensor) -> Tensor:
-        """What comes after the first two convolutions."""
+        """The pooling and normalisation after the first two convolutions."""
         return F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

@@ -1,4 +1,4 @@
-"""GoogLeNet without its side losses."""
+"""GoogLeNet without its auxiliary losses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _conv_relu(
 
 
 def googlenet(batch: int) -> NetParams:
-    """GoogLeNet without its side losses."""
+    """GoogLeNet in the DSL."""
     layers = [RDDLayer("data", shape=[batch, 3, 224, 224])]
     layers += _conv_relu("conv1", "data", 64, 7, 2, 3)
     layers += [PoolLayer("pool1", ["conv1"], kernel=3, stride=2), LRN("norm1", ["pool1"], alpha=1e-4)]
@@ -81,7 +81,7 @@ class GoogLeNet(ByHand):
         self.fc = nn.Linear(1024, 1000)
 
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
         x = self.norm(F.max_pool2d(F.relu(self.conv1(x), inplace=True), 3, 2, ceil_mode=True))
         x = F.relu(self.conv2(F.relu(self.conv2_reduce(x), inplace=True)), inplace=True)
         x = F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)

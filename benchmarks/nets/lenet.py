@@ -11,7 +11,7 @@ from netdsl import ConvLayer, LinearLayer, Max, NetParams, PoolLayer, RDDLayer, 
 
 
 def lenet(batch: int) -> NetParams:
-    """LeNet."""
+    """LeNet in the DSL."""
     return NetParams(
         "LeNet",
         RDDLayer("data", shape=[batch, 1, 28, 28]),
@@ -35,7 +35,7 @@ class LeNet(ByHand):
         self.ip1, self.ip2 = nn.Linear(800, 500), nn.Linear(500, 10)
 
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
         x = F.max_pool2d(self.conv1(x), 2)
         x = F.max_pool2d(self.conv2(x), 2)
         return self.ip2(F.relu(self.ip1(x.flatten(1)), inplace=True))

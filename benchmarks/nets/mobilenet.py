@@ -14,7 +14,7 @@ MOBILENET = [(64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 
 
 
 def mobilenet(batch: int) -> NetParams:
-    """MobileNet."""
+    """MobileNet in the DSL."""
     layers = [RDDLayer("data", shape=[batch, 3, 224, 224]), *conv_bn("conv1", "data", 32, 3, 2)]
     blob, inputs = "conv1", 32
     for index, (filters, stride) in enumerate(MOBILENET, 2):
@@ -40,7 +40,7 @@ class MobileNet(ByHand):
         self.fc = nn.Conv2d(1024, 1000, 1)
 
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
         x = F.relu(self.conv1(x), inplace=True)
         for conv in self.convs.values():
             x = F.relu(conv(x), inplace=True)

@@ -1,4 +1,4 @@
-"""What several nets are made of."""
+"""Fillers and layers that several nets share."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ RESNET = [(64, 256, 3, 1), (128, 512, 4, 2), (256, 1024, 6, 2), (512, 2048, 3, 2
 
 
 def resnet50(batch: int) -> NetParams:
-    """ResNet-50."""
+    """ResNet-50 in the DSL."""
     layers = [RDDLayer("data", shape=[batch, 3, 224, 224]), *conv_bn("conv1", "data", 64, 7, 2)]
     layers.append(PoolLayer("pool1", ["conv1"], kernel=3, stride=2))
     blob = "pool1"
@@ -53,7 +53,7 @@ class ResNet50(ByHand):
         self.fc = nn.Linear(2048, 1000)
 
     def scores(self, x: Tensor) -> Tensor:
-        """What the softmax is taken of."""
+        """The scores of all classes."""
         x = F.max_pool2d(F.relu(self.conv1(x), inplace=True), 3, 2, ceil_mode=True)
         for stage, (_, _, blocks, _) in enumerate(RESNET, 2):
             for block in range(blocks):

@@ -1,1 +1,1 @@
-"""Prototxt: read with its comments, checked against the schema, written in one layout."""
+"""Prototxt: parsed with its comments, checked against the schema, written in one layout."""

@@ -1,4 +1,4 @@
-"""A prototxt as its author wrote it: fields in their order, with comments and positions, before any schema is asked."""
+"""The syntax tree of a prototxt: fields in their order, with comments and positions, before the schema is applied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Scalar:
-    """One value as it stands in the file; `quoted` tells "1" from 1."""
+    """One value as it is written in the file; `quoted` distinguishes "1" from 1."""
 
     text: str
     quoted: bool = False
@@ -18,22 +18,22 @@ class Scalar:
 
 @dataclass(slots=True)
 class Body:
-    """What stands between braces, or the whole file."""
+    """The fields between two braces, or those of the whole file."""
 
     entries: list[Entry] = field(default_factory=list)
     closing: list[str] = field(default_factory=list)  # comments after the last field
     one_line: bool = False
 
     def named(self, name: str) -> Iterator[Entry]:
-        """The fields of that name."""
+        """The fields with a name."""
         return (entry for entry in self.entries if entry.name == name)
 
 
 @dataclass(slots=True)
 class Entry:
-    """A field with its value, or several in brackets.
+    """A field with its value, or with several in brackets.
 
-    `leading` are the comment lines above it, where "" is a blank line; `trailing` is the comment behind it.
+    `leading` are the comment lines above it, where "" is a blank line; `trailing` is the comment after it.
     """
 
     name: str

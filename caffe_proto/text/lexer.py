@@ -1,4 +1,4 @@
-"""Prototxt as tokens with their lines and columns."""
+"""The tokens of a prototxt with their lines and columns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from caffe_proto.errors import TextError
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
-    BARE = auto()  # a name, a number, an enum value: whatever isn't quoted
+    BARE = auto()  # a name, a number, an enum value: everything that isn't quoted
     STRING = auto()
     MARK = auto()
     COMMENT = auto()
@@ -21,7 +21,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of the text; `blank` says that an empty line stands before it."""
+    """One token; `blank` says that an empty line precedes it."""
 
     kind: TokenKind
     text: str
@@ -39,39 +39,39 @@ _TOKEN = re.compile(
       | (?P<BARE>[^\s{}\[\]<>:;,#"']+)""",
     re.VERBOSE | re.DOTALL,
 )
-_SHOWN = 60
+_MAX_EXCERPT = 60
 _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})(\s|$)", re.MULTILINE)
 
 
-def tokens(text: str, where: str) -> Iterator[Token]:
-    """All tokens, then one of kind END."""
+def tokenize(text: str, where: str) -> Iterator[Token]:
+    """The tokens of a text, then one of kind END."""
     _refuse_conflicts(text, where)
-    line, line_start, newlines, at = 1, 0, 0, 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        column = at - line_start + 1
+    line, line_start, newlines, offset = 1, 0, 0, 0
+    while offset < len(text):
+        match = _TOKEN.match(text, offset)
+        column = offset - line_start + 1
         if match is None:
-            raise TextError(f"a {text[at]} opens a string that never ends", where=where, line=line, column=column)
-        at = match.end()
-        kind, found = str(match.lastgroup), match.group()
+            raise TextError(f"a {text[offset]} opens a string that never ends", where=where, line=line, column=column)
+        offset = match.end()
+        kind, token = str(match.lastgroup), match.group()
         if kind == "newline":
-            line, line_start, newlines = line + 1, at, newlines + 1
+            line, line_start, newlines = line + 1, offset, newlines + 1
         elif kind != "space":
-            yield Token(TokenKind[kind], found.rstrip() if kind == "COMMENT" else found, line, column, newlines > 1)
+            yield Token(TokenKind[kind], token.rstrip() if kind == "COMMENT" else token, line, column, newlines > 1)
             newlines = 0
-            if kind == "STRING" and "\n" in found:  # Python's parameters are sometimes written over several lines
-                line, line_start = line + found.count("\n"), match.start() + found.rindex("\n") + 1
-    yield Token(TokenKind.END, "", line, at - line_start + 1, newlines > 1)
+            if kind == "STRING" and "\n" in token:  # Python's parameters are sometimes written over several lines
+                line, line_start = line + token.count("\n"), match.start() + token.rindex("\n") + 1
+    yield Token(TokenKind.END, "", line, offset - line_start + 1, newlines > 1)
 
 
-def shown(text: str) -> str:
-    """A piece of the file as an error quotes it: short, on one line, with nothing that a terminal would obey."""
-    piece = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+def excerpt(text: str) -> str:
+    """A text as an error quotes it: short, on one line, without control characters."""
+    piece = text if len(text) <= _MAX_EXCERPT else text[:_MAX_EXCERPT] + "..."
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in piece)
 
 
 def _refuse_conflicts(text: str, where: str) -> None:
-    """A merge that was committed half done is common enough in real files to be called by its name."""
+    """Raise a TextError for the marks of an unfinished merge, which are common in real files."""
     match = _CONFLICT.search(text)
     if match:
         what = f"'{match.group(1)}' is the mark of an unfinished merge; choose one of the two versions"

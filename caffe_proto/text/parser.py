@@ -1,4 +1,4 @@
-"""From prototxt to a `Document` body: the grammar alone, with the liberties that real files take."""
+"""The parser of prototxt: the grammar alone, as lenient as real files need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from caffe_proto.errors import TextError
 from caffe_proto.text.document import Body, Entry, Scalar
-from caffe_proto.text.lexer import Token, TokenKind, shown, tokens
+from caffe_proto.text.lexer import Token, TokenKind, excerpt, tokenize
 from caffe_proto.wire import MAX_DEPTH
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -15,17 +15,17 @@ _CLOSING = {"{": "}", "<": ">"}
 
 
 def parse(text: str, where: str = "prototxt") -> Body:
-    """The fields of a text, whatever message it stands for."""
+    """Parse a text into its fields, whatever message they belong to."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return _Parser(text, where).file()
 
 
 class _Parser:
-    """One pass over the tokens; comments are handed to the field that they stand above or behind."""
+    """One pass over the tokens; a comment belongs to the field below it or before it on its line."""
 
     def __init__(self, text: str, where: str) -> None:
         self.where = where
-        self.stream = tokens(text, where)
+        self.stream = tokenize(text, where)
         self.comments: list[str] = []
         self.last: Entry | None = None  # the field that a comment on the same line belongs to
         self.last_line = 0
@@ -38,7 +38,7 @@ class _Parser:
         return body
 
     def _next(self) -> Token:
-        """The next token that isn't a comment; comments are kept for whoever they belong to."""
+        """The next token that isn't a comment; comments are kept for their field."""
         for token in self.stream:
             if token.kind is not TokenKind.COMMENT:
                 self._blank(token)
@@ -59,8 +59,8 @@ class _Parser:
         return token
 
     def _take_comments(self) -> list[str]:
-        taken, self.comments = self.comments, []
-        return taken
+        comments, self.comments = self.comments, []
+        return comments
 
     def _at(self, *marks: str) -> bool:
         return self.token.kind is TokenKind.MARK and self.token.text in marks
@@ -75,14 +75,14 @@ class _Parser:
         while body.closing and not body.closing[-1]:
             body.closing.pop()
         if closing and not self._at(closing):
-            raise self._error(f"expected '{closing}', found {self._found()}")
+            raise self._error(f"expected '{closing}', found {self._found_text()}")
         return body
 
     def _entry(self, depth: int) -> Entry:
         token = self.token
         if token.kind is not TokenKind.BARE or not _NAME.fullmatch(token.text):
             template = f"; {_TEMPLATE}" if token.text[:1] in ("{", "$", "%") else ""
-            raise self._error(f"expected the name of a field, found {self._found()}{template}")
+            raise self._error(f"expected the name of a field, found {self._found_text()}{template}")
         entry = Entry(token.text, leading=self._take_comments(), line=token.line, column=token.column)
         self.last = None
         self._advance()
@@ -96,7 +96,7 @@ class _Parser:
 
     def _values(self, entry: Entry, colon: bool, depth: int) -> None:
         if not colon and not self._at("{", "<", "["):
-            raise self._error(f"expected ':' or '{{' after '{shown(entry.name)}', found {self._found()}")
+            raise self._error(f"expected ':' or '{{' after '{excerpt(entry.name)}', found {self._found_text()}")
         if not self._at("["):
             entry.values.append(self._value(entry, depth))
             return
@@ -118,9 +118,9 @@ class _Parser:
             self._close(None if inside else entry)
             return body
         if token.kind not in (TokenKind.BARE, TokenKind.STRING):
-            raise self._error(f"expected a value for '{shown(entry.name)}', found {self._found()}")
+            raise self._error(f"expected a value for '{excerpt(entry.name)}', found {self._found_text()}")
         if token.kind is TokenKind.BARE and token.text[0] in "$%@":
-            raise self._error(f"'{shown(entry.name)}' has {shown(token.text)} for a value; {_TEMPLATE}")
+            raise self._error(f"'{excerpt(entry.name)}' has {excerpt(token.text)} for a value; {_TEMPLATE}")
         self.last = None if inside else entry
         pieces = [self._piece()]
         while token.kind is TokenKind.STRING and self.token.kind is TokenKind.STRING:  # "a" "b" is one string
@@ -132,13 +132,13 @@ class _Parser:
         return self._advance().text
 
     def _close(self, entry: Entry | None) -> None:
-        """Step over a closing brace, behind which a comment may stand."""
+        """Step over a closing brace; a comment after it belongs to the field."""
         self.last, self.last_line = entry, self.token.line
         self._advance()
 
-    def _found(self) -> str:
+    def _found_text(self) -> str:
         quote = "" if self.token.kind is TokenKind.STRING else "'"
-        return f"{quote}{shown(self.token.text)}{quote}" if self.token.text else "the end of the file"
+        return f"{quote}{excerpt(self.token.text)}{quote}" if self.token.text else "the end of the file"
 
     def _error(self, what: str) -> TextError:
         return TextError(what, where=self.where, line=self.token.line, column=self.token.column)

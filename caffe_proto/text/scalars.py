@@ -1,4 +1,4 @@
-"""The value of a scalar field, from the words in a prototxt and back."""
+"""Parsing and formatting of scalar values in a prototxt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from google.protobuf.descriptor import FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.text.lexer import shown
+from caffe_proto.text.lexer import excerpt
 
 _INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?f?|inf(inity)?f?|nanf?)", re.IGNORECASE | re.ASCII)
@@ -19,8 +19,8 @@ _MANY_DIGITS = 40  # more than any range has, fewer than Python refuses to read
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 _STRING = re.compile(r""""([^"\\]*(?:\\.[^"\\]*)*)"|'([^'\\]*(?:\\.[^'\\]*)*)'""", re.DOTALL)
 _ESCAPE = re.compile(r"\\([xX][0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_PLAIN = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "'": 39, "?": 63, "\\": 92}
-_BITS = {
+_ESCAPE_CODES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "'": 39, "?": 63, "\\": 92}
+_INTEGER_RANGES = {
     FieldDescriptor.CPPTYPE_INT32: (-(2**31), 2**31 - 1),
     FieldDescriptor.CPPTYPE_INT64: (-(2**63), 2**63 - 1),
     FieldDescriptor.CPPTYPE_UINT32: (0, 2**32 - 1),
@@ -30,18 +30,18 @@ _BITS = {
 Value = int | float | bool | str | bytes
 
 
-def value_of(text: str, quoted: bool, field: FieldDescriptor) -> Value:
-    """What `text` means for this field; a ValueError says for people what is wrong with it."""
+def parse_value(text: str, quoted: bool, field: FieldDescriptor) -> Value:
+    """The value that a text has for a field; the message of a ValueError is meant for users."""
     if field.cpp_type in (FieldDescriptor.CPPTYPE_ENUM, FieldDescriptor.CPPTYPE_STRING):
         data = unquote(text) if quoted else text.encode("utf-8", "surrogateescape")
         if field.type == FieldDescriptor.TYPE_BYTES:
             return data
         return _enum(_text(data), field) if field.type == FieldDescriptor.TYPE_ENUM else _text(data)
     if quoted:
-        raise ValueError(f"expected {_article(field)}, found the text {shown(text)}")
+        raise ValueError(f"expected {_expected_value(field)}, found the text {excerpt(text)}")
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return _bool(text)
-    if field.cpp_type in _BITS:
+    if field.cpp_type in _INTEGER_RANGES:
         return _integer(text, field)
     if not _FLOAT.fullmatch(text):
         raise ValueError(_not_a_number(text, field))
@@ -53,21 +53,21 @@ def _text(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"the text {shown(repr(data))} is not UTF-8; save the file as UTF-8") from None
+        raise ValueError(f"the text {excerpt(repr(data))} is not UTF-8; save the file as UTF-8") from None
 
 
 def _integer(text: str, field: FieldDescriptor) -> int:
     number = _whole(text)
     if number is None:
         raise ValueError(_not_a_number(text, field))
-    low, high = _BITS[field.cpp_type]
+    low, high = _INTEGER_RANGES[field.cpp_type]
     if not low <= number <= high:
-        raise ValueError(f"{shown(text)} is out of range: {field.name} takes {low} to {high}")
+        raise ValueError(f"{excerpt(text)} is out of range: {field.name} takes {low} to {high}")
     return number
 
 
 def _whole(text: str) -> int | None:
-    """The whole number that the text is, in one of the three bases that prototxt has."""
+    """The whole number that a text stands for in base 8, 10 or 16, or None."""
     match = _INTEGER.fullmatch(text)
     if match is None:
         return None
@@ -78,7 +78,7 @@ def _whole(text: str) -> int | None:
 
 def _bool(text: str) -> bool:
     if text.lower() not in _TRUE + _FALSE:
-        raise ValueError(f"expected true or false, found {shown(text)}")
+        raise ValueError(f"expected true or false, found {excerpt(text)}")
     return text.lower() in _TRUE
 
 
@@ -91,32 +91,32 @@ def _enum(text: str, field: FieldDescriptor) -> int:
         return number
     near = get_close_matches(text.upper(), names, 1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(names)}"
-    raise LookupError(f"unknown value '{shown(text)}'; {hint}")
+    raise LookupError(f"unknown value '{excerpt(text)}'; {hint}")
 
 
 def _not_a_number(text: str, field: FieldDescriptor) -> str:
     worded = re.search("[A-Za-z]", text) and not _FLOAT.fullmatch(text)
     hint = "; is this a template? Fill in its placeholders first" if worded else ""
-    return f"expected {_article(field)}, found {shown(text)}{hint}"
+    return f"expected {_expected_value(field)}, found {excerpt(text)}{hint}"
 
 
-def _article(field: FieldDescriptor) -> str:
-    """The kind of value that a field takes, as one would say it."""
-    if field.cpp_type in _BITS:
-        return "a whole number" if _BITS[field.cpp_type][0] else "a whole number of 0 or more"
+def _expected_value(field: FieldDescriptor) -> str:
+    """The kind of value that a field takes, in words."""
+    if field.cpp_type in _INTEGER_RANGES:
+        return "a whole number" if _INTEGER_RANGES[field.cpp_type][0] else "a whole number of 0 or more"
     return "true or false" if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else "a number"
 
 
 def unquote(text: str) -> bytes:
     """The bytes that one or several quoted strings stand for."""
-    out = bytearray()
+    decoded = bytearray()
     for double, single in _STRING.findall(text):
-        raw, at = double or single, 0
+        raw, offset = double or single, 0
         for match in _ESCAPE.finditer(raw):
-            out += raw[at : match.start()].encode("utf-8", "surrogateescape") + _unescape(match.group(1))
-            at = match.end()
-        out += raw[at:].encode("utf-8", "surrogateescape")
-    return bytes(out)
+            decoded += raw[offset : match.start()].encode("utf-8", "surrogateescape") + _unescape(match.group(1))
+            offset = match.end()
+        decoded += raw[offset:].encode("utf-8", "surrogateescape")
+    return bytes(decoded)
 
 
 def _unescape(code: str) -> bytes:
@@ -126,9 +126,9 @@ def _unescape(code: str) -> bytes:
         return bytes([int(code, 8) & 0xFF])
     if code[0] in "uU" and len(code) > 1 and int(code[1:], 16) <= sys.maxunicode:
         return chr(int(code[1:], 16)).encode("utf-8", "surrogatepass")
-    if code not in _PLAIN:
-        raise ValueError(f"\\{shown(code)} stands for no character; a backslash itself is written \\\\")
-    return bytes([_PLAIN[code]])
+    if code not in _ESCAPE_CODES:
+        raise ValueError(f"\\{excerpt(code)} stands for no character; a backslash itself is written \\\\")
+    return bytes([_ESCAPE_CODES[code]])
 
 
 def quote(data: str | bytes) -> str:
@@ -141,17 +141,17 @@ def quote(data: str | bytes) -> str:
 
 
 def _escape(character: str) -> str:
-    names = {chr(code): f"\\{letter}" for letter, code in _PLAIN.items() if letter in "tnr"}
+    names = {chr(code): f"\\{letter}" for letter, code in _ESCAPE_CODES.items() if letter in "tnr"}
     return names.get(character) or "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogatepass"))
 
 
-def text_of(value: Value, field: FieldDescriptor) -> str:
-    """How a prototxt has this value, floats in the fewest digits that read back the same."""
+def format_value(value: Value, field: FieldDescriptor) -> str:
+    """The text of a value in a prototxt; floats have the fewest digits that read back the same."""
     if isinstance(value, (str, bytes)):
         return quote(value)
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
-        known = enum_of(field).values_by_number.get(int(value))
-        return known.name if known else str(int(value))
+        enum_value = enum_of(field).values_by_number.get(int(value))
+        return enum_value.name if enum_value else str(int(value))
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return "true" if value else "false"
     if field.cpp_type == FieldDescriptor.CPPTYPE_FLOAT:

@@ -1,4 +1,4 @@
-"""From a `Body` to prototxt in one layout: two spaces, one field a line, comments where they were."""
+"""The writer of prototxt, in one layout: two spaces, one field a line, comments where they were."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _entry(entry: Entry, indent: str) -> list[str]:
 def _value(name: str, value: Scalar | Body, indent: str) -> list[str]:
     if isinstance(value, Scalar):
         return [f"{indent}{name}: {_scalar(value)}"]
-    inner = _block(value, indent + "  ")
-    if not inner:
+    lines = _block(value, indent + "  ")
+    if not lines:
         return [f"{indent}{name} {{ }}"]
-    line = f"{indent}{name} {{ {' '.join(part.strip() for part in inner if part)} }}"
-    if value.one_line and len(line) <= _WIDTH and not any("#" in part for part in inner):
+    line = f"{indent}{name} {{ {' '.join(text.strip() for text in lines if text)} }}"
+    if value.one_line and len(line) <= _WIDTH and not any("#" in text for text in lines):
         return [line]
-    return [f"{indent}{name} {{", *inner, indent + "}"]
+    return [f"{indent}{name} {{", *lines, indent + "}"]
 
 
 def _scalar(value: Scalar) -> str:
-    """The value in double quotes if in any; several strings in a row stay several."""
+    """The text of a value; a string gets double quotes, and several strings in a row stay several."""
     if not value.quoted or not value.text.startswith("'"):
         return value.text
     try:

@@ -1,4 +1,4 @@
-"""Old nets and solvers brought to today's form, exactly as BVLC Caffe does it."""
+"""Upgrades of old nets and solvers to today's form, exactly as BVLC Caffe does them."""
 
 from __future__ import annotations
 

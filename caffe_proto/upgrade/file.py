@@ -1,4 +1,4 @@
-"""A whole file brought to today's form: its message upgraded, its comments carried along."""
+"""The upgrade of a whole file: its message and the comments of a prototxt."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
-from caffe_proto.text.carry import carry_comments
-from caffe_proto.text.unbind import unbind
+from caffe_proto.text.binding import unbind
+from caffe_proto.text.comments import carry_comments
 from caffe_proto.upgrade import upgrade_net, upgrade_solver
 
 
 def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """The file as Caffe of today would have it, and what was changed; the same file if nothing was old."""
-    message, changes = _upgraded(file.message)
+    """The file in today's form and a sentence for each change; the same file if nothing changed."""
+    message, changes = _upgrade_message(file.message)
     if not changes:
         return file, ()
     body = None
@@ -25,7 +25,7 @@ def upgrade_file(file: CaffeFile[Message]) -> tuple[CaffeFile[Message], tuple[st
     return replace(file, message=message, body=body), changes
 
 
-def _upgraded(message: Message) -> tuple[Message, tuple[str, ...]]:
+def _upgrade_message(message: Message) -> tuple[Message, tuple[str, ...]]:
     if isinstance(message, pb.NetParameter):
         net = upgrade_net(message)
         return net.message, net.changes

@@ -1,4 +1,4 @@
-"""A net's way to today's form: Caffe's steps in Caffe's order."""
+"""The upgrade of a net to today's form, in the steps and the order of Caffe."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _DATA_PARAMS = {
     pb.V1LayerParameter.IMAGE_DATA: "image_data_param",
     pb.V1LayerParameter.WINDOW_DATA: "window_data_param",
 }
-_MOVED = ("transform_param", "scale", "mean_file", "crop_size", "mirror")
+_TRANSFORM_FIELDS = ("transform_param", "scale", "mean_file", "crop_size", "mirror")
 _DIMS_PER_INPUT = 4
 
 
 @dataclass(frozen=True)
 class Upgraded(Generic[M]):
-    """A message in today's form, and what was done to it, a sentence per change."""
+    """An upgraded message and a sentence for each change."""
 
     message: M
     changes: tuple[str, ...]
@@ -41,7 +41,7 @@ def upgrade_net(net: pb.NetParameter) -> Upgraded[pb.NetParameter]:
 
 
 def _upgrade_layers(net: pb.NetParameter) -> list[str]:
-    """V0 to V1 to V2. What became of a V0 layer is told once, by the first step."""
+    """Upgrade V0 layers to V1 and these to V2. The upgrade of a V0 layer is reported once, by the first step."""
     from_v0 = v0.upgrade_layers(net)
     moved = _move_transformations(net)
     from_v1 = v1.upgrade_layers(net)
@@ -51,35 +51,35 @@ def _upgrade_layers(net: pb.NetParameter) -> list[str]:
 def _move_transformations(net: pb.NetParameter) -> list[str]:
     """Caffe's rule: if one layer of a net needs this, every data layer gets both messages, even if they stay empty."""
     readers = [(index, layer) for index, layer in enumerate(net.layers) if layer.type in _DATA_PARAMS]
-    if not any(_to_move(layer) for _, layer in readers):
+    if not any(_misplaced_fields(layer) for _, layer in readers):
         return []
     changes = []
     for index, layer in readers:
         if names := _move_transformation(layer):
-            where = v1.title(layer.name, index)
+            where = v1.layer_label(layer.name, index)
             changes.append(f"{where}: {', '.join(names)} moved from {_DATA_PARAMS[layer.type]} to transform_param")
     return changes
 
 
-def _to_move(layer: pb.V1LayerParameter) -> list[str]:
-    """The fields that say how to transform data and lie among the settings of its source."""
+def _misplaced_fields(layer: pb.V1LayerParameter) -> list[str]:
+    """The transformation fields that an old data layer has among the settings of its source."""
     settings: Message = getattr(layer, _DATA_PARAMS[layer.type])
-    return [field.name for field, _ in settings.ListFields() if field.name in _MOVED]
+    return [field.name for field, _ in settings.ListFields() if field.name in _TRANSFORM_FIELDS]
 
 
 def _move_transformation(layer: pb.V1LayerParameter) -> list[str]:
     settings: Message = getattr(layer, _DATA_PARAMS[layer.type])
     settings.SetInParent()
     layer.transform_param.SetInParent()
-    names = _to_move(layer)
+    names = _misplaced_fields(layer)
     for name in names:
-        v1.put(layer if name == "transform_param" else layer.transform_param, name, getattr(settings, name))
+        v1.set_field(layer if name == "transform_param" else layer.transform_param, name, getattr(settings, name))
         settings.ClearField(name)
     return names
 
 
 def _upgrade_inputs(net: pb.NetParameter) -> list[str]:
-    """Caffe's rule: inputs with shapes become a layer; inputs alone, as in old weight files, go."""
+    """Caffe's rule: inputs with shapes become a layer; inputs without, as in old weight files, are removed."""
     if not net.input:
         return []
     dims = next((name for name in ("input_shape", "input_dim") if getattr(net, name)), None)
@@ -118,7 +118,7 @@ def _upgrade_batch_norms(net: pb.NetParameter) -> list[str]:
         if layer.type == "BatchNorm" and len(layer.param) == 3 and not all(map(_is_frozen, layer.param)):
             for param in layer.param:
                 param.lr_mult = param.decay_mult = 0
-            changes.append(f"{v1.title(layer.name, index)}: lr_mult and decay_mult of its 3 params set to 0")
+            changes.append(f"{v1.layer_label(layer.name, index)}: lr_mult and decay_mult of its 3 params set to 0")
     return changes
 
 

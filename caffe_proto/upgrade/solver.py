@@ -1,4 +1,4 @@
-"""A solver's `solver_type`, an enum, becomes `type`, a name."""
+"""The upgrade of a solver: `solver_type`, an enum, becomes `type`, a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPE_NAMES = {
 
 
 def upgrade_solver(solver: pb.SolverParameter) -> Upgraded[pb.SolverParameter]:
-    """The solver in today's form. Nets inside it stay as they are, as Caffe leaves them."""
+    """The solver in today's form. Nets inside it are not upgraded, as in Caffe."""
     upgraded = pb.SolverParameter()
     upgraded.CopyFrom(solver)
     if not solver.HasField("solver_type"):

@@ -1,4 +1,4 @@
-"""V0 to V1: `layers { layer { ... } }`, where all settings lie side by side, get a message of settings per type."""
+"""The upgrade from V0 to V1: the settings in `layers { layer { ... } }` move to a message for each layer type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import UpgradeError
-from caffe_proto.upgrade.v1 import TYPE_NAMES, put, refuse_unknown, title
+from caffe_proto.upgrade.v1 import TYPE_NAMES, layer_label, refuse_unknown, set_field
 
 _V1 = pb.V1LayerParameter
 _PADDING = "padding"
@@ -16,7 +16,7 @@ _PADDING = "padding"
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a V0 type becomes, and which V0 fields go to which message of settings (without one: to the layer)."""
+    """The V1 type of a V0 type, and the V0 fields that its settings message takes, or the layer if it has none."""
 
     type: pb.V1LayerParameter.LayerType
     settings: str = ""
@@ -26,7 +26,7 @@ class _Kind:
 _FILLED = ("num_output", "biasterm", "weight_filler", "bias_filler")
 _WINDOW = ("pad", "kernelsize", "stride")
 _DETECTION = ("det_fg_threshold", "det_bg_threshold", "det_fg_fraction", "det_context_pad", "det_crop_mode")
-_EARLY_DETECTION = ("context_pad", "crop_mode")  # before Caffe's first release they had no `det_`
+_OLD_DETECTION = ("context_pad", "crop_mode")  # before Caffe's first release they had no `det_`
 _IMAGES = ("rand_skip", "shuffle_images", "new_height", "new_width")
 
 _KINDS = {
@@ -53,10 +53,10 @@ _KINDS = {
     "softmax_loss": _Kind(_V1.SOFTMAX_LOSS),
     "split": _Kind(_V1.SPLIT),
     "tanh": _Kind(_V1.TANH),
-    "window_data": _Kind(_V1.WINDOW_DATA, "window_data_param", ("source", "batchsize", *_DETECTION, *_EARLY_DETECTION)),
+    "window_data": _Kind(_V1.WINDOW_DATA, "window_data_param", ("source", "batchsize", *_DETECTION, *_OLD_DETECTION)),
 }
 
-_OF_ANY_TYPE = ("name", "blobs", "blobs_lr", "weight_decay")
+_COMMON_FIELDS = ("name", "blobs", "blobs_lr", "weight_decay")
 _TRANSFORM = ("scale", "meanfile", "cropsize", "mirror")
 
 _RENAMED = {
@@ -75,16 +75,16 @@ _RENAMED = {
 
 
 def upgrade_layers(net: pb.NetParameter) -> list[str]:
-    """Turn a net's V0 layers into V1 layers, in place; the sentences that say so, none if there is no V0 layer."""
+    """Upgrade a net's V0 layers to V1 in place; the result has a sentence for each change."""
     if not any(layer.HasField("layer") for layer in net.layers):
         return []
     for index, layer in enumerate(net.layers):
-        _refuse_mixture(layer, title(layer.layer.name or layer.name, index))
+        _refuse_mixture(layer, layer_label(layer.layer.name or layer.name, index))
     changes = _fold_padding(net)
     upgraded = []
     for index, old in enumerate(net.layers):
         if old.layer.type != _PADDING:
-            where = title(old.layer.name, index)
+            where = layer_label(old.layer.name, index)
             upgraded.append(_upgrade_layer(old, where))
             new_type = TYPE_NAMES[upgraded[-1].type] or "no type"
             changes.append(f"{where}: V0 type {old.layer.type or 'NONE'} became {new_type}")
@@ -94,7 +94,7 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
 
 
 def _refuse_mixture(layer: pb.V1LayerParameter, where: str) -> None:
-    """Caffe drops, without a word, what a V1 layer says if there is a V0 layer in its net."""
+    """Raise an UpgradeError for V1 fields in a net with V0 layers, which Caffe drops silently."""
     refuse_unknown(layer, where)
     refuse_unknown(layer.layer, where)
     for field, _ in layer.ListFields():
@@ -105,22 +105,22 @@ def _refuse_mixture(layer: pb.V1LayerParameter, where: str) -> None:
 
 
 def _fold_padding(net: pb.NetParameter) -> list[str]:
-    """Give the pad of each padding layer to the layers behind it; the sentences that say so."""
-    makers = dict.fromkeys(net.input, -1)
+    """Move the pad of each padding layer to the layers that read it; the result has a sentence for each change."""
+    producers = dict.fromkeys(net.input, -1)
     unread = {index: layer.layer.name for index, layer in enumerate(net.layers) if layer.layer.type == _PADDING}
     changes = []
     for index, layer in enumerate(net.layers):
-        where = title(layer.layer.name, index)
+        where = layer_label(layer.layer.name, index)
         for bottom in list(layer.bottom):
-            if bottom not in makers:
+            if bottom not in producers:
                 raise UpgradeError(
                     f"{where}: its bottom '{bottom}' is no input of the net and no top of a layer before it; add it"
                 )
-            maker = makers[bottom]
-            if maker >= 0 and net.layers[maker].layer.type == _PADDING:
-                changes.append(_take_pad(layer, net.layers[maker], where))
-                unread.pop(maker, None)
-        makers.update(dict.fromkeys(layer.top, index))
+            producer = producers[bottom]
+            if producer >= 0 and net.layers[producer].layer.type == _PADDING:
+                changes.append(_take_pad(layer, net.layers[producer], where))
+                unread.pop(producer, None)
+        producers.update(dict.fromkeys(layer.top, index))
     return changes + [f"padding layer '{name}' was removed: no layer reads it" for name in unread.values()]
 
 
@@ -146,10 +146,10 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.V1LayerParameter:
         layer.type = kind.type
     for field, value in old.layer.ListFields():
         if field.name != "type":
-            home = _home(layer, kind, field.name)
-            if home is None:
+            target = _target_message(layer, kind, field.name)
+            if target is None:
                 raise UpgradeError(f"{where}: V0 type '{old.layer.type}' takes no {field.name}; remove {field.name}")
-            put(home, _RENAMED.get(field.name, field.name), value)
+            set_field(target, _RENAMED.get(field.name, field.name), value)
     return layer
 
 
@@ -161,11 +161,11 @@ def _kind(old: pb.V0LayerParameter, where: str) -> _Kind:
     return _KINDS[old.type]
 
 
-def _home(layer: pb.V1LayerParameter, kind: _Kind, field: str) -> Message | None:
-    """The V1 message that a V0 field goes to, if the layer's type takes that field."""
+def _target_message(layer: pb.V1LayerParameter, kind: _Kind, field: str) -> Message | None:
+    """The V1 message that takes a V0 field, or None if the layer's type doesn't have the field."""
     if field in _TRANSFORM:
         return layer.transform_param
     if field in kind.fields and kind.settings:
         settings: Message = getattr(layer, kind.settings)
         return settings
-    return layer if field in (*_OF_ANY_TYPE, *kind.fields) else None
+    return layer if field in (*_COMMON_FIELDS, *kind.fields) else None

@@ -1,4 +1,4 @@
-"""V1 to V2: `layers` with types from an enum become `layer` with types by name."""
+"""The upgrade from V1 to V2: `layers` with types from an enum become `layer` with types by name."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ TYPE_NAMES = {
     _V1.TANH: "TanH",
     _V1.THRESHOLD: "Threshold",
     _V1.WINDOW_DATA: "WindowData",
-    # What forks and early versions had.
+    # The types of forks and early versions.
     _V1.ACCURACY_REGRESSION: "AccuracyRegression",
     _V1.BATCH_NORM: "BatchNorm",
     _V1.BIN_ACCURACY: "BinaryAccuracy",
@@ -95,10 +95,10 @@ _COPIED = frozenset(name for name, *_ in _signatures(_V1) & _signatures(pb.Layer
 
 
 def upgrade_layers(net: pb.NetParameter) -> list[str]:
-    """Turn each of a net's `layers` into a `layer`, in place; the sentences that say so."""
+    """Upgrade a net's `layers` to `layer` in place; the result has a sentence for each layer."""
     changes = []
     for index, old in enumerate(net.layers):
-        where = title(old.name, index)
+        where = layer_label(old.name, index)
         layer = _upgrade_layer(old, where)
         net.layer.append(layer)
         changes.append(f"{where}: V1 type {_V1.LayerType.Name(old.type)} became {layer.type or 'no type'}")
@@ -106,24 +106,24 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
     return changes
 
 
-def title(name: str, index: int) -> str:
-    """What to call a layer in a sentence."""
+def layer_label(name: str, index: int) -> str:
+    """The words for a layer in a sentence."""
     return f"layer '{name}'" if name else f"layer number {index + 1}, which has no name"
 
 
-def put(message: Message, name: str, value: Any) -> None:
-    """Give a field a value and presence; one value for a repeated field is added to it."""
-    place = getattr(message, name)
-    if isinstance(place, Message):
-        place.MergeFrom(value)
-    elif isinstance(place, MutableSequence):
-        place.extend(value if isinstance(value, MutableSequence) else [value])
+def set_field(message: Message, name: str, value: Any) -> None:
+    """Set a field; a value for a repeated field is added to it."""
+    target = getattr(message, name)
+    if isinstance(target, Message):
+        target.MergeFrom(value)
+    elif isinstance(target, MutableSequence):
+        target.extend(value if isinstance(value, MutableSequence) else [value])
     else:
         setattr(message, name, value)
 
 
 def refuse_unknown(message: Message, where: str) -> None:
-    """Raise for a field that the schema lacks, or has without that enum value: both are unknown to protobuf."""
+    """Raise an UpgradeError for a field or an enum value that the schema doesn't have."""
     unknown = UnknownFieldSet(message)
     if len(unknown) > 0:
         number, value = unknown[0].field_number, unknown[0].data
@@ -137,7 +137,7 @@ def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.LayerParameter:
     layer = pb.LayerParameter()
     for field, value in old.ListFields():
         if field.name in _COPIED:
-            put(layer, field.name, value)
+            set_field(layer, field.name, value)
         elif field.name not in _REWRITTEN:
             raise UpgradeError(f"{where}: {field.name} has no equal in today's form; remove it or rewrite the layer")
     if old.HasField("type"):

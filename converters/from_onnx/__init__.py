@@ -1,4 +1,4 @@
-"""ONNX models as Caffe nets with weights, run beside each other."""
+"""Import of ONNX models as Caffe nets with weights, verified by running both."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""ONNX's arithmetic and reductions."""
+"""The import of ONNX's arithmetic and reductions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from converters.from_onnx.node import Made, OnnxNode, Operator, Operators
+from converters.from_onnx.node import OnnxNode, Operator, Operators
 from converters.incoming import arithmetic
-from converters.incoming.net import NetBlob, NetWriter, Value
-from converters.incoming.reducing import AxisReduction, reduced
+from converters.incoming.net import NetBlob, NetWriter, Tops, Value
+from converters.incoming.reduction import AxisReduction, reduce_axes
 from netdsl import dsl
 from netdsl.errors import ConversionError
 
@@ -16,7 +16,7 @@ def _pair(function: Callable[[NetWriter, Value, Value], NetBlob]) -> Operator:
     return lambda net, node: function(net, node.value(0), node.value(1))
 
 
-def _pow(net: NetWriter, node: OnnxNode) -> Made:
+def _pow(net: NetWriter, node: OnnxNode) -> Tops:
     if not isinstance(node.value(0), NetBlob):
         base, exponent = node.array(0), node.blob(1)
         return net.layer(dsl.Exp, [exponent], base=_single(base.size, base.reshape(-1)[:1].tolist()))
@@ -30,31 +30,31 @@ def _single(count: int, values: list[float]) -> float:
     return float(values[0])
 
 
-def _sqrt(net: NetWriter, node: OnnxNode) -> Made:
+def _sqrt(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.power(net, node.blob(), 0.5)
 
 
-def _reciprocal(net: NetWriter, node: OnnxNode) -> Made:
+def _reciprocal(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.power(net, node.blob(), -1)
 
 
-def _neg(net: NetWriter, node: OnnxNode) -> Made:
+def _neg(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.affine(net, node.blob(), -1)
 
 
-def _sum(net: NetWriter, node: OnnxNode) -> Made:
+def _sum(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.total(net, node.blobs())
 
 
-def _mean(net: NetWriter, node: OnnxNode) -> Made:
+def _mean(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.total(net, node.blobs(), 1 / len(node.inputs))
 
 
-def _max(net: NetWriter, node: OnnxNode) -> Made:
+def _max(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.maximum(net, node.values())
 
 
-def _min(net: NetWriter, node: OnnxNode) -> Made:
+def _min(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.minimum(net, node.values())
 
 
@@ -66,10 +66,10 @@ def _reduced(net: NetWriter, node: OnnxNode, by: AxisReduction, part: str = "") 
     x, axes = node.blob(), node.ints("axes", 1)
     if not axes and node.get("noop_with_empty_axes", 0):
         return x
-    return reduced(net, x, axes or range(len(x.shape)), bool(node.get("keepdims", 1)), by, part)
+    return reduce_axes(net, x, axes or range(len(x.shape)), bool(node.get("keepdims", 1)), by, part)
 
 
-def _reduce_l2(net: NetWriter, node: OnnxNode) -> Made:
+def _reduce_l2(net: NetWriter, node: OnnxNode) -> Tops:
     return arithmetic.power(net, _reduced(net, node, AxisReduction.SQUARES, "squares"), 0.5)
 
 

@@ -1,4 +1,4 @@
-"""From an ONNX model to a Caffe net: node by node, and both run on the same inputs at the end."""
+"""The import of an ONNX model as a Caffe net, node by node, verified by running both on the same inputs."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import CaffeError, FileError
-from converters.from_onnx import activation, arithmetic, shaping, sliding
-from converters.from_onnx.folding import constants_of, folded
-from converters.from_onnx.library import part
+from converters.from_onnx import activation, arithmetic, convolution, shaping
+from converters.from_onnx.constant_folding import evaluate_node, initializers
 from converters.from_onnx.node import OnnxNode
 from converters.incoming.net import NetBlob, NetWriter, Value
-from converters.incoming.problems import Problems
-from converters.model import Model, built_of
-from converters.onnx.library import onnx
-from converters.onnx.verification import verify as run_beside
+from converters.incoming.problems import ConversionProblems
+from converters.onnx.library import onnx, onnx_module
+from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
+from netdsl.model import Model, built_of
 
-OPERATORS = {**sliding.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
+OPERATORS = {**convolution.OPERATORS, **activation.OPERATORS, **arithmetic.OPERATORS, **shaping.OPERATORS}
 
 _DOMAINS = ("", "ai.onnx")
-_OF_SHAPES = ("Shape", "Size")  # constants although their input isn't
+_OF_SHAPES = ("Shape", "Size")  # operators whose result is constant although their input isn't
 
 
 def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: bool = True) -> Model:
-    """A net with weights that computes what an ONNX model does, which is a ModelProto or the path of a file.
+    """Convert an ONNX model, a ModelProto or the path of a file, to a net with weights that computes the same.
 
-    Lengths that the model leaves open are 1 if they are a batch's; others are given by `shapes`. Blobs have the
-    model's names. Nodes without a counterpart are one ConversionError. With `verify` onnxruntime and the net run on
-    random inputs, and an output that differs is an error too.
+    An open batch size becomes 1; other open lengths must be in `shapes`. Blobs have the model's names. All nodes
+    without an equivalent are reported in one ConversionError. With `verify`, onnxruntime and the net run on random
+    inputs, and a different output is an error too.
     """
     what = str(model) if isinstance(model, (str, Path)) else "the model"
-    found = _loaded(model) if isinstance(model, (str, Path)) else model
+    loaded = _load(model) if isinstance(model, (str, Path)) else model
     try:
-        flat = part("inliner").inline_local_functions(found) if found.functions else found
+        flat = onnx_module("inliner").inline_local_functions(loaded) if loaded.functions else loaded
         net = Importer(flat, shapes or {}).run()
     except CaffeError as problem:
         raise type(problem)(f"{what}: {problem}") from None
@@ -46,13 +45,13 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
     return net
 
 
-def _loaded(path: str | Path) -> Any:
+def _load(path: str | Path) -> Any:
     if not Path(path).is_file():
         raise FileError(f"{path}: can't be opened: no such file")
     library = onnx()
     try:
         model = library.load(path)
-    except Exception as problem:  # protobuf's, and those of files with external data
+    except Exception as problem:  # from protobuf, or from reading external data
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         raise FileError(f"{path}: is no ONNX model that can be read: {reason}") from None
     if not model.graph.output:
@@ -60,47 +59,50 @@ def _loaded(path: str | Path) -> Any:
     return model
 
 
-def _verify(model: Any, made: Model, what: str) -> None:
-    """An error unless both give the same outputs for the same random inputs."""
+def _verify(model: Any, converted: Model, what: str) -> None:
+    """Raise a ConversionError unless both compute the same outputs for the same random inputs."""
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
-              for layer in made.net.layer if layer.type == "Input"}  # fmt: skip
-    report = run_beside(model, built_of(made), inputs=inputs)
+              for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
+    report = verify_onnx(model, built_of(converted), inputs=inputs)
     if not report.passed:
         raise ConversionError(f"{what}: the net doesn't compute what the model does: {report}")
 
 
 class Importer:
-    """One graph on its way."""
+    """The conversion of one graph."""
 
     def __init__(self, model: Any, shapes: Mapping[str, Shape]) -> None:
         self.graph = model.graph
-        self.nodes = _needed(self.graph)
-        self.read = {each for node in self.nodes for each in node.input} | {each.name for each in self.graph.output}
-        self.opset = max((each.version for each in model.opset_import if each.domain in _DOMAINS), default=1)
-        self.values: dict[str, Value] = dict(constants_of(self.graph))
+        self.nodes = _reachable_nodes(self.graph)
+        self.read_names = {item for node in self.nodes for item in node.input} | {
+            item.name for item in self.graph.output
+        }
+        self.opset = max((item.version for item in model.opset_import if item.domain in _DOMAINS), default=1)
+        self.values: dict[str, Value] = dict(initializers(self.graph))
         names = [name for node in self.graph.node for name in node.output]
-        self.net = NetWriter(self.graph.name or "net", [each for each in names if each])
-        self.problems = Problems()
-        self.lost: dict[str, bool] = {}  # what couldn't be made, and all behind it; whether it depends on the inputs
+        self.net = NetWriter(self.graph.name or "net", [item for item in names if item])
+        self.problems = ConversionProblems()
+        # Values that couldn't be converted or follow from such, and whether they depend on the net's inputs.
+        self.unconverted: dict[str, bool] = {}
         self.shapes = shapes
-        self.rules = _rules(model)
+        self.checker_context = _checker_context(model)
 
     def run(self) -> Model:
-        """The net."""
-        inputs = [each for each in self.graph.input if each.name not in self.values]
+        """Convert all nodes to a net."""
+        inputs = [value for value in self.graph.input if value.name not in self.values]
         if not inputs:
-            raise ConversionError("it has no inputs, so that it always gives the same")
-        unknown = set(self.shapes) - {each.name for each in inputs}
+            raise ConversionError("it has no inputs, so its outputs are constant")
+        unknown = set(self.shapes) - {value.name for value in inputs}
         if unknown:
-            raise ConversionError(f"has no input '{min(unknown)}'; its inputs are {[each.name for each in inputs]}")
+            raise ConversionError(f"has no input '{min(unknown)}'; its inputs are {[value.name for value in inputs]}")
         for value in inputs:
             self.values[value.name] = self.net.input(value.name, self._shape(value))
         for node in self.nodes:
             self._convert(node)
         self.problems.check("it")
-        outputs = [(each.name, self._value(each.name, "an output")) for each in self.graph.output]
-        model, names = self.net.finished(outputs)
+        outputs = [(value.name, self._value(value.name, "an output")) for value in self.graph.output]
+        model, names = self.net.finish(outputs)
         _name_outputs(self.net, names, [name for name, _ in outputs])
         return model
 
@@ -108,98 +110,98 @@ class Importer:
         if value.name in self.shapes:
             return tuple(self.shapes[value.name])
         dims = value.type.tensor_type.shape.dim
-        sizes = [dim.dim_value or (1 if place == 0 else 0) for place, dim in enumerate(dims)]
+        sizes = [dim.dim_value or (1 if axis == 0 else 0) for axis, dim in enumerate(dims)]
         if not sizes or 0 in sizes:
             raise ConversionError(f"input '{value.name}' leaves its shape open; give it in shapes")
         return tuple(sizes)
 
     def _convert(self, node: Any) -> None:
-        """Make the layers of a node. Behind one that can't be, nothing more is said but of unknown operators."""
+        """Add the layers of a node. After a node that can't be converted, only unknown operators are reported."""
         name = (node.name or node.output[0]).strip("/")
         varies = node.op_type not in _OF_SHAPES and any(map(self._varies, node.input))
-        behind = any(each in self.lost for each in node.input)
-        self.lost.update(dict.fromkeys(node.output, varies))
+        after_unconverted = any(value in self.unconverted for value in node.input)
+        self.unconverted.update(dict.fromkeys(node.output, varies))
         with self.problems.of(node.op_type, name):
-            made = None if varies or behind else self._folded(node)
-            known = node.op_type in OPERATORS and node.domain in _DOMAINS
-            if made is None and not known and varies:
+            outputs = None if varies or after_unconverted else self._fold_constant(node)
+            supported = node.op_type in OPERATORS and node.domain in _DOMAINS
+            if outputs is None and not supported and varies:
                 self.problems.add(node.op_type, name)
-            elif made is None and not behind:
-                made = self._made(node, name)
-            if made is not None:
-                self._keep(node, made)
+            elif outputs is None and not after_unconverted:
+                outputs = self._apply_operator(node, name)
+            if outputs is not None:
+                self._store_outputs(node, outputs)
 
-    def _keep(self, node: Any, made: Sequence[Value]) -> None:
-        missing = [each for each in node.output[len(made) :] if each in self.read]
+    def _store_outputs(self, node: Any, outputs: Sequence[Value]) -> None:
+        missing = [output for output in node.output[len(outputs) :] if output in self.read_names]
         if missing:
-            raise ConversionError(f"its output '{missing[0]}' is made by no layer of Caffe's")
-        for wanted, value in zip(node.output, made, strict=False):
-            self.values[wanted] = self._named(value, wanted)
-            self.lost.pop(wanted, None)
+            raise ConversionError(f"no Caffe layer computes its output '{missing[0]}'")
+        for output, value in zip(node.output, outputs, strict=False):
+            self.values[output] = self._renamed(value, output)
+            self.unconverted.pop(output, None)
 
     def _varies(self, name: str) -> bool:
-        return self.lost.get(name, False) or isinstance(self.values.get(name), NetBlob)
+        return self.unconverted.get(name, False) or isinstance(self.values.get(name), NetBlob)
 
-    def _made(self, node: Any, name: str) -> Sequence[Value]:
+    def _apply_operator(self, node: Any, name: str) -> Sequence[Value]:
         try:
-            part("checker").check_node(node, self.rules)
-        except Exception as problem:  # the checker's own
-            raise ConversionError(next(iter(str(problem).splitlines()), "isn't as ONNX wants it")) from None
+            onnx_module("checker").check_node(node, self.checker_context)
+        except Exception as problem:  # the checker's exception class isn't public
+            raise ConversionError(next(iter(str(problem).splitlines()), "isn't valid ONNX")) from None
         self.net.node = name
         try:
-            found = OPERATORS[node.op_type](self.net, self._node(node, name))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # lengths that don't fit, and the like
-            raise ConversionError(f"isn't as ONNX wants it: {problem}") from problem
-        return [found] if isinstance(found, NetBlob) else found
+            tops = OPERATORS[node.op_type](self.net, self._node(node, name))
+        except (ArithmeticError, LookupError, TypeError, ValueError) as problem:  # such as lengths that don't fit
+            raise ConversionError(f"isn't valid ONNX: {problem}") from problem
+        return [tops] if isinstance(tops, NetBlob) else tops
 
     def _value(self, name: str, what: str) -> Value:
         if name not in self.values:
             raise ConversionError(f"'{name}', {what}, is made by no node before it")
         return self.values[name]
 
-    def _folded(self, node: Any) -> Sequence[Value]:
-        """The outputs of a node that doesn't depend on the inputs, but perhaps on their shapes."""
-        inputs = [self._value(each, "an input") for each in node.input if each]
-        arrays = [np.empty(each.shape, np.float32) if isinstance(each, NetBlob) else each for each in inputs]
-        return folded(node, arrays, self.opset)
+    def _fold_constant(self, node: Any) -> Sequence[Value]:
+        """The outputs of a node that may depend on the shapes of the net's inputs, but not on their values."""
+        inputs = [self._value(value, "an input") for value in node.input if value]
+        arrays = [np.empty(value.shape, np.float32) if isinstance(value, NetBlob) else value for value in inputs]
+        return evaluate_node(node, arrays, self.opset)
 
     def _node(self, node: Any, name: str) -> OnnxNode:
-        inputs = [self._value(each, "an input") if each else None for each in node.input]
-        attributes = {each.name: _plain(onnx().helper.get_attribute_value(each)) for each in node.attribute}
+        inputs = [self._value(item, "an input") if item else None for item in node.input]
+        attributes = {item.name: _attribute_value(onnx().helper.get_attribute_value(item)) for item in node.attribute}
         return OnnxNode(node.op_type, name, inputs, len(node.output), attributes, self.opset)
 
-    def _named(self, value: Value, wanted: str) -> Value:
-        """What a layer has just made is called as the model calls it."""
-        if not isinstance(value, NetBlob) or not wanted or any(each is value for each in self.values.values()):
+    def _renamed(self, value: Value, name: str) -> Value:
+        """Give the blob of a new layer the name that it has in the model."""
+        if not isinstance(value, NetBlob) or not name or any(other is value for other in self.values.values()):
             return value
-        return self.net.rename(value, wanted)
+        return self.net.rename(value, name)
 
 
-def _rules(model: Any) -> Any:
-    """What the checker wants to know of a model before it looks at a node."""
-    context = part("checker").C.CheckerContext()
+def _checker_context(model: Any) -> Any:
+    """The context in which onnx checks the nodes of a model."""
+    context = onnx_module("checker").C.CheckerContext()
     context.ir_version = model.ir_version
-    context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    context.opset_imports = {opset.domain: opset.version for opset in model.opset_import}
     return context
 
 
-def _plain(value: Any) -> Any:
+def _attribute_value(value: Any) -> Any:
     return value.decode() if isinstance(value, bytes) else value
 
 
-def _needed(graph: Any) -> list[Any]:
+def _reachable_nodes(graph: Any) -> list[Any]:
     """The nodes on which the outputs depend, in their order."""
-    wanted, found = {each.name for each in graph.output}, []
+    needed, nodes = {value.name for value in graph.output}, []
     for node in reversed(graph.node):
-        if wanted.intersection(node.output):
-            wanted.update(node.input)
-            found.append(node)
-    return found[::-1]
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            nodes.append(node)
+    return nodes[::-1]
 
 
-def _name_outputs(net: NetWriter, names: Sequence[str], wanted: Sequence[str]) -> None:
-    """The outputs are called as the model's, and what has such a name inside gets another."""
-    for name, own in zip(names, wanted, strict=True):
-        if name != own:
-            net.rename(NetBlob(own, ()), f"{own}/inside")
-            net.rename(NetBlob(name, ()), own)
+def _name_outputs(net: NetWriter, names: Sequence[str], output_names: Sequence[str]) -> None:
+    """Give the outputs the model's names; inner blobs of these names get other ones."""
+    for name, output_name in zip(names, output_names, strict=True):
+        if name != output_name:
+            net.rename(NetBlob(output_name, ()), f"{output_name}/inside")
+            net.rename(NetBlob(name, ()), output_name)

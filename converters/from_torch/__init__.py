@@ -1,4 +1,4 @@
-"""torch modules as Caffe nets with weights, run beside each other."""
+"""Import of torch modules as Caffe nets with weights, verified by running both."""
 
 from __future__ import annotations
 

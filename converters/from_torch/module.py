@@ -1,4 +1,4 @@
-"""From a torch module to a Caffe net: traced, then call by call, and both run on the example at the end."""
+"""The import of a torch module as a Caffe net: it is traced and converted call by call, and both are run to verify."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from torch import Tensor, fx, nn
 from torch.export import ExportedProgram, export
 from torch.export.graph_signature import InputKind, OutputKind
 
-from converters.from_torch import activation, arithmetic, shaping, sliding
+from converters.from_torch import activation, arithmetic, convolution, shaping
 from converters.from_torch.call import Call
 from converters.incoming.net import NetBlob, NetWriter
-from converters.incoming.problems import Problems
-from converters.model import Model, built_of
+from converters.incoming.problems import ConversionProblems
 from converters.onnx.verification import TOLERANCE, difference
 from netdsl.errors import ConversionError
+from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
 from netdsl.weights.files import array_of
 
 COUNTERPARTS = {
-    **sliding.COUNTERPARTS,
+    **convolution.COUNTERPARTS,
     **activation.COUNTERPARTS,
     **arithmetic.COUNTERPARTS,
     **shaping.COUNTERPARTS,
@@ -31,14 +31,15 @@ COUNTERPARTS = {
 
 
 def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str = "", verify: bool = True) -> Model:
-    """A net with weights that computes what a module does in evaluation, for inputs of the examples' shapes.
+    """Convert a module to a net with weights that computes what the module does in evaluation mode.
 
-    Layers have the names of the modules. Operators without a counterpart are one ConversionError. With `verify` the
-    net runs on the examples too, and an output that differs is an error.
+    The inputs have the shapes of the examples. Layers have the names of the modules. All operators without an
+    equivalent are reported in one ConversionError. With `verify`, the net runs on the examples too, and a different
+    output is an error.
     """
     what, inputs = name or type(module).__name__, tuple(example_inputs)
-    with _evaluating(module), torch.no_grad():
-        tracer = Tracer(_traced(module, inputs, what), what)
+    with _evaluation_mode(module), torch.no_grad():
+        tracer = Tracer(_trace(module, inputs, what), what)
         model, outputs = tracer.run()
         if verify:
             _verify(module, inputs, model, outputs, what)
@@ -46,31 +47,31 @@ def from_torch(module: nn.Module, example_inputs: Sequence[Tensor], *, name: str
 
 
 @contextmanager
-def _evaluating(module: nn.Module) -> Iterator[None]:
-    """The module as it is in a test, and afterwards as it was."""
-    before = [(each, each.training) for each in module.modules()]
+def _evaluation_mode(module: nn.Module) -> Iterator[None]:
+    """Switch a module to evaluation mode, and back afterwards."""
+    modes = [(child, child.training) for child in module.modules()]
     try:
         module.eval()
         yield
     finally:
-        for each, training in before:
-            each.training = training
+        for child, training in modes:
+            child.training = training
 
 
-def _traced(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> ExportedProgram:
+def _trace(module: nn.Module, inputs: tuple[Tensor, ...], what: str) -> ExportedProgram:
     try:
         return export(module, inputs)
-    except Exception as problem:  # whatever the module's own code raises, and torch's own where it can't follow
+    except Exception as problem:  # from the module's own code, or from torch where it can't trace that
         reason = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
         raise ConversionError(f"{what}: can't be traced with these inputs: {reason}") from problem
 
 
 def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs: Sequence[str], what: str) -> None:
-    """An error unless both give the same outputs."""
-    found = NetModule(built_of(model))(*(each.float() for each in inputs))
-    wanted = _tensors(module(*(each.clone() for each in inputs)))
-    for name, tensor in zip(outputs, wanted, strict=True):
-        error = difference(array_of(found[name]), array_of(tensor))
+    """Raise a ConversionError unless both compute the same outputs."""
+    actual = NetModule(built_of(model))(*(example.float() for example in inputs))
+    expected = _tensors(module(*(example.clone() for example in inputs)))
+    for name, tensor in zip(outputs, expected, strict=True):
+        error = difference(array_of(actual[name]), array_of(tensor))
         if error > TOLERANCE:
             raise ConversionError(
                 f"{what}: the net doesn't compute what the module does: output '{name}' differs by {error:.1e} "
@@ -79,32 +80,32 @@ def _verify(module: nn.Module, inputs: tuple[Tensor, ...], model: Model, outputs
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
-    """All tensors in what a module returns, in torch's order."""
+    """All tensors in the result of a module, in torch's order."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple, Mapping)):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _tensors(each)
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _tensors(item)
 
 
-class _Cell:
-    """A value that operators in place change for all who have it."""
+class _SharedValue:
+    """A value that several nodes share, so that an operator in place changes it for all of them."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 class Tracer:
-    """One traced module on its way."""
+    """The conversion of one traced module."""
 
     def __init__(self, program: ExportedProgram, name: str) -> None:
-        self.program, self.net, self.problems = program, NetWriter(name), Problems()
+        self.program, self.net, self.problems = program, NetWriter(name), ConversionProblems()
         self.what = name
-        self.cells: dict[fx.Node, _Cell] = {}
-        self.lost: set[fx.Node] = set()  # what couldn't be converted, and all behind it
+        self.values: dict[fx.Node, _SharedValue] = {}
+        self.unconverted: set[fx.Node] = set()  # nodes that couldn't be converted, and those that follow from them
 
     def run(self) -> tuple[Model, list[str]]:
-        """The net, and the names of the module's outputs in it."""
+        """Convert all calls to a net; the second result has the names of the module's outputs in it."""
         kinds = {spec.arg.name: spec for spec in self.program.graph_signature.input_specs}
         for node in self.program.graph.nodes:
             if node.op == "placeholder":
@@ -112,64 +113,66 @@ class Tracer:
             elif node.op == "call_function":
                 self._call(node)
         self.problems.check(self.what)
-        return self.net.finished(list(self._outputs()))
+        return self.net.finish(list(self._outputs()))
 
     def _placeholder(self, node: fx.Node, spec: Any) -> None:
         if spec.kind is InputKind.USER_INPUT:
-            self.cells[node] = _Cell(self.net.input(node.name, tuple(node.meta["val"].shape)))
+            self.values[node] = _SharedValue(self.net.input(node.name, tuple(node.meta["val"].shape)))
         else:
-            held = self.program.state_dict.get(spec.target)
-            self.cells[node] = _Cell(self.program.constants[spec.target] if held is None else held)
+            tensor = self.program.state_dict.get(spec.target)
+            self.values[node] = _SharedValue(self.program.constants[spec.target] if tensor is None else tensor)
 
     def _outputs(self) -> Iterator[tuple[str, Any]]:
         specs = self.program.graph_signature.output_specs
         nodes = next(node for node in self.program.graph.nodes if node.op == "output").args[0]
         for node, spec in zip(nodes, specs, strict=True):
             if spec.kind is OutputKind.USER_OUTPUT and isinstance(node, fx.Node):
-                value = self.cells[node].value
+                value = self.values[node].value
                 yield node.name, value if isinstance(value, NetBlob) else array_of(value)
 
     def _call(self, node: fx.Node) -> None:
-        """Make the layers of a call. Behind one that can't be, nothing more is said but of unknown operators."""
+        """Add the layers of a call. After a call that can't be converted, only unknown operators are reported."""
         if not node.users and not _is_in_place(node):
             return
         operator_name = _name_of(node)
-        behind = any(each in self.lost for each in node.all_input_nodes)
-        known = node.target is operator.getitem or operator_name in COUNTERPARTS
-        constant = not behind and not any(_holds_blob(self.cells[each].value) for each in node.all_input_nodes)
-        self.lost.add(node)
-        if not known and not constant:
+        after_unconverted = any(input_node in self.unconverted for input_node in node.all_input_nodes)
+        supported = node.target is operator.getitem or operator_name in COUNTERPARTS
+        constant = not after_unconverted and not any(
+            _holds_blob(self.values[input_node].value) for input_node in node.all_input_nodes
+        )
+        self.unconverted.add(node)
+        if not supported and not constant:
             self.problems.add(operator_name, node.name)
-        elif not behind:
+        elif not after_unconverted:
             with self.problems.of(operator_name, node.name):
-                self.cells[node] = self._made(node, operator_name, constant)
-                self.lost.remove(node)
+                self.values[node] = self._apply_operator(node, operator_name, constant)
+                self.unconverted.remove(node)
 
-    def _made(self, node: fx.Node, operator_name: str, constant: bool) -> _Cell:
-        arguments: Any = fx.node.map_arg(node.args, lambda each: self.cells[each].value)
-        keywords: Any = fx.node.map_arg(node.kwargs, lambda each: self.cells[each].value)
+    def _apply_operator(self, node: fx.Node, operator_name: str, constant: bool) -> _SharedValue:
+        arguments: Any = fx.node.map_arg(node.args, lambda input_node: self.values[input_node].value)
+        keywords: Any = fx.node.map_arg(node.kwargs, lambda input_node: self.values[input_node].value)
         if node.target is operator.getitem:
-            return _Cell(_item(*arguments))
+            return _SharedValue(_item(*arguments))
         if constant:
             assert callable(node.target)
-            return _Cell(node.target(*arguments, **keywords))
+            return _SharedValue(node.target(*arguments, **keywords))
         self.net.node = _layer_name(node, operator_name)
-        found = COUNTERPARTS[operator_name](self.net, Call(_bound(node.target, arguments, keywords)))
+        tops = COUNTERPARTS[operator_name](self.net, Call(_arguments_by_name(node.target, arguments, keywords)))
         changed = node.args[0]
         if not _is_in_place(node) or not isinstance(changed, fx.Node):
-            return _Cell(found)
-        self.cells[changed].value = found
-        return self.cells[changed]
+            return _SharedValue(tops)
+        self.values[changed].value = tops
+        return self.values[changed]
 
 
 def _holds_blob(value: Any) -> bool:
     return isinstance(value, NetBlob) or (isinstance(value, (list, tuple)) and any(map(_holds_blob, value)))
 
 
-def _item(values: Sequence[Any], place: int) -> Any:
-    if place >= len(values):
-        raise ConversionError(f"result {place} of what it reads is made by no layer of Caffe's")
-    return values[place]
+def _item(values: Sequence[Any], index: int) -> Any:
+    if index >= len(values):
+        raise ConversionError(f"no Caffe layer computes result {index} of the operator before it")
+    return values[index]
 
 
 def _schema(target: Any) -> Any:
@@ -177,7 +180,7 @@ def _schema(target: Any) -> Any:
 
 
 def _name_of(node: fx.Node) -> str:
-    """What torch calls the operator, in place or not."""
+    """The name of a node's operator, the same whether it works in place or not."""
     schema = _schema(node.target)
     return schema.name.removeprefix("aten::").removesuffix("_") if schema else str(node.target)
 
@@ -187,15 +190,17 @@ def _is_in_place(node: fx.Node) -> bool:
     return schema is not None and bool(schema.name.endswith("_"))
 
 
-def _bound(target: Any, arguments: Any, keywords: Any) -> dict[str, Any]:
-    """All arguments by name, with the defaults of those that aren't given."""
-    bound = {each.name: each.default_value for each in _schema(target).arguments if each.has_default_value()}
-    names = [each.name for each in _schema(target).arguments]
-    return bound | dict(zip(names, arguments, strict=False)) | dict(keywords)
+def _arguments_by_name(target: Any, arguments: Any, keywords: Any) -> dict[str, Any]:
+    """All arguments by name, with the defaults of the missing ones."""
+    values = {
+        argument.name: argument.default_value for argument in _schema(target).arguments if argument.has_default_value()
+    }
+    names = [argument.name for argument in _schema(target).arguments]
+    return values | dict(zip(names, arguments, strict=False)) | dict(keywords)
 
 
 def _layer_name(node: fx.Node, operator_name: str) -> str:
-    """The module's name where the module is one of torch's, else the operator's within the module."""
+    """The name of the layer: that of the module if it is one of torch's, else the operator's within the module."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     path, kind = stack[-1] if stack else ("", "")
     if path and str(kind).startswith("torch.nn.modules."):

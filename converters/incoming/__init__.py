@@ -1,1 +1,1 @@
-"""What other frameworks' operators are in Caffe's layers, for everything that comes in."""
+"""Operators of other frameworks written as Caffe layers, shared by all imports."""

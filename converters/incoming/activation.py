@@ -1,4 +1,4 @@
-"""Functions of single values, and normalisations, some of them in several of Caffe's layers."""
+"""Activations and normalisations as Caffe layers, some as several layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from converters.incoming.net import NetBlob, NetWriter, along
+from converters.incoming.net import NetBlob, NetWriter, axis_setting
 from converters.incoming.shaping import reshape
 from netdsl import dsl
 from netdsl.errors import ConversionError
@@ -17,7 +17,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def clip(net: NetWriter, x: NetBlob, lower: float = -math.inf, upper: float = math.inf, part: str = "") -> NetBlob:
-    """Values between two limits."""
+    """Clip values to two limits."""
     if lower == 0 and upper >= _LARGEST:
         return net.layer(dsl.ReLU, [x], part=part)
     return net.layer(dsl.Clip, [x], part=part, min=max(lower, -_LARGEST), max=min(upper, _LARGEST))
@@ -30,7 +30,7 @@ def hard_sigmoid(net: NetWriter, x: NetBlob, alpha: float, beta: float, part: st
 
 
 def hard_swish(net: NetWriter, x: NetBlob) -> NetBlob:
-    """`x * hard_sigmoid(x)`, by types that every Caffe has."""
+    """`x * hard_sigmoid(x)`, in layer types that every Caffe has."""
     return net.layer(dsl.Eltwise, [x, hard_sigmoid(net, x, 1 / 6, 0.5, "gate")], operation="PROD")
 
 
@@ -46,12 +46,12 @@ def mish(net: NetWriter, x: NetBlob) -> NetBlob:
 
 
 def leaky_relu(net: NetWriter, x: NetBlob, slope: float) -> NetBlob:
-    """What is negative is scaled by a slope."""
+    """ReLU that scales negative values by a slope."""
     return net.layer(dsl.ReLU, [x], negative_slope=slope)
 
 
 def prelu(net: NetWriter, x: NetBlob, slope: AnyArray) -> NetBlob:
-    """The same with a slope for each channel, or one for all."""
+    """ReLU that scales negative values by a learned slope for each channel, or one for all."""
     if slope.size == 1:
         return net.layer(dsl.PReLU, [x], slope.reshape(()), channel_shared=True)
     if slope.size != x.shape[1]:
@@ -60,19 +60,19 @@ def prelu(net: NetWriter, x: NetBlob, slope: AnyArray) -> NetBlob:
 
 
 def dropout(net: NetWriter, x: NetBlob, ratio: float) -> NetBlob:
-    """What training leaves out; it changes nothing in a test."""
+    """Dropout, which changes nothing outside of training."""
     return net.layer(dsl.Dropout, [x], dropout_ratio=ratio) if 0 < ratio < 1 else x
 
 
 def softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
-    """exp(x) divided by its sum along an axis, or the logarithm of that."""
-    where = along(axis % len(x.shape))
+    """Softmax along an axis, or its logarithm."""
+    where = axis_setting(axis % len(x.shape))
     top = net.layer(dsl.Softmax, [x], part="softmax" if logarithm else "", **where)
     return net.layer(dsl.Log, [top]) if logarithm else top
 
 
 def flat_softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = False) -> NetBlob:
-    """The same over everything from an axis on."""
+    """Softmax over an axis and all axes after it, or its logarithm."""
     axis %= len(x.shape)
     if math.prod(x.shape[axis + 1 :]) == 1:
         return softmax(net, x, axis, logarithm=logarithm)
@@ -81,8 +81,8 @@ def flat_softmax(net: NetWriter, x: NetBlob, axis: int, *, logarithm: bool = Fal
 
 
 @dataclass(frozen=True)
-class Statistics:
-    """A trained batch normalisation."""
+class BatchStatistics:
+    """The statistics, scale and bias of a trained batch normalisation."""
 
     mean: AnyArray
     variance: AnyArray
@@ -91,8 +91,8 @@ class Statistics:
     bias: AnyArray | None = None
 
 
-def batch_norm(net: NetWriter, x: NetBlob, s: Statistics) -> NetBlob:
-    """Caffe's rule: BatchNorm keeps sums and their weight, here 1; scale and bias are a layer of their own."""
+def batch_norm(net: NetWriter, x: NetBlob, s: BatchStatistics) -> NetBlob:
+    """Batch normalisation. Caffe's BatchNorm has sums and their weight, here 1; scale and bias are a Scale layer."""
     top = net.layer(dsl.BatchNorm, [x], s.mean, s.variance, np.ones(1), eps=s.eps)
     if s.scale is None and s.bias is None:
         return top
@@ -102,6 +102,6 @@ def batch_norm(net: NetWriter, x: NetBlob, s: Statistics) -> NetBlob:
     return net.layer(dsl.Scale, [top], scale, s.bias, part="scale", bias_term=True)
 
 
-def local_response(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
-    """Local response normalisation: over each channel and those near it, whose squares' mean alpha weighs."""
+def local_response_norm(net: NetWriter, x: NetBlob, size: int, alpha: float, beta: float, k: float) -> NetBlob:
+    """Local response normalisation across channels; `alpha` is a factor of the mean of the squares."""
     return net.layer(dsl.LRN, [x], local_size=size, alpha=alpha, beta=beta, k=k)

@@ -1,4 +1,4 @@
-"""Sums, products and the like, of blobs with blobs and with constants, shapes brought together as elsewhere."""
+"""Arithmetic of blobs with blobs and with constants as Caffe layers, with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from converters.incoming.activation import clip
-from converters.incoming.net import Make, NetBlob, NetWriter, Value, along
+from converters.incoming.net import LayerConstructor, NetBlob, NetWriter, Value, axis_setting
 from converters.incoming.shaping import expand, reshape
 from netdsl import dsl
 from netdsl.errors import ConversionError
@@ -24,25 +24,25 @@ def affine(net: NetWriter, x: NetBlob, scale: float = 1, shift: float = 0, part:
 
 
 def add(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The sum."""
+    """The sum of two values."""
     a, b = _blob_first(a, b)
     if not isinstance(b, NetBlob):
-        return affine(net, a, shift=float(b.item())) if _is_scalar(a, b) else _along(net, dsl.Bias, a, b)
-    return net.layer(dsl.Eltwise, [a, b]) if a.shape == b.shape else _spread(net, dsl.Bias, "SUM", a, b)
+        return affine(net, a, shift=float(b.item())) if _is_scalar(a, b) else _with_constant(net, dsl.Bias, a, b)
+    return net.layer(dsl.Eltwise, [a, b]) if a.shape == b.shape else _broadcast(net, dsl.Bias, "SUM", a, b)
 
 
 def multiply(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The product."""
+    """The product of two values."""
     a, b = _blob_first(a, b)
     if not isinstance(b, NetBlob):
-        return affine(net, a, float(b.item())) if _is_scalar(a, b) else _along(net, dsl.Scale, a, b)
+        return affine(net, a, float(b.item())) if _is_scalar(a, b) else _with_constant(net, dsl.Scale, a, b)
     if a.shape == b.shape:
         return net.layer(dsl.Eltwise, [a, b], operation="PROD")
-    return _spread(net, dsl.Scale, "PROD", a, b)
+    return _broadcast(net, dsl.Scale, "PROD", a, b)
 
 
 def subtract(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The difference."""
+    """The difference of two values."""
     if not isinstance(b, NetBlob):
         return add(net, a, -b)
     if isinstance(a, NetBlob) and a.shape == b.shape:
@@ -51,7 +51,7 @@ def subtract(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
-    """The quotient."""
+    """The quotient of two values."""
     if not isinstance(b, NetBlob):
         with np.errstate(divide="ignore"):
             return multiply(net, a, 1 / b.astype(np.float64))
@@ -61,23 +61,23 @@ def divide(net: NetWriter, a: Value, b: Value) -> NetBlob:
 
 
 def power(net: NetWriter, x: NetBlob, exponent: float, part: str = "") -> NetBlob:
-    """A power with a constant exponent."""
+    """A blob to the power of a constant."""
     return net.layer(dsl.Power, [x], part=part, power=exponent) if exponent != 1 else x
 
 
 def total(net: NetWriter, values: Sequence[Value], coeff: float = 1) -> NetBlob:
-    """The sum of all, times a number."""
+    """The sum of all values, times a coefficient."""
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == len(values) > 1 and len({blob.shape for blob in blobs}) == 1:
         settings: dict[str, Any] = {} if coeff == 1 else {"coeff": [coeff] * len(blobs)}
         return net.layer(dsl.Eltwise, blobs, **settings)
-    found = reduce(lambda a, b: add(net, a, b), values)
-    assert isinstance(found, NetBlob)
-    return affine(net, found, coeff, part="scale")
+    sum_blob = reduce(lambda a, b: add(net, a, b), values)
+    assert isinstance(sum_blob, NetBlob)
+    return affine(net, sum_blob, coeff, part="scale")
 
 
 def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
-    """The largest of all at every place."""
+    """The element-wise maximum of all values."""
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if any(limit.size != 1 for limit in limits):
@@ -90,7 +90,7 @@ def maximum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
 
 
 def minimum(net: NetWriter, values: Sequence[Value]) -> NetBlob:
-    """The smallest of all at every place; of several blobs as the largest of their opposites."""
+    """The element-wise minimum of all values; that of several blobs is written as a maximum of the negative ones."""
     limits = [value for value in values if not isinstance(value, NetBlob)]
     blobs = [value for value in values if isinstance(value, NetBlob)]
     if len(blobs) == 1 and all(limit.size == 1 for limit in limits):
@@ -110,32 +110,32 @@ def _is_scalar(x: NetBlob, constant: AnyArray) -> bool:
     return constant.size == 1 and constant.ndim <= len(x.shape)
 
 
-def _along(net: NetWriter, make: Make, x: NetBlob, constant: AnyArray) -> NetBlob:
-    """Bias or Scale with a learned blob: the constant along those axes where it isn't always the same."""
+def _with_constant(net: NetWriter, constructor: LayerConstructor, x: NetBlob, constant: AnyArray) -> NetBlob:
+    """Bias or Scale with the constant as its weights, along the axes where the constant varies."""
     target = np.broadcast_shapes(x.shape, constant.shape)
     x = expand(net, x, target, "wide")
     constant = constant.reshape((1,) * (len(target) - constant.ndim) + constant.shape)
     axes = [axis for axis, size in enumerate(constant.shape) if size != 1] or [0]
     first, last = axes[0], axes[-1] + 1
     values = np.broadcast_to(constant.reshape(constant.shape[first:last]), target[first:last])
-    settings = along(first) | ({} if last == first + 1 else {"num_axes": last - first})
-    return net.layer(make, [x], values, **settings)
+    settings = axis_setting(first) | ({} if last == first + 1 else {"num_axes": last - first})
+    return net.layer(constructor, [x], values, **settings)
 
 
-def _spread(net: NetWriter, make: Make, operation: str, a: NetBlob, b: NetBlob) -> NetBlob:
-    """Bias or Scale with two bottoms if the smaller one lies along the other's axes, else with both of full size."""
+def _broadcast(net: NetWriter, constructor: LayerConstructor, operation: str, a: NetBlob, b: NetBlob) -> NetBlob:
+    """Bias or Scale with two bottoms if the smaller one spans axes of the larger, else Eltwise of both in full size."""
     target = np.broadcast_shapes(a.shape, b.shape)
     large, small = (a, b) if a.shape == target else (b, a)
-    span = _common(large.shape, (1,) * (len(target) - len(small.shape)) + small.shape)
+    span = _common_span(large.shape, (1,) * (len(target) - len(small.shape)) + small.shape)
     if large.shape == target and span is not None:
         second = reshape(net, small, large.shape[slice(*span)], "shape")
-        return net.layer(make, [large, second], **along(span[0]))
+        return net.layer(constructor, [large, second], **axis_setting(span[0]))
     alike = [expand(net, blob, target, f"wide{rank}") for rank, blob in enumerate((a, b))]
     return net.layer(dsl.Eltwise, alike, operation=operation)
 
 
-def _common(large: Shape, small: Shape) -> tuple[int, int] | None:
-    """The axes along which the smaller shape lies: from its first axis on if it can, so that batches stay open."""
+def _common_span(large: Shape, small: Shape) -> tuple[int, int] | None:
+    """The axes that the smaller shape spans; they begin with the first axis if possible, so that batches stay open."""
     last = max((axis + 1 for axis, size in enumerate(small) if size != 1), default=0)
     first = 0 if small[:last] == large[:last] else next((axis for axis, size in enumerate(small) if size != 1), 0)
     return (first, last) if last and small[first:last] == large[first:last] else None

@@ -1,4 +1,4 @@
-"""Pooling, by whichever of Caffe's ways of rounding puts the windows in the same places."""
+"""Pooling as Caffe layers, with the rounding mode that puts the windows in the same places."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import CaffeError
+from converters.incoming.convolution import Numbers, pad_image
 from converters.incoming.net import NetBlob, NetWriter
-from converters.incoming.sliding import Numbers, padded
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.weights.match import AnyArray
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Where windows are, for height and width."""
+class PoolingWindows:
+    """The positions of pooling windows along height and width."""
 
     kernel: Numbers
     stride: Numbers
@@ -28,7 +28,7 @@ class Windows:
     ceil: bool = False
 
     def counts(self, x: NetBlob) -> Numbers:
-        """How many there are. A last one that would start behind the image is none."""
+        """The number of windows along both axes. A last window that would start after the image doesn't count."""
         return tuple(self._count(x.shape[2 + axis], axis) for axis in (0, 1))
 
     def _count(self, size: int, axis: int) -> int:
@@ -37,7 +37,7 @@ class Windows:
         return count - (self.ceil and (count - 1) * self.stride[axis] >= size + self.begin[axis])
 
     def areas(self, x: NetBlob, begin: Numbers, end: Numbers) -> AnyArray:
-        """How much of every window is in the image with some padding of its own."""
+        """The area of every window that lies in the image extended by `begin` and `end`."""
         rows, columns = (self._lengths(x.shape[2 + axis], axis, begin[axis], end[axis], count)
                          for axis, count in enumerate(self.counts(x)))  # fmt: skip
         return np.outer(rows, columns).astype(np.float64)
@@ -47,8 +47,8 @@ class Windows:
         return np.minimum(starts + self.kernel[axis], size + end) - np.maximum(starts, -begin)
 
 
-def max_pool(net: NetWriter, x: NetBlob, windows: Windows) -> NetBlob:
-    """The largest value of every window."""
+def max_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> NetBlob:
+    """The maximum of every window."""
     settings = _settings(net, x, windows)
     if settings is None:
         sizes = f"{list(windows.begin)} and {list(windows.end)}"
@@ -56,12 +56,12 @@ def max_pool(net: NetWriter, x: NetBlob, windows: Windows) -> NetBlob:
     return net.layer(dsl.Pooling, [x], pool="MAX", **settings)
 
 
-def average_pool(net: NetWriter, x: NetBlob, windows: Windows, divisors: AnyArray) -> NetBlob:
-    """The sum of every window divided by a number of its own; where Caffe's is another, a Scale corrects it."""
+def average_pool(net: NetWriter, x: NetBlob, windows: PoolingWindows, divisors: AnyArray) -> NetBlob:
+    """The sum of every window divided by its divisor; a Scale layer corrects it where Caffe's divisor differs."""
     settings = _settings(net, x, windows)
     if settings is None:
-        x = padded(net, x, windows.begin, windows.end, "pad")
-        windows = Windows(windows.kernel, windows.stride, (0, 0), (0, 0), windows.ceil)
+        x = pad_image(net, x, windows.begin, windows.end, "pad")
+        windows = PoolingWindows(windows.kernel, windows.stride, (0, 0), (0, 0), windows.ceil)
         settings = _settings(net, x, windows)
     if settings is None:
         raise ConversionError(f"Caffe's pooling has no such windows: kernel {list(windows.kernel)}")
@@ -71,17 +71,21 @@ def average_pool(net: NetWriter, x: NetBlob, windows: Windows, divisors: AnyArra
 
 
 def global_pool(net: NetWriter, x: NetBlob, pool: str) -> NetBlob:
-    """Every channel's whole image as one window."""
+    """Pooling with the whole image as one window."""
     return net.layer(dsl.Pooling, [x], pool=pool, global_pooling=True)
 
 
-def _settings(net: NetWriter, x: NetBlob, windows: Windows) -> dict[str, Any] | None:
-    """Settings with which Caffe has the same windows. It clips them where the image and its padding end."""
+def _settings(net: NetWriter, x: NetBlob, windows: PoolingWindows) -> dict[str, Any] | None:
+    """Settings with which Caffe has the same windows, or None. Caffe clips windows at the end of the padding."""
     if len(x.shape) != 4:
         raise ConversionError(f"Caffe pools images of 4 axes, and this has {len(x.shape)}")
-    given = {**_sides("kernel", windows.kernel), **_sides("stride", windows.stride), **_sides("pad", windows.begin)}
+    window_settings = {
+        **_sides("kernel", windows.kernel),
+        **_sides("stride", windows.stride),
+        **_sides("pad", windows.begin),
+    }
     for rounding in ("CEIL", "FLOOR"):
-        settings = given if rounding == "CEIL" else {**given, "round_mode": rounding}
+        settings = window_settings if rounding == "CEIL" else {**window_settings, "round_mode": rounding}
         try:
             shape = net.shape_of(dsl.Pooling, x, **settings)
         except CaffeError:  # a padding larger than the kernel
@@ -92,7 +96,7 @@ def _settings(net: NetWriter, x: NetBlob, windows: Windows) -> dict[str, Any] | 
 
 
 def _sides(name: str, values: Sequence[int]) -> dict[str, int]:
-    """One number for both axes, or _h and _w, or nothing where it is the default."""
+    """A setting for both axes: one number, or _h and _w, or nothing for the default."""
     height, width = values
     if height != width:
         return {f"{name}_h": height, f"{name}_w": width}

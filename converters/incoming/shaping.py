@@ -1,4 +1,4 @@
-"""Layers that only move values: shapes, orders of axes, parts and wholes."""
+"""Operators that only move values as Caffe layers: shapes, orders of axes, concatenation and slices."""
 
 from __future__ import annotations
 
@@ -6,112 +6,112 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from converters.incoming.net import NetBlob, NetWriter, along
+from converters.incoming.net import NetBlob, NetWriter, axis_setting
 from netdsl import dsl
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
 
 
 def reshape(net: NetWriter, x: NetBlob, target: Sequence[int], part: str = "") -> NetBlob:
-    """The values in another shape, of which one number may be -1. Axes in front that stay are left open."""
-    known = math.prod(size for size in target if size != -1)
+    """Reshape a blob; one number of the target may be -1. Leading axes that don't change are left open."""
+    fixed_count = math.prod(size for size in target if size != -1)
     if -1 in target:
-        target = [math.prod(x.shape) // known if size == -1 and known else size for size in target]
+        target = [math.prod(x.shape) // fixed_count if size == -1 and fixed_count else size for size in target]
     if math.prod(target) != math.prod(x.shape):
         raise ConversionError(f"{list(x.shape)} can't become {list(target)}")
     if tuple(target) == x.shape:
         return x
     last = len(target) - 1
     if 0 <= last < len(x.shape) - 1 and tuple(target[:last]) == x.shape[:last]:
-        return net.layer(dsl.Flatten, [x], part=part, **along(last))
+        return net.layer(dsl.Flatten, [x], part=part, **axis_setting(last))
     same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(x.shape, target, strict=False))))
     rest = list(target[same:]) if same else [-1, *target[1:]]
     return net.layer(dsl.Reshape, [x], part=part, shape={"dim": [*[0] * same, *rest]})
 
 
 def permute(net: NetWriter, x: NetBlob, order: Sequence[int], part: str = "") -> NetBlob:
-    """Axis `order[i]` becomes axis i. Caffe itself can't, SSD's fork can; where nothing moves, a shape is enough."""
+    """Permute axes: `order[i]` becomes axis i. It takes SSD's Permute, or a reshape if no values move."""
     moving = [axis for axis in order if x.shape[axis] != 1]
     if moving == sorted(moving) and order[0] == 0:
         return reshape(net, x, [x.shape[axis] for axis in order], part)
     return net.layer(dsl.Permute, [x], part=part, order=list(order))
 
 
-def swapped(axes: int, first: int, second: int) -> list[int]:
-    """The order of axes in which two have changed places."""
+def swapped_axes(axes: int, first: int, second: int) -> list[int]:
+    """The order of axes with two of them swapped."""
     order = list(range(axes))
     order[first], order[second] = order[second], order[first]
     return order
 
 
 def concat(net: NetWriter, parts: Sequence[NetBlob], axis: int) -> NetBlob:
-    """All parts, one behind the other."""
+    """Concatenate parts along an axis."""
     if len(parts) == 1:
         return parts[0]
-    return net.layer(dsl.Concat, parts, **along(axis % len(parts[0].shape)))
+    return net.layer(dsl.Concat, parts, **axis_setting(axis % len(parts[0].shape)))
 
 
 def split(net: NetWriter, x: NetBlob, axis: int, sizes: Sequence[int], part: str = "") -> tuple[NetBlob, ...]:
-    """Parts of these lengths."""
+    """Split a blob into parts of these lengths along an axis."""
     axis %= len(x.shape)
     if sum(sizes) != x.shape[axis]:
         raise ConversionError(f"parts of {list(sizes)} aren't the {x.shape[axis]} along axis {axis}")
     if len(sizes) == 1:
         return (x,)
     points = list(accumulate(sizes))[:-1]
-    return net.layers(dsl.Slice, [x], tops=len(sizes), part=part, slice_point=points, **along(axis))
+    return net.layers(dsl.Slice, [x], tops=len(sizes), part=part, slice_point=points, **axis_setting(axis))
 
 
 def narrow(net: NetWriter, x: NetBlob, axis: int, start: int, stop: int, part: str = "") -> NetBlob:
-    """What lies between two places along an axis; places count from the end if negative, and stop at the ends."""
+    """A slice along an axis; negative positions count from the end, and positions are clipped to the axis."""
     axis %= len(x.shape)
     start, stop, _ = slice(start, stop).indices(x.shape[axis])
     if stop <= start:
-        raise ConversionError(f"takes nothing along axis {axis}")
+        raise ConversionError(f"its slice along axis {axis} is empty")
     sizes = [size for size in (start, stop - start, x.shape[axis] - stop) if size]
     return split(net, x, axis, sizes, part)[1 if start else 0]
 
 
-def selected(net: NetWriter, x: NetBlob, axis: int, index: int) -> NetBlob:
-    """One place along an axis, which goes away."""
+def select(net: NetWriter, x: NetBlob, axis: int, index: int) -> NetBlob:
+    """One position along an axis, which is removed."""
     axis %= len(x.shape)
     index %= x.shape[axis]
-    one = narrow(net, x, axis, index, index + 1, "slice")
-    return reshape(net, one, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    slice_top = narrow(net, x, axis, index, index + 1, "slice")
+    return reshape(net, slice_top, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
 def expand(net: NetWriter, x: NetBlob, target: Sequence[int], part: str = "") -> NetBlob:
-    """The values repeated along axes of length 1; new axes come in front."""
+    """Broadcast a blob to a shape; new axes come in front."""
     x = reshape(net, x, (*(1,) * (len(target) - len(x.shape)), *x.shape), f"{part}shape")
-    for axis, (size, wanted) in enumerate(zip(x.shape, target, strict=True)):
-        if wanted not in (size, 1, -1):
-            x = net.layer(dsl.Tile, [x], part=f"{part}{axis}" if part else "", axis=axis, tiles=wanted)
+    for axis, (size, target_size) in enumerate(zip(x.shape, target, strict=True)):
+        if target_size not in (size, 1, -1):
+            x = net.layer(dsl.Tile, [x], part=f"{part}{axis}" if part else "", axis=axis, tiles=target_size)
     return x
 
 
-def tiled(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
-    """The whole several times along every axis."""
+def tile(net: NetWriter, x: NetBlob, times: Sequence[int]) -> NetBlob:
+    """Tile a blob along every axis."""
     x = reshape(net, x, (*(1,) * (len(times) - len(x.shape)), *x.shape), "shape")
     for axis, count in enumerate(times):
         x = net.layer(dsl.Tile, [x], axis=axis, tiles=count) if count != 1 else x
     return x
 
 
-def squeezed(shape: Shape, axes: Sequence[int] | None) -> Shape:
-    """The shape without axes of length 1: these, or all."""
-    gone = {axis % len(shape) for axis in axes} if axes is not None else range(len(shape))
-    return tuple(size for axis, size in enumerate(shape) if axis not in gone or size != 1)
+def squeezed_shape(shape: Shape, axes: Sequence[int] | None) -> Shape:
+    """The shape without these axes of length 1, or without all of them."""
+    removed_axes = {axis % len(shape) for axis in axes} if axes is not None else range(len(shape))
+    return tuple(size for axis, size in enumerate(shape) if axis not in removed_axes or size != 1)
 
 
-def unsqueezed(shape: Shape, axes: Sequence[int]) -> Shape:
-    """The shape with axes of length 1 at these places."""
+def unsqueezed_shape(shape: Shape, axes: Sequence[int]) -> Shape:
+    """The shape with axes of length 1 inserted."""
     count = len(shape) + len(axes)
     new, rest = {axis % count for axis in axes}, iter(shape)
     return tuple(1 if axis in new else next(rest) for axis in range(count))
 
 
 def depth_to_space(net: NetWriter, x: NetBlob, block: int, *, depth_first: bool) -> NetBlob:
-    """Channels become squares of pixels; the place in a square is the slower part of a channel's number, or not."""
+    """Move channels to squares of pixels; with `depth_first`, the pixel's index varies slower than the channel's."""
     n, c, h, w = _image(x)
     shape, order = ((n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)) if depth_first else (
         (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3))  # fmt: skip
@@ -120,7 +120,7 @@ def depth_to_space(net: NetWriter, x: NetBlob, block: int, *, depth_first: bool)
 
 
 def space_to_depth(net: NetWriter, x: NetBlob, block: int, *, depth_first: bool) -> NetBlob:
-    """The inverse."""
+    """Move squares of pixels to channels; the inverse of `depth_to_space`."""
     n, c, h, w = _image(x)
     blocks = reshape(net, x, (n, c, h // block, block, w // block, block), "blocks")
     moved = permute(net, blocks, (0, 3, 5, 1, 2, 4) if depth_first else (0, 1, 3, 5, 2, 4))

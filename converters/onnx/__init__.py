@@ -1,10 +1,9 @@
-"""Nets as ONNX models, by our own builder: every layer tells itself what it is in ONNX's operators."""
+"""Export of nets as ONNX models; every layer type defines its own ONNX operators."""
 
 from __future__ import annotations
 
-from converters.onnx.export import export_onnx, to_onnx
+from converters.onnx.export import Metadata, export_onnx, to_onnx
 from converters.onnx.library import newest_opset
-from converters.onnx.metadata import Metadata
 from converters.onnx.saving import save_onnx
 from converters.onnx.verification import Report, verify
 

@@ -10,56 +10,55 @@ from numpy.typing import DTypeLike
 
 from converters.onnx.lengths import LengthSource
 from converters.onnx.library import onnx
-from converters.onnx.naming import Names
+from converters.onnx.naming import UniqueNames
 from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN
+from netdsl.layer.onnx_form import UNKNOWN
 from netdsl.weights.files import array_of
 
-Bottoms = Mapping[
-    str, tuple[Shape, Mapping[int, LengthSource]]
-]  # by value: lengths, and of those that change the reason
+# The shapes of bottoms by name, with the source of every length that can change.
+Bottoms = Mapping[str, tuple[Shape, Mapping[int, LengthSource]]]
 
 
-class MustStayError(Exception):
-    """A layer has to know a length, which therefore can't change with its source."""
+class FixedLengthError(Exception):
+    """A layer needs a length to be fixed, which therefore can't change with its source."""
 
     def __init__(self, source: LengthSource) -> None:
         super().__init__(source.name)
         self.source = source
 
 
-class TooNewError(Exception):
-    """A layer has operators that onnxruntime runs only up to an opset."""
+class UnsupportedOpsetError(Exception):
+    """A layer has operators that onnxruntime supports only up to an opset."""
 
     def __init__(self, opset: int) -> None:
         super().__init__(f"opset {opset}")
         self.opset = opset
 
 
-class Builder:
-    """Takes what layers say; `values` are names that are taken by blobs."""
+class GraphBuilder:
+    """Collects the nodes and initializers of layers; `values` are the names that blobs use."""
 
     def __init__(self, opset: int, dtype: DTypeLike, values: Sequence[str]) -> None:
         self.opset, self.dtype = opset, np.dtype(dtype)
         self.all_nodes: list[Any] = []
         self.initializers: list[Any] = []
-        self._values, self._node_names = Names(values), Names()
+        self._values, self._node_names = UniqueNames(values), UniqueNames()
         self._blobs: dict[tuple[int, Shape], str] = {}
         self._layer = ""
         self._bottoms: Bottoms = {}
         self._nodes: list[Any] = []
 
     def begin(self, layer: str, bottoms: Bottoms) -> None:
-        """What comes is a layer's."""
+        """Begin the nodes of a layer."""
         self._layer, self._bottoms, self._nodes = layer, bottoms, []
 
-    def end(self, found: Sequence[str], tops: Sequence[str]) -> None:
-        """The layer is done: what it found gets the names of its tops, and its last node its own name."""
-        assert len(found) >= len(tops), f"{self._layer} made {len(found)} values for {len(tops)} tops"
-        made = {output for node in self._nodes for output in node.output}
+    def end(self, results: Sequence[str], tops: Sequence[str]) -> None:
+        """End the nodes of a layer: its results get the names of its tops, and its last node the layer's name."""
+        assert len(results) >= len(tops), f"{self._layer} made {len(results)} values for {len(tops)} tops"
+        node_outputs = {output for node in self._nodes for output in node.output}
         renamed: dict[str, str] = {}
-        for value, top in zip(found, tops, strict=False):
-            if value not in made or value in renamed:
+        for value, top in zip(results, tops, strict=False):
+            if value not in node_outputs or value in renamed:
                 value = self.node("Identity", value)
             renamed[value] = top
         main = next((node for node in reversed(self._nodes) if set(node.output) & renamed.keys()), None)
@@ -70,24 +69,24 @@ class Builder:
         self.all_nodes += self._nodes
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """The one output of a new node."""
+        """Add a node with one output."""
         return self.nodes(op, *inputs, outputs=1, **attributes)[0]
 
     def nodes(self, op: str, *inputs: str, outputs: int, **attributes: Any) -> tuple[str, ...]:
-        """The outputs of a new node."""
+        """Add a node with several outputs."""
         names = [self._values.unique(f"{self._layer}/{op}") for _ in range(outputs)]
         self._nodes.append(onnx().helper.make_node(op, inputs, names, **attributes))
         return tuple(names)
 
     def constant(self, values: Any) -> str:
-        """Numbers as an initializer."""
+        """Add an initializer with constant values."""
         array = np.asarray(values)
-        wanted = np.dtype(np.bool_) if array.dtype == np.bool_ else np.dtype(np.int64)
+        whole_dtype = np.dtype(np.bool_) if array.dtype == np.bool_ else np.dtype(np.int64)
         floating = array.dtype.kind == "f" or not array.size
-        return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else wanted))
+        return self._initializer(f"{self._layer}/constant", array.astype(self.dtype if floating else whole_dtype))
 
     def blob(self, layer: Layer, name: str, shape: Sequence[int] | None = None) -> str:
-        """A layer's blob as an initializer, once for all that share it in one shape."""
+        """Add an initializer for a layer's blob, once for all layers that share it in one shape."""
         owner = layer.owner_of(name)
         shape = tuple(getattr(layer, name).shape if shape is None else shape)
         key = id(owner), shape
@@ -107,19 +106,19 @@ class Builder:
         return tuple(UNKNOWN if axis in changing else length for axis, length in enumerate(lengths))
 
     def length(self, bottom: str, axis: int) -> int:
-        """The length of an axis, which from now on must not change."""
+        """The length of an axis, which must be fixed from now on."""
         lengths, changing = self._bottoms[bottom]
         axis %= max(len(lengths), 1)
         if axis in changing:
-            raise MustStayError(changing[axis])
+            raise FixedLengthError(changing[axis])
         return lengths[axis]
 
     def at_most(self, opset: int) -> None:
-        """Go no further than an opset."""
+        """Require an opset that isn't newer than this one."""
         if self.opset > opset:
-            raise TooNewError(opset)
+            raise UnsupportedOpsetError(opset)
 
     def to_float(self, value: str) -> str:
-        """A value in the type that the net computes in."""
+        """Cast a value to the net's own type."""
         kind = onnx().helper.np_dtype_to_tensor_dtype(self.dtype)
         return self.node("Cast", value, to=kind)

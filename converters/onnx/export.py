@@ -1,48 +1,75 @@
-"""From a net with its weights to an ONNX model."""
+"""The export of a net with its weights to an ONNX model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from converters.onnx.builder import Builder, MustStayError, TooNewError
-from converters.onnx.lengths import Lengths, LengthSource, changing, sources
+from converters.onnx.builder import FixedLengthError, GraphBuilder, UnsupportedOpsetError
+from converters.onnx.lengths import Lengths, LengthSource, changing_lengths, length_sources
 from converters.onnx.library import OLDEST_OPSET, model_of, newest_opset, onnx
-from converters.onnx.metadata import PRODUCER, Metadata
-from converters.onnx.naming import edge_names, external_edges
+from converters.onnx.naming import edge_names
 from converters.onnx.saving import save_onnx
-from converters.onnx.verification import TOLERANCE, Report, verify
+from converters.onnx.verification import TOLERANCE, Report
+from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
+from netdsl.layer import BringsData, HasOnnxForm
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
 from netdsl.net.net import Net
 from netdsl.weights.files import array_of
 
-_PLAIN = Metadata()
+PRODUCER = "netdsl"
 
 
-def to_onnx(net: Net | Built, *, opset: int | None = None, metadata: Metadata = _PLAIN) -> Any:
-    """A net's ModelProto.
+@dataclass(frozen=True)
+class Metadata:
+    """Texts for the model's `metadata_props`; empty ones are left out."""
+
+    preprocessing: str = ""  # how an image becomes the input
+    labels: Sequence[str] = ()  # the names of the classes, in their order
+    licence: str = ""
+    source_sha256: str = ""  # of the file that the weights came from
+
+    def properties(self) -> dict[str, str]:
+        """The properties by name."""
+        properties = {
+            "producer": PRODUCER,
+            "preprocessing": self.preprocessing,
+            "labels": "\n".join(self.labels),
+            "licence": self.licence,
+            "source_sha256": self.source_sha256,
+        }
+        return {name: value for name, value in properties.items() if value}
+
+
+_NO_METADATA = Metadata()
+
+
+def to_onnx(net: Net | Built, *, opset: int | None = None, metadata: Metadata = _NO_METADATA) -> Any:
+    """Convert a net to a ModelProto.
 
     Values have the names of blobs, nodes those of layers. The first axis of the inputs stays open if the net allows
-    it. The opset is the newest that the installed onnxruntime runs, unless said otherwise.
+    it. The default opset is the newest that the installed onnxruntime supports.
     """
     built = net.module.built if isinstance(net, Net) else net
     _check(built)
-    wanted = None if opset is None else _checked(opset)
-    opset, fixed = wanted or newest_opset(), set[str]()
+    requested = None if opset is None else _check_opset(opset)
+    opset, fixed = requested or newest_opset(), set[str]()
     while True:
         open_lengths = _open_lengths(built, fixed)
         try:
             graph = _graph(built, open_lengths, opset)
             break
-        except MustStayError as need:
-            fixed.add(need.source.name)
-        except TooNewError as problem:
-            if wanted is not None:
+        except FixedLengthError as problem:
+            fixed.add(problem.source.name)
+        except UnsupportedOpsetError as problem:
+            if requested is not None:
                 raise ConversionError(f"the net needs an operator that onnxruntime runs up to {problem} only") from None
             opset = problem.opset
     model = model_of(graph, opset)
@@ -56,17 +83,18 @@ def export_onnx(
     path: str | Path,
     *,
     opset: int | None = None,
-    metadata: Metadata = _PLAIN,
+    metadata: Metadata = _NO_METADATA,
     external: bool | None = None,
-    verified: bool = True,
+    verify: bool = True,
     tolerance: float = TOLERANCE,
 ) -> Report | None:
-    """Write a net as an ONNX model and, unless told otherwise, prove before that it computes the same.
+    """Write a net as an ONNX model and return the report of its verification.
 
-    A model that doesn't isn't written. `external` puts the weights into a file of their own, as is done above 2 GB.
+    With `verify`, a model that doesn't compute the same as the net isn't written. `external` puts the weights into a
+    file of their own, which is the default above 2 GB.
     """
     model = to_onnx(net, opset=opset, metadata=metadata)
-    report = verify(model, net, tolerance=tolerance) if verified else None
+    report = verify_onnx(model, net, tolerance=tolerance) if verify else None
     if report is not None and not report.passed:
         raise ConversionError(f"{path}: not written: {report}")
     save_onnx(model, path, external=external)
@@ -80,7 +108,7 @@ def _check(built: Built) -> None:
         raise ConversionError("the net has no weights yet: allocate it, and load them")
 
 
-def _checked(opset: int) -> int:
+def _check_opset(opset: int) -> int:
     newest = onnx().defs.onnx_opset_version()
     if not OLDEST_OPSET <= opset <= newest:
         raise ConversionError(f"opset {opset} can't be written; take one from {OLDEST_OPSET} to {newest}")
@@ -88,31 +116,33 @@ def _checked(opset: int) -> int:
 
 
 def _open_lengths(built: Built, fixed: set[str]) -> Lengths:
-    found: Lengths = {}
-    for source in sources(built):
-        lengths = None if source.name in fixed else changing(built, source)
+    open_lengths: Lengths = {}
+    for source in length_sources(built):
+        lengths = None if source.name in fixed else changing_lengths(built, source)
         if lengths is None and not source.free:
-            raise ConversionError(f"a layer has to know {source.name}, which is known only when the net runs")
-        found |= lengths or {}
-    return found
+            raise ConversionError(f"a layer needs a fixed {source.name}, which is only known when the net runs")
+        open_lengths |= lengths or {}
+    return open_lengths
 
 
 def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
-    """The GraphProto; everything that has no ONNX form is told at once."""
-    names, outside = edge_names(built), set(external_edges(built))
-    builder = Builder(opset, _dtype(built), names)
+    """The GraphProto of a net; one ConversionError reports all layers without an ONNX form."""
+    names, outside = edge_names(built), set(built.input_edges())
+    builder = GraphBuilder(opset, _dtype(built), names)
     problems = []
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.external:
+        if isinstance(layer, BringsData):
             continue
         bottoms = {names[edge]: (built.shapes[edge], _changes(lengths, edge)) for edge in node.bottoms}
         builder.begin(node.layer.name, bottoms)
         try:
-            found = layer.onnx(builder, *(names[edge] for edge in node.bottoms))
+            if not isinstance(layer, HasOnnxForm):
+                raise ConversionError("has no ONNX form")
+            results = layer.onnx(builder, *(names[edge] for edge in node.bottoms))
         except ConversionError as problem:
             problems.append(f"layer '{node.layer.name}' of type {node.layer.type} {problem}")
             continue
-        builder.end(found if isinstance(found, tuple) else (found,), [names[edge] for edge in node.tops])
+        builder.end(results if isinstance(results, tuple) else (results,), [names[edge] for edge in node.tops])
     if problems:
         raise ConversionError("; ".join(problems))
     ends = [edge for edge in built.graph.outputs if edge not in outside]
@@ -126,20 +156,22 @@ def _graph(built: Built, lengths: Lengths, opset: int) -> Any:
 
 
 def _changes(lengths: Lengths, edge: int) -> dict[int, LengthSource]:
-    return {axis: source for (each, axis), source in lengths.items() if each == edge}
+    return {axis: source for (changing_edge, axis), source in lengths.items() if changing_edge == edge}
 
 
-def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: Builder) -> Any:
-    """An input or output. A length that isn't the source's own, as twice a batch, has a name of its own."""
+def _value(built: Built, lengths: Lengths, edge: int, name: str, builder: GraphBuilder) -> Any:
+    """An input or output. A length that differs from its source's, such as twice a batch, has a name of its own."""
     dims: list[int | str] = list(built.shapes[edge])
     for axis, source in _changes(lengths, edge).items():
-        own = next((built.shapes[each][at] for each, at in source.axes.items()), None)
-        dims[axis] = source.name if dims[axis] == own else f"{name}_{axis}"
+        source_length = next(
+            (built.shapes[source_edge][source_axis] for source_edge, source_axis in source.axes.items()), None
+        )
+        dims[axis] = source.name if dims[axis] == source_length else f"{name}_{axis}"
     kind = onnx().helper.np_dtype_to_tensor_dtype(builder.dtype)
     return onnx().helper.make_tensor_value_info(name, kind, dims)
 
 
 def _dtype(built: Built) -> np.dtype[Any]:
-    """What the net computes in: its weights' type."""
+    """The type of a net's weights, in which it computes."""
     blobs = (blob for layer in built.layers for blob in layer.parameters() if blob.is_floating_point())
     return array_of(next(blobs, torch.empty(0)).new_empty(0)).dtype

@@ -1,13 +1,12 @@
-"""Which lengths of a net's blobs can change: those that follow the batch, or a count that only running tells."""
+"""The lengths of a net's blobs that can change: those that follow the batch size or a count that data determine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from converters.onnx.naming import external_edges
 from netdsl.errors import NetError
-from netdsl.layer import Shape
+from netdsl.layer import BringsData, HasOnnxForm, Shape
 from netdsl.net.build import Built
 
 _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)
@@ -15,64 +14,64 @@ _SHAPE_PROBLEMS = (NetError, RuntimeError, ValueError, IndexError, TypeError, Ze
 
 @dataclass(frozen=True)
 class LengthSource:
-    """Axes, by edge, that change together, and what their length is called; `free` if the net's user says it."""
+    """Axes, by edge, that change together, and the name of their length; `free` if the net's user sets it."""
 
     name: str
     axes: Mapping[int, int]
     free: bool
 
 
-Place = tuple[int, int]  # an edge and an axis of it
-Lengths = dict[Place, LengthSource]  # for every length that changes the reason
+EdgeAxis = tuple[int, int]  # an edge and an axis of it
+Lengths = dict[EdgeAxis, LengthSource]  # the source of every length that can change
 
 
-def sources(built: Built) -> list[LengthSource]:
-    """All that could change: the first axis of inputs, together where it is as long, and what layers count."""
+def length_sources(built: Built) -> list[LengthSource]:
+    """All sources: the first axes of inputs, one source for those of the same length, and the counts of layers."""
     groups: dict[int, list[int]] = {}
-    for edge in external_edges(built):
+    for edge in built.input_edges():
         if built.shapes[edge]:
             groups.setdefault(built.shapes[edge][0], []).append(edge)
-    found = []
+    sources = []
     for number, edges in enumerate(groups.values()):
         name = f"{built.graph.blobs[edges[0]]}_count" if number else "batch"
-        found.append(LengthSource(name, dict.fromkeys(edges, 0), free=True))
+        sources.append(LengthSource(name, dict.fromkeys(edges, 0), free=True))
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.varies is not None:
+        axis = layer.varying_axis if isinstance(layer, HasOnnxForm) else None
+        if axis is not None:
             name = f"{built.graph.blobs[node.tops[0]]}_count"
-            axis = layer.varies
             axes = {edge: axis for edge in node.tops if axis < len(built.shapes[edge])}
-            found.append(LengthSource(name, axes, free=False))
-    return found
+            sources.append(LengthSource(name, axes, free=False))
+    return sources
 
 
-def changing(built: Built, source: LengthSource) -> Lengths | None:
-    """Every length that changes with a source; None if the net doesn't fit together any more."""
-    longer = {edge: _longer(built.shapes[edge], axis) for edge, axis in source.axes.items()}
+def changing_lengths(built: Built, source: LengthSource) -> Lengths | None:
+    """Every length that changes with a source; None if the net's shapes don't fit each other with another length."""
+    longer = {edge: _lengthened(built.shapes[edge], axis) for edge, axis in source.axes.items()}
     try:
         shapes = _shapes_with(built, longer)
     except _SHAPE_PROBLEMS:
         return None
     pairs = enumerate(zip(built.shapes, shapes, strict=True))
-    found: Lengths = {}
+    lengths: Lengths = {}
     for edge, (before, after) in pairs:
         if len(before) != len(after):
             return None
-        found |= {(edge, axis): source for axis in range(len(before)) if before[axis] != after[axis]}
-    return found
+        lengths |= {(edge, axis): source for axis in range(len(before)) if before[axis] != after[axis]}
+    return lengths
 
 
-def _longer(shape: Shape, axis: int) -> Shape:
+def _lengthened(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], shape[axis] + 1, *shape[axis + 1 :])
 
 
-def _shapes_with(built: Built, given: Mapping[int, Shape]) -> list[Shape]:
-    """All shapes if those of some edges are others; only layers that this reaches are asked."""
+def _shapes_with(built: Built, changed_shapes: Mapping[int, Shape]) -> list[Shape]:
+    """All shapes of the net when those of some edges change; only affected layers are computed."""
     shapes = list(built.shapes)
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if not layer.external and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
+        if not isinstance(layer, BringsData) and any(shapes[edge] != built.shapes[edge] for edge in node.bottoms):
             tops: Sequence[Shape] = layer.top_shapes([shapes[edge] for edge in node.bottoms])
             for edge, shape in zip(node.tops, tops, strict=False):
                 shapes[edge] = shape
         for edge in node.tops:
-            shapes[edge] = given.get(edge, shapes[edge])
+            shapes[edge] = changed_shapes.get(edge, shapes[edge])
     return shapes

@@ -1,4 +1,4 @@
-"""The onnx and onnxruntime packages, which are imported nowhere else."""
+"""Access to the onnx and onnxruntime packages, which are imported nowhere else."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from typing import Any
 
 from caffe_proto.errors import MissingExtraError
 
-OLDEST_OPSET = 18  # from here on axes of reductions are inputs
+OLDEST_OPSET = 18  # the first in which the axes of reductions are inputs
 
 
 def onnx() -> Any:
     """The onnx package."""
     return _package("onnx")
+
+
+def onnx_module(name: str) -> Any:
+    """A module of the onnx package that the package doesn't import by itself."""
+    return import_module(f"{onnx().__name__}.{name}")
 
 
 def onnxruntime() -> Any:
@@ -31,32 +36,32 @@ def _package(name: str) -> Any:
 
 @cache
 def newest_opset() -> int:
-    """The newest opset that both packages know."""
+    """The newest opset that both packages support."""
     newest: int = onnx().defs.onnx_opset_version()
     return next((opset for opset in range(newest, OLDEST_OPSET, -1) if _runs(opset)), OLDEST_OPSET)
 
 
 def _runs(opset: int) -> bool:
-    """Whether onnxruntime takes a model of an opset; it says so only by trying."""
+    """Whether onnxruntime runs a model of an opset, which only a trial shows."""
     helper = onnx().helper
     value = [helper.make_tensor_value_info(name, onnx().TensorProto.FLOAT, [1]) for name in ("x", "y")]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "probe", value[:1], value[1:])
     try:
-        session(model_of(graph, opset))
-    except Exception:  # of classes that onnxruntime doesn't publish
+        inference_session(model_of(graph, opset))
+    except Exception:  # onnxruntime's exception classes aren't public
         return False
     return True
 
 
 def model_of(graph: Any, opset: int) -> Any:
-    """A model of a graph, in the oldest form of file that has the opset, for the sake of old readers."""
+    """A model of a graph, in the oldest file format that has the opset, so that old readers can read it."""
     helper = onnx().helper
     imports = [helper.make_opsetid("", opset)]
     return helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
 
 
-def session(model: Any) -> Any:
-    """A model, or the path of one, ready to run on a CPU without a word."""
+def inference_session(model: Any) -> Any:
+    """An onnxruntime session of a model, or of its path, on the CPU and without log messages."""
     runtime = onnxruntime()
     options = runtime.SessionOptions()
     options.log_severity_level = 4

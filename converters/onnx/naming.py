@@ -1,4 +1,4 @@
-"""Names that an ONNX graph takes: each is there once."""
+"""Unique names of the values of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -7,40 +7,34 @@ from collections.abc import Iterable
 from netdsl.net.build import Built
 
 
-class Names:
-    """Gives out names of which none is taken."""
+class UniqueNames:
+    """Makes names that aren't in use."""
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._taken = set(taken)
+    def __init__(self, used: Iterable[str] = ()) -> None:
+        self._used = set(used)
         self._next: dict[str, int] = {}
 
-    def unique(self, wanted: str) -> str:
-        """The name, with a number behind it if it is taken."""
-        name = wanted
-        while name in self._taken or not name:
-            self._next[wanted] = number = self._next.get(wanted, 1) + 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name)
+    def unique(self, base: str) -> str:
+        """The name, followed by a number if it is in use."""
+        name = base
+        while name in self._used or not name:
+            self._next[base] = number = self._next.get(base, 1) + 1
+            name = f"{base}_{number}"
+        self._used.add(name)
         return name
 
 
 def edge_names(built: Built) -> list[str]:
-    """A name for every edge: its blob's.
+    """A unique name for every edge: that of its blob.
 
-    Where layers work in place and several edges are of one blob, the blob's name is for an input of the net, or else
-    for what the blob is in the end; the others have the name of the layer that makes them behind it.
+    Where layers work in place and a blob has several edges, an input of the net has the blob's name, or else the last
+    edge; the name of the layer that makes it is added to the others.
     """
-    blobs, names = built.graph.blobs, Names(built.graph.blobs)
-    keepers = {blob: edge for edge, blob in enumerate(blobs)}
-    keepers.update({blobs[edge]: edge for edge in external_edges(built)})
-    makers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
+    blobs, names = built.graph.blobs, UniqueNames(built.graph.blobs)
+    name_owners = {blob: edge for edge, blob in enumerate(blobs)}
+    name_owners.update({blobs[edge]: edge for edge in built.input_edges()})
+    producers = {edge: node.layer.name for node in built.graph.nodes for edge in node.tops}
     return [
-        blob if keepers[blob] == edge else names.unique(f"{blob}/{makers.get(edge, edge)}")
+        blob if name_owners[blob] == edge else names.unique(f"{blob}/{producers.get(edge, edge)}")
         for edge, blob in enumerate(blobs)
     ]
-
-
-def external_edges(built: Built) -> list[int]:
-    """The edges that come from outside."""
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    return [edge for node, layer in pairs if layer.external for edge in node.tops]

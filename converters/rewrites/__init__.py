@@ -1,1 +1,1 @@
-"""Nets that compute the same in another way: each rewrite takes a deployed model and gives another one."""
+"""Rewrites of deployed models: nets that compute the same in another way."""

@@ -1,4 +1,4 @@
-"""Weights of fewer bits."""
+"""The rounding of weights to fewer bits."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from converters.formats import Precision
-from converters.model import Model
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.weights.match import AnyArray
+from netdsl.weights.tensor_files import Precision
 
 
-def rounded(model: Model, precision: Precision) -> Model:
-    """The model with weights that have the precision. They are still float32, as Caffe wants them."""
-    weights = {name: [_rounded(array, precision) for array in arrays] for name, arrays in model.weights.items()}
-    lost = [
+def round_weights(model: Model, precision: Precision) -> Model:
+    """Round the weights of a model to a precision. They are still stored as float32, as Caffe needs."""
+    weights = {name: [_round(array, precision) for array in arrays] for name, arrays in model.weights.items()}
+    overflowing = [
         name
         for name, arrays in weights.items()
         if any(_overflows(*pair) for pair in zip(model.weights[name], arrays, strict=True))
     ]
-    if lost:
+    if overflowing:
         raise ConversionError(
-            f"{precision.name.lower()} has no values as large as in layer {', '.join(map(repr, lost))}"
+            f"{precision.name.lower()} has no values as large as in layer {', '.join(map(repr, overflowing))}"
         )
     return replace(model, weights=weights, file=None)
 
 
-def _rounded(array: AnyArray, precision: Precision) -> AnyArray:
+def _round(array: AnyArray, precision: Precision) -> AnyArray:
     return torch.from_numpy(np.array(array)).to(precision.value).float().numpy()
 
 

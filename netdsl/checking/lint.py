@@ -11,25 +11,24 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
-from netdsl.checking.dry_run import dry_run, first_line
+from caffe_proto.errors import CaffeError, UpgradeError
+from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
-from netdsl.errors import NetError, UnknownLayerError
+from netdsl.errors import NetError, UnknownLayerError, first_line
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, unknown_types
 from netdsl.net.graph import Graph, resolve_all
+from netdsl.open_net import open_net
 
 
 @dataclass
 class Finding:
-    """What became of one file.
+    """The result of checking one file.
 
     A template or a broken file isn't parsed. `needs_code` are the private Python layers that alone stand in the way;
-    `assumed` are the shapes, without the batch, that the net doesn't say and with which it works; `stubbed` are the
+    `assumed` are those, without the batch, that the net doesn't say and with which it works; `stubbed` are the
     types of layers that stubs stand for.
     """
 
@@ -46,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckSettings:
-    """How nets are to be looked at. `assume` has shapes, without the batch, of blobs that data layers bring."""
+    """Settings of a check. `assume` has shapes, without the batch, of blobs that data layers bring."""
 
     assume: Shapes = field(default_factory=dict)
     stages: Sequence[str] = ()
@@ -55,44 +54,44 @@ class CheckSettings:
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """A net in each phase that it is for, what is assumed of its data, and which types have stubs."""
+class ResolvedNet:
+    """A net in each phase that it is for, the shapes that are assumed of its data, and the types with stubs."""
 
     builts: list[Built]
     assumed: dict[str, Shape]
     stubbed: list[str]
 
 
-_AS_IT_IS = CheckSettings()
+_NO_SETTINGS = CheckSettings()
 
 
-def check_net(path: str | Path, wanted: CheckSettings = _AS_IT_IS, *, run: bool = False) -> Finding:
+def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: bool = False) -> Finding:
     """Check one file. Whatever is wrong with it is in the finding."""
     finding = Finding(str(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = read_net(path, lenient=True).message
+            net = open_net(path).net
             finding.parsed = True
-            net = in_todays_form(net)
             _forget_files(net)
-            _check(net, wanted, finding, run=run)
+            _check(net, settings, finding, run=run)
     except CaffeError as problem:
+        finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = str(problem).removeprefix(f"{path}:").strip()
     except Exception as problem:  # a mistake of ours, or no memory: no reason to leave other files unchecked
         finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
     return finding
 
 
-def _check(net: pb.NetParameter, wanted: CheckSettings, finding: Finding, *, run: bool) -> None:
-    finding.needs_code = _private(net, wanted)
-    found = resolve_shapes(net, wanted)
+def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
+    finding.needs_code = _private(net, settings)
+    resolved = resolve_shapes(net, settings)
     finding.resolved, finding.needs_code = True, []
-    finding.phases = [built.graph.phase.name for built in found.builts]
-    finding.assumed, finding.stubbed = found.assumed, found.stubbed
+    finding.phases = [built.graph.phase.name for built in resolved.builts]
+    finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
     if run:
         finding.ran = False
-        for built in _different(found.builts):
+        for built in _different(resolved.builts):
             dry_run(built)
         finding.ran = True
 
@@ -101,16 +100,6 @@ def _different(builts: Sequence[Built]) -> list[Built]:
     """Those to run: a net that has the same layers in both phases, as one to deploy has, is run once."""
     layers = {tuple((node.layer.name, node.layer.type) for node in built.graph.nodes): built for built in builts[::-1]}
     return list(layers.values())[::-1]
-
-
-def in_todays_form(net: pb.NetParameter) -> pb.NetParameter:
-    """The net upgraded. Caffe drops inputs that have no shape; they are kept here, so that one can be assumed."""
-    upgraded = upgrade_net(net).message
-    made = {top for layer in upgraded.layer for top in layer.top if top not in layer.bottom}
-    shapeless = [] if net.input_shape or net.input_dim else [name for name in net.input if name not in made]
-    if shapeless:
-        upgraded.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=shapeless))
-    return upgraded
 
 
 def _forget_files(net: pb.NetParameter) -> None:
@@ -122,55 +111,55 @@ def _forget_files(net: pb.NetParameter) -> None:
                     block.ClearField(setting.name)
 
 
-def _private(net: pb.NetParameter, wanted: CheckSettings) -> list[str]:
+def _private(net: pb.NetParameter, settings: CheckSettings) -> list[str]:
     """The Python layers whose code only the user has, if all other types are known."""
-    graphs = resolve_all(net, stages=wanted.stages)
-    if wanted.stub_unknown or any(unknown_types(graph, wanted.types) for graph in graphs):
+    graphs, _ = _graphs(net, settings, {})
+    if settings.stub_unknown or any(unknown_types(graph, settings.types) for graph in graphs):
         return []
-    return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, wanted.types)})
+    return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, settings.types)})
 
 
-def resolve_shapes(net: pb.NetParameter, wanted: CheckSettings = _AS_IT_IS) -> Resolved:
+def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS) -> ResolvedNet:
     """All shapes of a net in today's form.
 
     Where they don't fit and a data layer doesn't say what it brings, typical shapes are tried; if none fits either,
     what is wrong is what is wrong with the net as it is.
     """
     try:
-        return _build(net, wanted, wanted.assume)
+        return _build(net, settings, settings.assume)
     except UnknownLayerError:
         raise
     except NetError:
-        if not _private(net, wanted):
-            for graph in _graphs(net, wanted, wanted.assume)[0]:
-                for guess in shape_guesses(graph, _types(graph, wanted)):
+        if not _private(net, settings):
+            for graph in _graphs(net, settings, settings.assume)[0]:
+                for guess in shape_guesses(graph, _types(graph, settings)):
                     with suppress(NetError):
-                        return _build(net, wanted, {**guess, **wanted.assume})
+                        return _build(net, settings, {**guess, **settings.assume})
         raise
 
 
-def _build(net: pb.NetParameter, wanted: CheckSettings, shapes: Shapes) -> Resolved:
-    graphs, told = _graphs(net, wanted, shapes)
+def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> ResolvedNet:
+    graphs, told = _graphs(net, settings, shapes)
     stubbed = {
         describe_type(node)
         for graph in graphs
-        for node in unavailable_layers(graph, wanted.types)
-        if wanted.stub_unknown
+        for node in unavailable_layers(graph, settings.types)
+        if settings.stub_unknown
     }
-    builts = [build(graph, _types(graph, wanted)) for graph in graphs]
-    return Resolved(builts, {name: shapes[name] for name in sorted(told)}, sorted(stubbed))
+    builts = [build(graph, _types(graph, settings)) for graph in graphs]
+    return ResolvedNet(builts, {name: shapes[name] for name in sorted(told)}, sorted(stubbed))
 
 
-def _graphs(net: pb.NetParameter, wanted: CheckSettings, shapes: Shapes) -> tuple[list[Graph], set[str]]:
+def _graphs(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> tuple[list[Graph], set[str]]:
     """The graphs of the phases that the net is for, and which of the shapes its data layers were told."""
     own = pb.NetParameter()
     own.CopyFrom(net)
-    told = assume(own, shapes, wanted.types)
-    graphs = resolve_all(own, stages=wanted.stages)
+    told = assume(own, shapes, settings.types)
+    graphs = resolve_all(own, stages=settings.stages)
     if not graphs:
         raise NetError("the net has no layers")
     return graphs, told
 
 
-def _types(graph: Graph, wanted: CheckSettings) -> Types:
-    return with_placeholders(graph, wanted.types) if wanted.stub_unknown else wanted.types
+def _types(graph: Graph, settings: CheckSettings) -> Types:
+    return with_placeholders(graph, settings.types) if settings.stub_unknown else settings.types

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.placeholder_layer import PlaceholderLayer
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layers._data import TYPICAL
+from netdsl.layer import BringsData, Shape
+from netdsl.layer.data import TYPICAL_SIDE, stated_shapes
 from netdsl.net.build import Types, build, type_of
 from netdsl.net.graph import Graph, Node, connect
 
@@ -16,17 +16,23 @@ Shapes = Mapping[str, Shape]  # of one item, by the name of its blob
 
 # What a data layer may bring that doesn't say it, in turn: photographs, digits, two digits one behind the other for
 # nets that compare them, thumbnails, two photographs.
-_ITEMS = ((3, TYPICAL, TYPICAL), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, TYPICAL, TYPICAL))
+_ITEMS = ((3, TYPICAL_SIDE, TYPICAL_SIDE), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, TYPICAL_SIDE, TYPICAL_SIDE))
 
 
 def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
-    """Tell the layers of a net that bring data the shapes of some of their tops; returns those that were told."""
+    """Tell the layers of a net that bring data the shapes of some of their tops; returns those that were told.
+
+    A net's inputs without shapes become a layer, which may be told theirs.
+    """
     told = set()
+    if net.input:
+        net.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=net.input))
+        net.ClearField("input")
     for layer in net.layer:
         known = shapes.keys() & set(layer.top)
         if layer.bottom or not known:
             continue
-        own, said = _own_shapes(layer, types), [tuple(shape.dim) for shape in layer.input_param.shape]
+        own, said = _own_shapes(layer, types), stated_shapes(layer)
         own = own or [()] * len(layer.top)
         said = said * len(layer.top) if len(said) == 1 else said or [()] * len(layer.top)
         layer.input_param.ClearField("shape")
@@ -38,13 +44,13 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
 
 
 def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
-    """Assumptions to try in turn, none of which contradicts what the net says."""
-    silent = [node.layer for node in graph.nodes if not node.bottoms and not node.layer.input_param.shape]
-    images = {layer.top[0]: own[0] for layer in silent if (own := _own_shapes(layer, types))}
+    """Shapes of data to try in turn, none of which contradicts what the net says."""
+    silent = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
+    images = {layer.top[0]: shapes[0] for layer in silent if (shapes := _own_shapes(layer, types))}
     for item in _ITEMS:
-        found = {name: (item[0], *own[2:]) if _says_size(own) else item for name, own in images.items()}
-        if found:
-            yield found
+        guess = {name: (item[0], *shape[2:]) if _says_size(shape) else item for name, shape in images.items()}
+        if guess:
+            yield guess
     yield from _as_predicted(graph, types, {top for layer in silent for top in layer.top[1:]})
 
 
@@ -53,13 +59,13 @@ def _own_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
     kind, alone = type_of(Node(layer, (), ()), types), pb.LayerParameter()
     alone.CopyFrom(layer)
     try:
-        return kind(alone, []).top_shapes([]) if kind is not None and kind.external else []
+        return kind(alone, []).top_shapes([]) if kind is not None and issubclass(kind, BringsData) else []
     except NetError:
         return []
 
 
 def _says_size(shape: Shape) -> bool:
-    return len(shape) == 4 and shape[2:] != (TYPICAL, TYPICAL)
+    return len(shape) == 4 and shape[2:] != (TYPICAL_SIDE, TYPICAL_SIDE)
 
 
 def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict[str, Shape]]:

@@ -1,1 +1,1 @@
-"""Where nets get their items from: sources of every kind, transforms, and batches made ahead of training."""
+"""The data of nets: sources of items, transforms of images, batches, and items written to files."""

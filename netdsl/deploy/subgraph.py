@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.deploy.deploy_layers import cleaned
+from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import GraphError
-from netdsl.layer import Layer
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, type_of
+from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
-from netdsl.prediction.blobs import NetInput, inputs_of
+from netdsl.prediction.net_inputs import NetInput, inputs_of
 
 _PREDICTION = "(prediction)"  # a layer in the place of a loss
-_TRAINING = ("include", "exclude", "loss_weight", "loss_param", "propagate_down", "param")
-
-Pairs = list[tuple[Node, type[Layer]]]
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,16 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
     if not graphs:
         raise GraphError(f"net '{net.name}' has no layers")
     graph = _for_testing(graphs[0])
-    prediction = _predict(graphs, types)
+    predicting = PredictingGraph.of(graphs, types)
     outputs = {name: _edge(graph, name) for name in blobs}
+    prediction, added = _prediction(predicting)
+    ends = {*outputs.values(), *(() if prediction is None else added.bottoms if added else (prediction,))}
+    graph.nodes = [*predicting.needed_layers(ends).values(), *([added] if added else [])]
     wanted = {*outputs.values(), *(() if prediction is None else (prediction,))}
-    graph.nodes, graph.outputs = _needed(graph, wanted), sorted(wanted)
+    graph.outputs = sorted(wanted)
     read = wanted.union(*(node.bottoms for node in graph.nodes))
     built = build(graph, types)
-    pairs = zip(graph.nodes, built.layers, strict=True)
-    inputs = tuple(edge for node, layer in pairs if layer.external for edge in node.tops if edge in read)
+    inputs = tuple(edge for edge in built.input_edges() if edge in read)
     return PredictionSubgraph(built, inputs, outputs, prediction)
 
 
@@ -85,63 +85,17 @@ def _edge(graph: Graph, name: str) -> int:
     return len(graph.blobs) - 1 - graph.blobs[::-1].index(name)
 
 
-def _pairs(graph: Graph, types: Types) -> Pairs:
-    """The layers whose types are known; about others, building the net says more."""
-    return [(node, kind) for node in graph.nodes if (kind := type_of(node, types)) is not None]
-
-
-def _predict(graphs: Sequence[Graph], types: Types) -> int | None:
-    """The edge of what is predicted."""
-    graph = graphs[0]
-    pairs = _pairs(graph, types)
-    learned = _learned(pairs)
-    losses = [(node, kind) for each in graphs for node, kind in _losses(_pairs(each, types))]
-    measures = [(node, kind) for node, kind in pairs if kind.predictions and not kind.is_loss]
-    for node, kind in losses + measures:
-        names = [node.layer.bottom[place] for place in kind.predictions or () if place < len(node.bottoms)]
-        edges = [edge for name in names if name in graph.blobs and (edge := _edge(graph, name)) in learned]
-        if len(edges) == 1:
-            return _added(graph, node, kind.deploys_as, edges[0]) if kind.deploys_as else edges[0]
-    made = [edge for node, kind in pairs if kind.predictions is None for edge in node.tops]
-    ends = [edge for edge in graph.outputs if edge in learned and edge in made]
-    return ends[0] if len(ends) == 1 else None
-
-
-def _losses(pairs: Pairs) -> Pairs:
-    """Those that weigh most first, and of these the last."""
-    found = [(node, kind) for node, kind in reversed(pairs) if kind.is_loss and kind.predictions]
-    return sorted(found, key=lambda pair: -(pair[0].layer.loss_weight[0] if pair[0].layer.loss_weight else 1.0))
-
-
-def _learned(pairs: Pairs) -> set[int]:
-    """The edges that depend on layers that learn."""
-    found: set[int] = set()
-    for node, kind in pairs:
-        if kind.blobs or kind.foreign or found.intersection(node.bottoms):
-            found.update(node.tops)
-    return found
-
-
-def _added(graph: Graph, loss: Node, kind: str, edge: int) -> int:
-    """The top of a new layer, with the settings of a loss."""
-    layer = pb.LayerParameter()
-    layer.CopyFrom(loss.layer)
-    for name in _TRAINING:
-        layer.ClearField(name)
-    layer.name, layer.type = _PREDICTION, kind
-    layer.bottom[:], layer.top[:] = [graph.blobs[edge]], [_PREDICTION]
-    graph.blobs.append(_PREDICTION)
-    graph.nodes.append(Node(layer, (edge,), (len(graph.blobs) - 1,)))
-    return len(graph.blobs) - 1
-
-
-def _needed(graph: Graph, wanted: Collection[int]) -> list[Node]:
-    """The layers that wanted edges depend on."""
-    return list(reversed([*_backwards(graph, set(wanted))]))
-
-
-def _backwards(graph: Graph, wanted: set[int]) -> Iterator[Node]:
-    for node in reversed(graph.nodes):
-        if wanted.intersection(node.tops):
-            wanted.update(node.bottoms)
-            yield node
+def _prediction(predicting: PredictingGraph) -> tuple[int | None, Node | None]:
+    """The edge of what is predicted, and the layer that has to be added to make it."""
+    graph = predicting.graph
+    for prediction in (*predicting.losses, *predicting.measures):
+        if prediction.is_single and prediction.layer is None:
+            return prediction.edges[0], None
+        if prediction.is_single and prediction.layer is not None:
+            layer = cleaned(prediction.layer)
+            layer.name, layer.top[:] = _PREDICTION, [_PREDICTION]
+            layer.phase = pb.TEST
+            graph.blobs.append(_PREDICTION)
+            edge = len(graph.blobs) - 1
+            return edge, Node(layer, prediction.edges, (edge,))
+    return (predicting.outputs[0] if len(predicting.outputs) == 1 else None), None

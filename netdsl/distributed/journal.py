@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.errors import DistributedError
 
 _WHOLE = "whole.json"
@@ -70,9 +70,9 @@ class Journal:
         except OSError as problem:
             raise DistributedError(f"{place}: can't be made: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        with replacing(place / f"worker-{rank}.npz") as temporary, temporary.open("wb") as file:
+        with atomic_path(place / f"worker-{rank}.npz") as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
-        with replacing(place / f"worker-{rank}.json") as temporary:
+        with atomic_path(place / f"worker-{rank}.json") as temporary:
             temporary.write_text(json.dumps(notes) + "\n")
 
     def complete(self, number: int, ranks: int, score: float | None) -> None:
@@ -80,7 +80,7 @@ class Journal:
         place = self._place(number)
         names = [f"worker-{rank}.{kind}" for rank in range(ranks) for kind in ("npz", "json")]
         files = {name: _hash(place / name) or "" for name in names}
-        with replacing(place / _WHOLE) as temporary:
+        with atomic_path(place / _WHOLE) as temporary:
             contents = msgspec.json.encode(_Contents(number, score, files))
             temporary.write_bytes(msgspec.json.format(contents, indent=1) + b"\n")
         self._forget(number)

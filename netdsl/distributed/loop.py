@@ -13,9 +13,9 @@ from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Tested, as_numbers
-from netdsl.solver.solver import Action, nothing_wanted
-from netdsl.solver.state import go_on_from, resume_point
+from netdsl.solver.events import TestFinished, as_numbers
+from netdsl.solver.solver import Action, no_action
+from netdsl.solver.state import resume_from, resume_point
 
 
 class Loop:
@@ -32,7 +32,7 @@ class Loop:
         *,
         journal: Journal | None = None,
         report: Callable[[RoundRecord], None] = lambda record: None,
-        requested: Callable[[], Action] = nothing_wanted,
+        requested: Callable[[], Action] = no_action,
     ) -> None:
         self.worker, self.strategy = worker, strategy
         self._journal, self._report, self._requested = journal, report, requested
@@ -47,7 +47,7 @@ class Loop:
     def run(self) -> None:
         """Train to the end, or until it is asked to stop, which all do after the same round."""
         worker, before = self.worker, self.worker.solver.iteration
-        worker.solver.listen(worker.solver.began(worker.size))
+        worker.solver.listen(worker.solver.started_event(worker.size))
         if not before and worker.solver.param.test_initialization:
             self._test()
         while worker.remaining and not self.stopped:
@@ -156,7 +156,7 @@ class Loop:
         worker.solver.current_step = notes["current_step"]
         worker.record.number = entry.round
         if rank == worker.rank:
-            go_on_from(worker.solver, notes, entry.path)
+            resume_from(worker.solver, notes, entry.path)
         return self.strategy_run
 
     @torch.no_grad()
@@ -167,7 +167,7 @@ class Loop:
             tensor.copy_(saved[name])
 
 
-def _score(tested: Tested) -> float | None:
+def _score(tested: TestFinished) -> float | None:
     """More is better: an accuracy if there is one, else the loss."""
     numbers = as_numbers(tested.outputs)
     accuracy = next((value for name, value in numbers.items() if "acc" in name.lower()), None)

@@ -14,11 +14,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.journal import Keeping
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
-from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.transports.transport import Transport, choose_transport
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.solver.module_net import Compute
@@ -62,10 +62,11 @@ class Run:
         devices = self.devices or (self.compute.device,)
         return devices[local_rank % len(devices)]
 
-    def with_transport(self, best: Transport) -> Run:
-        """The run with the transport that was asked for, or else the best one; an error if it can't be."""
-        transport = self.transport or best
-        if transport is Transport.NCCL and best is not Transport.NCCL:
+    def with_transport(self, per_machine: int) -> Run:
+        """The run with the transport that was asked for, or else the best one for so many workers on each machine."""
+        devices = [self.device(rank) for rank in range(per_machine)]
+        transport = self.transport or choose_transport(devices, -(-self.workers // per_machine))
+        if transport is Transport.NCCL and any(device.type != "cuda" for device in devices):
             raise DistributedError("the transport nccl needs a GPU for each worker; leave it out, or take gloo")
         return replace(self, transport=transport)
 
@@ -88,7 +89,7 @@ class Run:
             raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
         write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
         data = msgspec.json.encode(_RunFile(_VERSION, self), enc_hook=_to_plain)
-        with replacing(path / _RUN) as temporary:
+        with atomic_path(path / _RUN) as temporary:
             temporary.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
 
     @classmethod

@@ -16,14 +16,32 @@ from caffe_proto.errors import FileError
 from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
 from netdsl.solver.event_log import EventLog, read_event_log
-from netdsl.solver.events import Began, Displayed, Event, Inspected, Saved, Stepped, Tested, Testing
+from netdsl.solver.events import (
+    DebugInfo,
+    Event,
+    IterationFinished,
+    SnapshotSaved,
+    TestFinished,
+    TestStarted,
+    TrainingProgress,
+    TrainingStarted,
+)
 
 RECORDS, EVENTS = "records.jsonl", "log.jsonl"
 
 Told = Event | RoundRecord  # what a worker reports
 
 _KINDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Began, Stepped, Displayed, Inspected, Testing, Tested, Saved)
+    kind.__name__: kind
+    for kind in (
+        TrainingStarted,
+        IterationFinished,
+        TrainingProgress,
+        DebugInfo,
+        TestStarted,
+        TestFinished,
+        SnapshotSaved,
+    )
 } | {"Record": RoundRecord}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 

@@ -29,7 +29,7 @@ from netdsl.solver import state
 from netdsl.solver.events import Listener
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import Action, nobody_listens
+from netdsl.solver.solver import Action, ignore_event
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
@@ -76,7 +76,7 @@ def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
         return Action.STOP if control.is_to_stop() else Action.NONE
 
     try:
-        listen = report if spec.rank == 0 else nobody_listens
+        listen = report if spec.rank == 0 else ignore_event
         opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
         with compute_threads(run.threads), opening as worker:
             journal = Journal(folder / "rounds", run.keeping)
@@ -108,7 +108,7 @@ def open_worker(
     *,
     device: torch.device | None = None,
     clock: Clock | None = None,
-    listen: Listener = nobody_listens,
+    listen: Listener = ignore_event,
     pulse: Pulse | None = None,
 ) -> Iterator[Worker]:
     """A worker that is ready to take part. All have equal weights, each its own data and random numbers."""
@@ -118,7 +118,7 @@ def open_worker(
     compute = replace(run.compute, device=device or run.device(communicator.rank), loading=loading)
     solver_settings = run.solver if communicator.rank == 0 else _only_training(run.solver)
 
-    def requested() -> Action:
+    def poll_action() -> Action:
         """Testing may take long, and asks before every batch."""
         if pulse is not None:
             pulse.beat()
@@ -127,11 +127,11 @@ def open_worker(
     with open_solver(
         solver_settings,
         folder=run.folder,
-        way=compute,
+        compute=compute,
         weights=run.weights,
         tables=run.tables,
         listen=listen,
-        requested=requested,
+        poll_action=poll_action,
     ) as solver:
         seed(solver_settings, communicator.rank)
         if run.snapshot is not None:

@@ -58,7 +58,7 @@ class Worker:
     ) -> None:
         self.solver, self.communicator, self.clock = solver, communicator, clock or RealClock()
         self._pulse = pulse or Pulse()
-        self.weights, self.learned = solver.weights.buffer, solver.weights.learned
+        self.weights, self.learned = solver.weights.buffer, solver.weights.learned_size
         self.rank, self.size = communicator.rank, communicator.size
         self._mean: Tensor | None = None
         self._exchanging = 0.0  # seconds until now

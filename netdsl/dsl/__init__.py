@@ -1,4 +1,4 @@
-"""Nets in Python: the paper's layers by their friendly names, and every layer type by its own."""
+"""The layer DSL: nets in Python, with the SparkNet paper's layer functions and one function for every layer type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from netdsl.dsl.friendly import (
     RDDLayer,
     Stochastic,
 )
-from netdsl.dsl.layer_types import *  # noqa: F403 - what there is, the stub says one by one
+from netdsl.dsl.layer_types import *  # noqa: F403 - the stub lists the names
 from netdsl.dsl.params import NetParams
 from netdsl.layers import LAYERS
 
@@ -36,6 +36,6 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        known = {each.lower(): each for each in (*__all__, *LAYERS)}
-        near = get_close_matches(name.lower(), known, 1)
-        raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {known[near[0]]}?" if near else ""))
+        names = {name.lower(): name for name in (*__all__, *LAYERS)}
+        near = get_close_matches(name.lower(), names, 1)
+        raise AttributeError(f"there is no layer type '{name}'" + (f"; did you mean {names[near[0]]}?" if near else ""))

@@ -1,4 +1,4 @@
-"""Python values put into messages: what a keyword argument means for a field."""
+"""Assignment of Python values to the fields of messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from caffe_proto.descriptors import enum_of, fields_of
 from netdsl.errors import NetError
 
-_TAKES = {
+_EXPECTED = {
     FieldDescriptor.CPPTYPE_INT32: "a whole number",
     FieldDescriptor.CPPTYPE_INT64: "a whole number",
     FieldDescriptor.CPPTYPE_UINT32: "a whole number of 0 or more",
@@ -25,7 +25,7 @@ _TAKES = {
 
 
 def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
-    """Set fields by name. A dict stands for a message, a list for a repeated field, a name for an enum's value."""
+    """Set fields of a message by name: a dict sets a message, a list a repeated field, a name an enum's value."""
     fields = fields_of(message)
     for name, value in settings.items():
         if name not in fields:
@@ -33,9 +33,9 @@ def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
         _assign(message, fields[name], value, f"{what}: {name}")
 
 
-def unknown_setting(name: object, known: Iterable[str], what: str) -> NetError:
-    """The error about a setting that doesn't exist, with the one that was probably meant."""
-    near = get_close_matches(str(name), list(known), 1)
+def unknown_setting(name: object, names: Iterable[str], what: str) -> NetError:
+    """The error for a setting that doesn't exist, with the closest existing one."""
+    near = get_close_matches(str(name), list(names), 1)
     return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
 
 
@@ -43,11 +43,11 @@ def _assign(message: Message, field: FieldDescriptor, value: Any, what: str) -> 
     many = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     if many and not field.is_repeated:
         raise NetError(f"{what} takes one value, not {len(value)}")
-    for each in value if many else [value]:
+    for item in value if many else [value]:
         if field.message_type is not None:
-            _assign_message(message, field, each, what)
+            _assign_message(message, field, item, what)
         else:
-            _assign_scalar(message, field, each, what)
+            _assign_scalar(message, field, item, what)
 
 
 def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
@@ -65,27 +65,27 @@ def _assign_message(message: Message, field: FieldDescriptor, value: Any, what: 
 
 def _assign_scalar(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:
     try:
-        plain = _enum_value(field, value) if field.enum_type is not None else value
+        field_value = _enum_value(field, value) if field.enum_type is not None else value
         if field.is_repeated:
-            getattr(message, field.name).append(plain)
+            getattr(message, field.name).append(field_value)
         else:
-            setattr(message, field.name, plain)
+            setattr(message, field.name, field_value)
     except (TypeError, ValueError):
-        raise NetError(f"{what} takes {_takes(field)}, not {value!r}{_near(field, value)}") from None
+        raise NetError(f"{what} takes {_expected_value(field)}, not {value!r}{_suggestion(field, value)}") from None
 
 
 def _enum_value(field: FieldDescriptor, value: Any) -> Any:
-    known = enum_of(field).values_by_name
-    if isinstance(value, str) and value not in known:
+    values_by_name = enum_of(field).values_by_name
+    if isinstance(value, str) and value not in values_by_name:
         raise ValueError(value)
-    return known[value].number if isinstance(value, str) else value
+    return values_by_name[value].number if isinstance(value, str) else value
 
 
-def _takes(field: FieldDescriptor) -> str:
-    return " or ".join(enum_of(field).values_by_name) if field.enum_type is not None else _TAKES[field.cpp_type]
+def _expected_value(field: FieldDescriptor) -> str:
+    return " or ".join(enum_of(field).values_by_name) if field.enum_type is not None else _EXPECTED[field.cpp_type]
 
 
-def _near(field: FieldDescriptor, value: Any) -> str:
+def _suggestion(field: FieldDescriptor, value: Any) -> str:
     if field.enum_type is None or not isinstance(value, str):
         return ""
     near = get_close_matches(value.upper(), enum_of(field).values_by_name, 1, cutoff=0.5)

@@ -1,4 +1,4 @@
-"""Layers that repeat as one function: what they have in common, and what differs from time to time."""
+"""Functions for repeated layers: the layers are the function's body, and their differences are its parameters."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from netdsl.dsl.expression import (
     INDENT,
     WIDTH,
-    BracketKind,
     CompoundExpression,
     Expression,
     Leaf,
+    LeafKind,
     leaves,
     lines_of,
     quoted,
     with_leaves,
 )
-from netdsl.dsl.names import Holed, Values, cuts
-from netdsl.dsl.writing import unique
+from netdsl.dsl.name_patterns import NamePattern, Values, name_patterns
+from netdsl.dsl.writing import unique_name
 
-_MOST_PARAMETERS = 8  # with more, a call says less than its layers
+_MAX_PARAMETERS = 8  # with more, a call says less than its layers
 
-Column = tuple[Leaf, ...]  # what stands at one place, each time
-Key = tuple[BracketKind, Values]  # columns of one key are the same difference
+Column = tuple[Leaf, ...]  # the leaves at one place, one for each repetition
+Difference = tuple[LeafKind, Values]  # the values of a column that varies; columns with equal values share a parameter
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class BlockParameter:
     """A parameter of the function, and the code of its argument in every call."""
 
     name: str
-    kind: BracketKind
+    kind: LeafKind
     arguments: Values
 
 
 @dataclass(frozen=True)
 class Block:
-    """A function that makes several layers."""
+    """A function of the generated program that makes several layers."""
 
     name: str
     parameters: tuple[BlockParameter, ...]
@@ -47,108 +47,125 @@ class Block:
 
     def source(self) -> list[str]:
         """The lines of the function."""
-        parameters = tuple(("", Leaf(f"{each.name}: {each.kind.value}")) for each in self.parameters)
+        parameters = tuple(("", Leaf(f"{parameter.name}: {parameter.kind.value}")) for parameter in self.parameters)
         head = lines_of(CompoundExpression(f"def {self.name}(", parameters, ")"), after=" -> list[LayerParameter]:")
         layers = CompoundExpression("[", tuple(("", layer) for layer in self.layers), "]")
         return [*head, *(INDENT + line for line in lines_of(layers, WIDTH - len(INDENT), before="return "))]
 
     def calls(self) -> list[CompoundExpression]:
-        """The call for every time. Numbers are named where there is room for it."""
-        times = range(len(self.parameters[0].arguments))
-        named = [self._call(time, keywords=True) for time in times]
-        fits = all(len(f"{INDENT}{call},") <= WIDTH for call in named)
-        return named if fits else [self._call(time, keywords=False) for time in times]
+        """The call for every repetition. Numbers are keyword arguments if the calls fit on a line then."""
+        repetitions = range(len(self.parameters[0].arguments))
+        calls = [self._call(repetition, keywords=True) for repetition in repetitions]
+        fits = all(len(f"{INDENT}{call},") <= WIDTH for call in calls)
+        return calls if fits else [self._call(repetition, keywords=False) for repetition in repetitions]
 
-    def _call(self, time: int, *, keywords: bool) -> CompoundExpression:
+    def _call(self, repetition: int, *, keywords: bool) -> CompoundExpression:
         items = []
-        for each in self.parameters:
-            before = f"{each.name}=" if keywords and each.kind is not BracketKind.NAME else ""
-            items.append((before, Leaf(each.arguments[time])))
+        for parameter in self.parameters:
+            before = f"{parameter.name}=" if keywords and parameter.kind is not LeafKind.NAME else ""
+            items.append((before, Leaf(parameter.arguments[repetition])))
         return CompoundExpression(f"*{self.name}(", tuple(items), ")")
 
 
-def block_of(times: Sequence[Sequence[CompoundExpression]], taken: Iterable[str]) -> Block | None:
-    """The block that these sequences of equal form are; None if they differ in too much, or in nothing."""
-    by_time = [[list(leaves(layer)) for layer in layers] for layers in times]
-    layers: list[list[Column]] = [list(zip(*each, strict=True)) for each in zip(*by_time, strict=True)]
-    names = _cut(layers)
-    if names is None or not 0 < _differences(layers, names) <= min(_MOST_PARAMETERS, len(layers) + 2):
+def make_block(repetitions: Sequence[Sequence[CompoundExpression]], used_names: Iterable[str]) -> Block | None:
+    """The block for repeated sequences of layers of the same form; None if they differ in too much or not at all."""
+    leaves_by_repetition = [[list(leaves(layer)) for layer in layers] for layers in repetitions]
+    layers: list[list[Column]] = [
+        list(zip(*same_place, strict=True)) for same_place in zip(*leaves_by_repetition, strict=True)
+    ]
+    patterns = _find_name_patterns(layers)
+    if patterns is None or not 0 < _parameter_count(layers, patterns) <= min(_MAX_PARAMETERS, len(layers) + 2):
         return None
-    codes, parameters = _parameters(layers, names)
-    filled = tuple(_filled(layer, columns, codes) for layer, columns in zip(times[0], layers, strict=True))
-    return Block(unique(_title(layers[0], names, str(times[0][0])), taken), tuple(parameters), filled)
+    codes, parameters = _parameters(layers, patterns)
+    block_layers = tuple(
+        _with_parameters(layer, columns, codes) for layer, columns in zip(repetitions[0], layers, strict=True)
+    )
+    return Block(
+        unique_name(_block_name(layers[0], patterns, str(repetitions[0][0])), used_names),
+        tuple(parameters),
+        block_layers,
+    )
 
 
-def _key(column: Column) -> Key | None:
-    """What differs in a column, if anything."""
+def _difference_of(column: Column) -> Difference | None:
+    """The difference in a column, or None if all its values are equal."""
     values = tuple(leaf.value for leaf in column)
     return (column[0].kind, values) if len(set(values)) > 1 else None
 
 
-def _cut(layers: list[list[Column]]) -> dict[Values, Holed] | None:
-    """How the names that differ are made of the one thing that differs in them."""
-    made: dict[Values, None] = {}
-    read: dict[Values, None] = {}
+def _find_name_patterns(layers: list[list[Column]]) -> dict[Values, NamePattern] | None:
+    """Patterns for the names that differ, all with the same middle part; None if there are no such patterns."""
+    tops: dict[Values, None] = {}
+    bottoms: dict[Values, None] = {}
     for column in (column for layer in layers for column in layer):
-        key = _key(column)
-        if key is not None and key[0] is BracketKind.NAME:
-            (read if column[0].role == "bottom" else made)[key[1]] = None
-    return cuts(made, read)
+        difference = _difference_of(column)
+        if difference is not None and difference[0] is LeafKind.NAME:
+            (bottoms if column[0].role == "bottom" else tops)[difference[1]] = None
+    return name_patterns(tops, bottoms)
 
 
-def _differences(layers: list[list[Column]], names: dict[Values, Holed]) -> int:
-    """How many parameters there would be."""
-    keys = (
-        {_key(column) for layer in layers for column in layer}
-        - {(BracketKind.NAME, values) for values in names}
+def _parameter_count(layers: list[list[Column]], patterns: dict[Values, NamePattern]) -> int:
+    """The number of parameters of the function."""
+    differences = (
+        {_difference_of(column) for layer in layers for column in layer}
+        - {(LeafKind.NAME, values) for values in patterns}
         - {None}
     )
-    return len(keys) + bool(names)
+    return len(differences) + bool(patterns)
 
 
-def _parameters(layers: list[list[Column]], names: dict[Values, Holed]) -> tuple[dict[Key, str], list[BlockParameter]]:
-    """The parameters, and by difference the code that uses them."""
-    codes = {(BracketKind.NAME, key): cut.code("name") for key, cut in names.items()}
+def _parameters(
+    layers: list[list[Column]], patterns: dict[Values, NamePattern]
+) -> tuple[dict[Difference, str], list[BlockParameter]]:
+    """The parameters, and the code that uses one for each difference."""
+    codes = {(LeafKind.NAME, difference): pattern.code("name") for difference, pattern in patterns.items()}
     parameters = [
-        BlockParameter("name", BracketKind.NAME, tuple(map(quoted, cut.middles))) for cut in [*names.values()][:1]
+        BlockParameter("name", LeafKind.NAME, tuple(map(quoted, pattern.middles)))
+        for pattern in [*patterns.values()][:1]
     ]
-    for key, variable in _named(layers, names, codes).items():
-        values = tuple(map(quoted, key[1])) if key[0] is BracketKind.NAME else key[1]
-        parameters.append(BlockParameter(variable, key[0], values))
-        codes[key] = variable
-    return codes, sorted(parameters, key=lambda each: each.kind is not BracketKind.NAME)
+    for difference, name in _parameter_names(layers, patterns, codes).items():
+        values = tuple(map(quoted, difference[1])) if difference[0] is LeafKind.NAME else difference[1]
+        parameters.append(BlockParameter(name, difference[0], values))
+        codes[difference] = name
+    return codes, sorted(parameters, key=lambda parameter: parameter.kind is not LeafKind.NAME)
 
 
-def _named(layers: list[list[Column]], names: dict[Values, Holed], known: Iterable[Key]) -> dict[Key, str]:
-    """The other differences, with a name each: that of the field, and of the layer if several have that field."""
-    found: dict[Key, tuple[str, str]] = {}
+def _parameter_names(
+    layers: list[list[Column]], patterns: dict[Values, NamePattern], assigned: Iterable[Difference]
+) -> dict[Difference, str]:
+    """Parameter names of the other differences: the field's name, with the layer's if several layers have the field."""
+    roles: dict[Difference, tuple[str, str]] = {}
     for layer in layers:
-        title = names.get(tuple(leaf.value for leaf in layer[0]))
+        pattern = patterns.get(tuple(leaf.value for leaf in layer[0]))
         for column in layer:
-            key = _key(column)
-            if key is not None and key not in known:
+            difference = _difference_of(column)
+            if difference is not None and difference not in assigned:
                 bottom = column[0].role == "bottom"
-                found.setdefault(key, (column[0].role, title.words if title is not None and not bottom else ""))
-    fields, both = Counter(field for field, _ in found.values()), Counter(found.values())
-    named: dict[Key, str] = {}
-    for key, (field, words) in found.items():
-        telling = fields[field] > 1 and both[field, words] == 1 and re.search("[A-Za-z]", words)
-        named[key] = unique(f"{field}_{words}" if telling else field, named.values())
-    return named
+                roles.setdefault(
+                    difference, (column[0].role, pattern.words if pattern is not None and not bottom else "")
+                )
+    fields, both = Counter(field for field, _ in roles.values()), Counter(roles.values())
+    parameter_names: dict[Difference, str] = {}
+    for difference, (field, words) in roles.items():
+        distinctive = fields[field] > 1 and both[field, words] == 1 and re.search("[A-Za-z]", words)
+        parameter_names[difference] = unique_name(
+            f"{field}_{words}" if distinctive else field, parameter_names.values()
+        )
+    return parameter_names
 
 
-def _filled(layer: CompoundExpression, columns: list[Column], codes: dict[Key, str]) -> Expression:
+def _with_parameters(layer: CompoundExpression, columns: list[Column], codes: dict[Difference, str]) -> Expression:
     following = iter(columns)
 
     def fill(leaf: Leaf) -> Leaf:
-        key = _key(next(following))
-        return leaf if key is None else Leaf(codes[key])
+        difference = _difference_of(next(following))
+        return leaf if difference is None else Leaf(codes[difference])
 
     return with_leaves(layer, fill)
 
 
-def _title(first: list[Column], names: dict[Values, Holed], call: str) -> str:
-    """What to call the function: as the first layer is, or its type."""
-    cut = names.get(tuple(leaf.value for leaf in first[0]))
-    words = re.findall("[a-z]+", cut.prefix.lower()) if cut is not None else []
+def _block_name(first_layer: list[Column], patterns: dict[Values, NamePattern], call: str) -> str:
+    """The function's name, from the name or the type of the first layer."""
+    pattern = patterns.get(tuple(leaf.value for leaf in first_layer[0]))
+    words = re.findall("[a-z]+", pattern.prefix.lower()) if pattern is not None else []
     return "_".join([*(words or [call.partition("(")[0].lower()]), "block"])

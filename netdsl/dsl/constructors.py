@@ -1,4 +1,4 @@
-"""A function for every layer type: its keyword arguments are the fields of the type's own message."""
+"""Constructors of layers of any type, whose keyword arguments are the fields of the type's settings message."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from netdsl.dsl.assign import assign, unknown_setting
 from netdsl.errors import NetError
 from netdsl.layer import Layer
 
-OF_EVERY_LAYER = fields_of(pb.LayerParameter)
-_SAID_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
-STRUCTURE = frozenset(_SAID_BY)
-ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # what else a call can say, beside settings
+COMMON_FIELDS = fields_of(pb.LayerParameter)
+_SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
+STRUCTURE = frozenset(_SET_BY)
+ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
 
 
 class Constructor:
@@ -27,14 +27,14 @@ class Constructor:
     `param`, `include`, ...); where both have one of that name, `layer={...}` sets the layer's.
     """
 
-    def __init__(self, type_name: str, kind: type[Layer] | None = None) -> None:
+    def __init__(self, type_name: str, layer_class: type[Layer] | None = None) -> None:
         self.type = type_name
-        self.kind = kind
+        self.layer_class = layer_class
         self.__name__ = type_name
-        self.__doc__ = kind.__doc__ if kind is not None else None
-        config = kind.config if kind is not None else None
+        self.__doc__ = layer_class.__doc__ if layer_class is not None else None
+        config = layer_class.config if layer_class is not None else None
         self.field = settings_field(config) if config is not None else None
-        self.own = own_settings(config) if config is not None else frozenset()
+        self.type_settings = type_setting_names(config) if config is not None else frozenset()
 
     def __repr__(self) -> str:
         return self.type
@@ -49,64 +49,64 @@ class Constructor:
         layer: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> pb.LayerParameter:
-        """One layer."""
+        """Make a layer."""
         what = f"layer '{name or ''}' of type {self.type}"
-        made = pb.LayerParameter(name=name, type=self.type)
-        made.bottom.extend(_names(bottoms, f"{what}: bottoms"))
-        made.top.extend(self._tops(made, tops, in_place, what))
+        layer_message = pb.LayerParameter(name=name, type=self.type)
+        layer_message.bottom.extend(_names(bottoms, f"{what}: bottoms"))
+        layer_message.top.extend(self._tops(layer_message, tops, in_place, what))
         self._check_names(settings, what)
-        assign(made, dict(layer or {}), what)
-        assign(made, {key: value for key, value in settings.items() if key not in self.own}, what)
-        own = {key: value for key, value in settings.items() if key in self.own}
-        if own:
+        assign(layer_message, dict(layer or {}), what)
+        assign(layer_message, {key: value for key, value in settings.items() if key not in self.type_settings}, what)
+        values = {key: value for key, value in settings.items() if key in self.type_settings}
+        if values:
             assert self.field is not None
-            assign(getattr(made, self.field), own, what)
-        return made
+            assign(getattr(layer_message, self.field), values, what)
+        return layer_message
 
     def _tops(
-        self, made: pb.LayerParameter, tops: Sequence[str] | str | None, in_place: bool, what: str
+        self, layer_message: pb.LayerParameter, tops: Sequence[str] | str | None, in_place: bool, what: str
     ) -> Sequence[str]:
         if in_place and tops is not None:
             raise NetError(f"{what}: give tops or in_place, not both")
-        if in_place and not made.bottom:
+        if in_place and not layer_message.bottom:
             raise NetError(f"{what}: in_place needs a bottom")
         if in_place:
-            return made.bottom[:1]
-        return self.usual_tops(made) if tops is None else _names(tops, f"{what}: tops")
+            return layer_message.bottom[:1]
+        return self.default_tops(layer_message) if tops is None else _names(tops, f"{what}: tops")
 
     def _check_names(self, settings: Mapping[str, Any], what: str) -> None:
         for name in settings:
-            if name in self.own:
+            if name in self.type_settings:
                 continue
             if name in STRUCTURE:
-                raise NetError(f"{what}: '{name}' is no setting; it is given by {_SAID_BY[name]}")
-            if name not in OF_EVERY_LAYER:
-                raise unknown_setting(name, [*self.own, *OF_EVERY_LAYER], what)
+                raise NetError(f"{what}: '{name}' is no setting; it is set by {_SET_BY[name]}")
+            if name not in COMMON_FIELDS:
+                raise unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what)
 
-    def usual_tops(self, layer: pb.LayerParameter) -> list[str]:
-        """The tops of a layer that doesn't say otherwise."""
-        silent = self.kind is not None and self.kind.tops[1] == 0
+    def default_tops(self, layer: pb.LayerParameter) -> list[str]:
+        """The tops of a layer whose call doesn't set them."""
+        silent = self.layer_class is not None and self.layer_class.tops[1] == 0
         return [] if silent or not layer.HasField("name") else [layer.name]
 
 
 def settings_field(config: type[Message]) -> str:
-    """The field of a layer that holds settings of this kind."""
-    wanted = descriptor_of(config)
-    return next(name for name, field in OF_EVERY_LAYER.items() if field.message_type is wanted)
+    """The field of LayerParameter for settings of a message type."""
+    descriptor = descriptor_of(config)
+    return next(name for name, field in COMMON_FIELDS.items() if field.message_type is descriptor)
 
 
-def own_settings(config: type[Message]) -> frozenset[str]:
-    """The names that mean a type's own field. Of two fields of one name, BVLC's has a lower number than a fork's."""
+def type_setting_names(config: type[Message]) -> frozenset[str]:
+    """The names of the type's own settings. Of two fields with one name, BVLC's has a lower number than a fork's."""
     return frozenset(
         name
         for name, field in fields_of(config).items()
         if name not in ARGUMENTS
-        and (name not in OF_EVERY_LAYER or name in STRUCTURE or field.number < OF_EVERY_LAYER[name].number)
+        and (name not in COMMON_FIELDS or name in STRUCTURE or field.number < COMMON_FIELDS[name].number)
     )
 
 
-def _names(given: Sequence[str] | str, what: str) -> Sequence[str]:
-    names = [given] if isinstance(given, str) else given
+def _names(value: Sequence[str] | str, what: str) -> Sequence[str]:
+    names = [value] if isinstance(value, str) else value
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise NetError(f"{what} are names of blobs, not a {type(wrong).__name__}")

@@ -1,4 +1,4 @@
-"""Python expressions as trees: calls, lists and dicts over leaves, and how they are laid out in lines."""
+"""Python expressions as trees of calls, lists, dicts and leaves, and their layout in lines."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ WIDTH = 120
 INDENT = "    "
 
 
-class BracketKind(Enum):
-    """What a leaf is, for whoever asks whether two expressions differ only in names and numbers."""
+class LeafKind(Enum):
+    """The kind of a leaf; its value is the Python type of a parameter that takes its place."""
 
     CODE = "code"
     NAME = "str"  # of a layer, a blob or a shared parameter
-    WHOLE = "int"
-    REAL = "float"
+    INTEGER = "int"
+    FLOAT = "float"
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value. `value` is code, but for names the name itself; `role` says what it is for: bottom, num_output, ..."""
+    """A value: its code, or for a name the name itself. `role` is its use, such as bottom or num_output."""
 
     value: str
-    kind: BracketKind = BracketKind.CODE
+    kind: LeafKind = LeafKind.CODE
     role: str = ""
 
     def __str__(self) -> str:
-        return quoted(self.value) if self.kind is BracketKind.NAME else self.value
+        return quoted(self.value) if self.kind is LeafKind.NAME else self.value
 
 
 @dataclass(frozen=True)
 class CompoundExpression:
-    """A call, a list or a dict. An item is what stands before a value (`pad=`) and the value."""
+    """A call, a list or a dict. An item has the text before a value, such as `pad=`, and the value."""
 
     opening: str
     items: tuple[tuple[str, Expression], ...]
@@ -47,13 +47,13 @@ Expression = Leaf | CompoundExpression
 
 
 def quoted(text: str | bytes) -> str:
-    """A literal in the quotes that formatters prefer."""
+    """A string literal with double quotes where possible, as formatters prefer."""
     literal = repr(text)
     return literal if '"' in literal else '"'.join(literal.rsplit("'", 1)).replace("'", '"', 1)
 
 
 def lines_of(expression: Expression, width: int = WIDTH, before: str = "", after: str = "") -> list[str]:
-    """The expression in one line if it fits, else one item a line."""
+    """The lines of an expression: one if it fits, else one for each item."""
     line = f"{before}{expression}{after}"
     if len(line) <= width or isinstance(expression, Leaf) or not expression.items:
         return [line]
@@ -66,7 +66,7 @@ def lines_of(expression: Expression, width: int = WIDTH, before: str = "", after
 
 
 def leaves(expression: Expression) -> Iterator[Leaf]:
-    """The leaves in their order."""
+    """The leaves of an expression in their order."""
     if isinstance(expression, Leaf):
         yield expression
     else:

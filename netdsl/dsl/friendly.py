@@ -1,4 +1,4 @@
-"""The layers by the names that the SparkNet paper gives them."""
+"""Layer functions with the names of the SparkNet paper."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _window(layer: str, *, kernel: Pair, stride: Pair | None, pad: Pair | None) 
 
 
 def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, Any]:
-    """A size as Caffe says it: one number for a square, height and width for anything else."""
+    """The settings of a size in Caffe: one field for a square, two for height and width."""
     if value is None:
         return {}
     sizes = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -39,7 +39,7 @@ def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, 
 
 
 def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
-    """A blob whose values come from an RDD, a DataFrame, or whoever runs the net."""
+    """An input of the net, whose values come from an RDD, a DataFrame or the caller."""
     return Input(name, shape={"dim": shape}, **settings)
 
 

@@ -1,4 +1,4 @@
-"""A constructor for every layer type, by the type's name. What editors and mypy know of them is in the stub."""
+"""A constructor for every layer type, under the type's name; the stub declares them for editors and mypy."""
 
 from __future__ import annotations
 

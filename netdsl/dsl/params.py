@@ -1,4 +1,4 @@
-"""A net described in Python."""
+"""NetParams: a net described in Python."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 class NetParams:
-    """A name, which can be left out, and layers. What doesn't fit is an error here, where it is written.
+    """The description of a net: an optional name and its layers. Layers that don't fit each other are a NetError.
 
-    `message` is the net as Caffe knows it; `prototxt()` is its text.
+    `message` is the net as Caffe's message; `prototxt()` is its text.
     """
 
     def __init__(
         self, *name_and_layers: str | pb.LayerParameter, types: Types = LAYERS, **settings: Unpack[NetSettings]
     ) -> None:
-        self.message = describe(name_and_layers, settings)
-        check(self.message, types)
+        self.message = net_message(name_and_layers, settings)
+        check_net(self.message, types)
 
     def prototxt(self) -> str:
         """The net as prototxt."""
@@ -42,21 +42,21 @@ class NetParams:
         return f"NetParams({self.message.name!r}, {len(self.message.layer)} layers)"
 
 
-def describe(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> pb.NetParameter:
-    """The message that the arguments of NetParams stand for, whether or not such a net would work."""
-    named = bool(name_and_layers) and isinstance(name_and_layers[0], str)
-    net = pb.NetParameter(name=name_and_layers[0] if named else None)
+def net_message(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> pb.NetParameter:
+    """The message for the arguments of NetParams, without any checks of the net."""
+    has_name = bool(name_and_layers) and isinstance(name_and_layers[0], str)
+    net = pb.NetParameter(name=name_and_layers[0] if has_name else None)
     what = f"net '{net.name}'"
-    for place, layer in enumerate(name_and_layers[named:], 1):
+    for number, layer in enumerate(name_and_layers[has_name:], 1):
         if not isinstance(layer, pb.LayerParameter):
             hint = "; write * before it" if isinstance(layer, (list, tuple)) else ""
-            raise NetError(f"{what}: number {place} of its layers is a {type(layer).__name__}, not a layer{hint}")
+            raise NetError(f"{what}: number {number} of its layers is a {type(layer).__name__}, not a layer{hint}")
         net.layer.append(layer)
     assign(net, settings, what)
     return net
 
 
-def check(net: pb.NetParameter, types: Types = LAYERS) -> None:
-    """A NetError if the net wouldn't work in the phases that it is for: layer types, connections, shapes."""
+def check_net(net: pb.NetParameter, types: Types = LAYERS) -> None:
+    """Raise a NetError if layer types, connections or shapes are wrong in a phase of the net."""
     for graph in resolve_all(net):
         build(graph, types)

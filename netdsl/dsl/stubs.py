@@ -1,4 +1,4 @@
-"""Writes `layer_types.pyi`, which tells editors and type checkers the settings of every layer type."""
+"""The generator of `layer_types.pyi`, which declares the settings of every layer type for editors and type checkers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescript
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of, fields_of
-from netdsl.dsl.constructors import OF_EVERY_LAYER, STRUCTURE, Constructor
+from netdsl.dsl.constructors import COMMON_FIELDS, STRUCTURE, Constructor
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types
 
@@ -30,53 +30,64 @@ _SCALARS = {
     FieldDescriptor.CPPTYPE_DOUBLE: "float",
     FieldDescriptor.CPPTYPE_BOOL: "bool",
 }
-_NO_NET_SETTINGS = {"name", "layer", "layers", "input", "input_shape", "input_dim"}  # given otherwise, or old
+_EXCLUDED_NET_FIELDS = {
+    "name",
+    "layer",
+    "layers",
+    "input",
+    "input_shape",
+    "input_dim",
+}  # set by other arguments, or deprecated
 
 Fields = Mapping[str, FieldDescriptor]
 
 
 def stub(types: Types = LAYERS) -> str:
-    """The whole stub."""
-    constructors = [Constructor(name, kind) for name, kind in sorted(types.items())]
-    every = {name: field for name, field in OF_EVERY_LAYER.items() if name not in STRUCTURE | {"blobs"}}
-    contested = {name: field for name, field in every.items() if any(name in each.own for each in constructors)}
-    net = {name: field for name, field in fields_of(pb.NetParameter).items() if name not in _NO_NET_SETTINGS}
-    messages, enums = _reachable([*every.values(), *net.values(), *_own_fields(constructors)])
+    """The text of the stub."""
+    constructors = [Constructor(name, layer_class) for name, layer_class in sorted(types.items())]
+    common = {name: field for name, field in COMMON_FIELDS.items() if name not in STRUCTURE | {"blobs"}}
+    contested = {
+        name: field
+        for name, field in common.items()
+        if any(name in constructor.type_settings for constructor in constructors)
+    }
+    net = {name: field for name, field in fields_of(pb.NetParameter).items() if name not in _EXCLUDED_NET_FIELDS}
+    messages, enums = _reachable([*common.values(), *net.values(), *_settings_fields(constructors)])
     parts = [
         _HEAD,
-        "__all__ = [\n" + "".join(f'    "{each.type}",\n' for each in constructors) + "]\n",
+        "__all__ = [\n" + "".join(f'    "{constructor.type}",\n' for constructor in constructors) + "]\n",
         *(_enum(enum) for enum in enums),
         "",
         *(_typed_dict(_dict_name(message), message.fields_by_name) for message in messages),
-        _typed_dict("LayerSettings", {name: every[name] for name in every if name not in contested}),
+        _typed_dict("LayerSettings", {name: common[name] for name in common if name not in contested}),
         _typed_dict("AllLayerSettings", contested, "LayerSettings"),
         _typed_dict("NetSettings", net),
-        *(_function(each, contested) for each in constructors),
+        *(_function(constructor, contested) for constructor in constructors),
     ]
     return "\n".join(parts)
 
 
-def _own_fields(constructors: Iterable[Constructor]) -> Iterable[FieldDescriptor]:
-    return (OF_EVERY_LAYER[each.field] for each in constructors if each.field is not None)
+def _settings_fields(constructors: Iterable[Constructor]) -> Iterable[FieldDescriptor]:
+    return (COMMON_FIELDS[constructor.field] for constructor in constructors if constructor.field is not None)
 
 
 def _reachable(fields: Iterable[FieldDescriptor]) -> tuple[list[Descriptor], list[EnumDescriptor]]:
-    """The messages and enums that settings consist of, by name."""
+    """The messages and enums that fields contain, sorted by name."""
     messages: dict[str, Descriptor] = {}
     enums: dict[str, EnumDescriptor] = {}
-    waiting = list(fields)
-    while waiting:
-        field = waiting.pop()
+    pending = list(fields)
+    while pending:
+        field = pending.pop()
         if field.enum_type is not None:
             enums[_name(enum_of(field))] = enum_of(field)
         elif field.message_type is not None and field.message_type.full_name not in messages:
             messages[field.message_type.full_name] = field.message_type
-            waiting += field.message_type.fields
+            pending += field.message_type.fields
     return [messages[name] for name in sorted(messages)], [enums[name] for name in sorted(enums)]
 
 
 def _name(kind: Descriptor | EnumDescriptor) -> str:
-    """The name that the generated code knows a message or an enum by, without its package."""
+    """The name of a message or an enum in the generated code, without its package."""
     return kind.full_name.removeprefix(f"{kind.file.package}.")
 
 
@@ -95,18 +106,18 @@ def _enum(enum: EnumDescriptor) -> str:
 
 def _type(field: FieldDescriptor) -> str:
     if field.message_type is not None:
-        one = f"{_dict_name(field.message_type)} | pb.{_name(field.message_type)}"
+        item = f"{_dict_name(field.message_type)} | pb.{_name(field.message_type)}"
     elif field.enum_type is not None:
-        one = _enum_name(enum_of(field))
+        item = _enum_name(enum_of(field))
     elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        one = "bytes" if field.type == FieldDescriptor.TYPE_BYTES else "str"
+        item = "bytes" if field.type == FieldDescriptor.TYPE_BYTES else "str"
     else:
-        one = _SCALARS.get(field.cpp_type, "int")
-    return f"{one} | Sequence[{one}]" if field.is_repeated else one
+        item = _SCALARS.get(field.cpp_type, "int")
+    return f"{item} | Sequence[{item}]" if field.is_repeated else item
 
 
 def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:
-    """A class, or where a field's name is a word of Python's own, the call that makes one."""
+    """The declaration of a TypedDict: a class, or a call if a field's name is a Python keyword."""
     if any(map(iskeyword, fields)):
         items = "".join(f'        "{key}": {_type(field)},\n' for key, field in fields.items())
         return f'{name} = TypedDict(\n    "{name}",\n    {{\n{items}    }},\n    total=False,\n)\n'
@@ -115,9 +126,11 @@ def _typed_dict(name: str, fields: Fields, base: str = "TypedDict") -> str:
 
 
 def _function(constructor: Constructor, contested: Fields) -> str:
-    config = constructor.kind.config if constructor.kind is not None else None
-    own: Fields = fields_of(config) if config is not None else {}
-    settings = {name: field for name, field in own.items() if name in constructor.own and not iskeyword(name)}
+    config = constructor.layer_class.config if constructor.layer_class is not None else None
+    fields: Fields = fields_of(config) if config is not None else {}
+    settings = {
+        name: field for name, field in fields.items() if name in constructor.type_settings and not iskeyword(name)
+    }
     settings |= {name: field for name, field in contested.items() if name not in settings}
     keywords = [f"{name}: {_type(field)} = ...," for name, field in settings.items()]
     lines = [

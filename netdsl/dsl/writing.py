@@ -1,4 +1,4 @@
-"""Messages as the DSL's calls: the expression that would make a layer."""
+"""Expressions of the DSL that make the layers of a net."""
 
 from __future__ import annotations
 
@@ -12,63 +12,70 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import enum_of
-from caffe_proto.text.scalars import text_of
+from caffe_proto.text.scalars import format_value
 from netdsl.dsl.constructors import STRUCTURE, Constructor
-from netdsl.dsl.expression import BracketKind, CompoundExpression, Expression, Leaf, quoted
+from netdsl.dsl.expression import CompoundExpression, Expression, Leaf, LeafKind, quoted
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 
 _SHARED_NAME = "caffe_proto.ParamSpec.name"
-_REAL = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
+_FLOATS = (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE)
 
 Items = list[tuple[str, Expression]]
 
 
-class Writer:
-    """Writes layers, and remembers the functions that it needs. Types that nobody knows get one of their own."""
+class LayerWriter:
+    """Writes layers as calls, and collects the functions that they need; unknown types get constructors."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
-        self.unknown: dict[str, str] = {}  # types, and what their functions are called
+        self.unknown_types: dict[str, str] = {}  # the names of their constructors by type
 
     def layer(self, layer: pb.LayerParameter) -> CompoundExpression:
-        """The call that makes this layer."""
+        """The call that makes a layer."""
         if not layer.HasField("type"):
             raise NetError(f"layer '{layer.name}': has no type")
         if _is_rdd_layer(layer):
             self.used.add("RDDLayer")
-            shape = [Leaf(str(dim), BracketKind.WHOLE, "dim") for dim in layer.input_param.shape[0].dim]
+            shape = [Leaf(str(dim), LeafKind.INTEGER, "dim") for dim in layer.input_param.shape[0].dim]
             return CompoundExpression("RDDLayer(", (("", _name(layer.name, "name")), ("shape=", _list(shape))), ")")
         constructor = Constructor(layer.type, LAYERS.get(layer.type))
         items: Items = [("", _name(layer.name, "name") if layer.HasField("name") else Leaf("None"))]
         items += [("", _names(layer.bottom, "bottom"))] if layer.bottom else []
         items += [*_tops(layer, constructor), *_settings(layer, constructor)]
-        return CompoundExpression(f"{self._function(layer.type)}(", tuple(items), ")")
+        return CompoundExpression(f"{self._function_name(layer.type)}(", tuple(items), ")")
 
-    def _function(self, type_name: str) -> str:
+    def _function_name(self, type_name: str) -> str:
         if type_name in LAYERS:
             self.used.add(type_name)
             return type_name
         self.used.add("Constructor")
-        if type_name not in self.unknown:
-            taken = {*LAYERS, *self.unknown.values(), "Constructor", "LayerParameter", "NetParams", "RDDLayer"}
+        if type_name not in self.unknown_types:
+            used_names = {
+                *LAYERS,
+                *self.unknown_types.values(),
+                "Constructor",
+                "LayerParameter",
+                "NetParams",
+                "RDDLayer",
+            }
             words = "".join(re.findall(r"[A-Za-z0-9_]+", type_name)).lstrip("0123456789_") or "Unknown"
-            self.unknown[type_name] = unique(words, taken)
-        return self.unknown[type_name]
+            self.unknown_types[type_name] = unique_name(words, used_names)
+        return self.unknown_types[type_name]
 
 
-def unique(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number behind it if it is taken, or a line if it is a word of Python's."""
+def unique_name(name: str, used_names: Iterable[str]) -> str:
+    """The name, followed by a number if it is in use, or by an underscore if it is a Python keyword."""
     name, count = f"{name}_" if iskeyword(name) else name, 1
-    found = name
-    while found in taken:
+    candidate = name
+    while candidate in used_names:
         count += 1
-        found = f"{name}_{count}"
-    return found
+        candidate = f"{name}_{count}"
+    return candidate
 
 
 def settings_of(message: Message, without: Iterable[str] = ()) -> Items:
-    """The fields that are set, as keyword arguments."""
+    """The fields that are set in a message, as keyword arguments."""
     return [
         (f"{field.name}=", _value(field, value)) for field, value in message.ListFields() if field.name not in without
     ]
@@ -83,40 +90,44 @@ def _tops(layer: pb.LayerParameter, constructor: Constructor) -> Items:
     tops = list(layer.top)
     if tops and tops == list(layer.bottom[:1]):
         return [("in_place=", Leaf("True"))]
-    return [] if tops == constructor.usual_tops(layer) else [("tops=", _names(tops, "top"))]
+    return [] if tops == constructor.default_tops(layer) else [("tops=", _names(tops, "top"))]
 
 
 def _settings(layer: pb.LayerParameter, constructor: Constructor) -> Items:
-    """Fields of the type's own message stand flat; those of every layer that would be taken for them in `layer`."""
-    own, every, hidden = [], [], []
+    """The settings of a layer as keyword arguments; common fields with the name of a type's setting go to `layer=`."""
+    type_settings, common, ambiguous = [], [], []
     for field, value in layer.ListFields():
         if field.name in STRUCTURE or field.name == "blobs":
             continue
-        if field.name == constructor.field and _can_be_flat(value, constructor):
-            own = settings_of(value)
-        elif field.name in constructor.own:
-            hidden.append((f"{quoted(field.name)}: ", _value(field, value)))
+        if field.name == constructor.field and _fits_keywords(value, constructor):
+            type_settings = settings_of(value)
+        elif field.name in constructor.type_settings:
+            ambiguous.append((f"{quoted(field.name)}: ", _value(field, value)))
         else:
-            every.append((f"{field.name}=", _value(field, value)))
-    return [*own, *every, *([("layer=", CompoundExpression("{", tuple(hidden), "}"))] if hidden else [])]
+            common.append((f"{field.name}=", _value(field, value)))
+    return [
+        *type_settings,
+        *common,
+        *([("layer=", CompoundExpression("{", tuple(ambiguous), "}"))] if ambiguous else []),
+    ]
 
 
-def _can_be_flat(settings: Message, constructor: Constructor) -> bool:
-    """Whether all that is set can be a keyword argument; that a message is there but empty can't."""
+def _fits_keywords(settings: Message, constructor: Constructor) -> bool:
+    """Whether all set fields can be keyword arguments; an empty message that is present can't."""
     names = {field.name for field, _ in settings.ListFields()}
-    return bool(names) and names <= constructor.own and not any(map(iskeyword, names))
+    return bool(names) and names <= constructor.type_settings and not any(map(iskeyword, names))
 
 
 def _value(field: FieldDescriptor, value: Any) -> Expression:
     if not field.is_repeated:
-        return _one(field, value)
-    each = [_one(field, one) for one in value]
-    return each[0] if len(each) == 1 else _list(each)
+        return _single_value(field, value)
+    values = [_single_value(field, item) for item in value]
+    return values[0] if len(values) == 1 else _list(values)
 
 
-def _one(field: FieldDescriptor, value: Any) -> Expression:
+def _single_value(field: FieldDescriptor, value: Any) -> Expression:
     if isinstance(value, Message):
-        items = [(f"{quoted(inner.name)}: ", _value(inner, each)) for inner, each in value.ListFields()]
+        items = [(f"{quoted(inner.name)}: ", _value(inner, inner_value)) for inner, inner_value in value.ListFields()]
         return CompoundExpression("{", tuple(items), "}")
     if field.full_name == _SHARED_NAME:
         return _name(value, "param")
@@ -130,15 +141,15 @@ def _one(field: FieldDescriptor, value: Any) -> Expression:
 
 
 def _number(field: FieldDescriptor, value: float) -> Leaf:
-    text = text_of(value, field).replace("e+", "e")
+    text = format_value(value, field).replace("e+", "e")
     if text.lstrip("-") in ("inf", "nan"):
         return Leaf(f'float("{text}")')
-    kind = BracketKind.REAL if field.cpp_type in _REAL else BracketKind.WHOLE
-    return Leaf("-0.0" if text == "-0" and kind is BracketKind.REAL else text, kind, field.name)
+    kind = LeafKind.FLOAT if field.cpp_type in _FLOATS else LeafKind.INTEGER
+    return Leaf("-0.0" if text == "-0" and kind is LeafKind.FLOAT else text, kind, field.name)
 
 
 def _name(value: str, role: str) -> Leaf:
-    return Leaf(value, BracketKind.NAME, role)
+    return Leaf(value, LeafKind.NAME, role)
 
 
 def _names(values: Iterable[str], role: str) -> CompoundExpression:

@@ -1,7 +1,22 @@
-"""What every layer type is made of: `Layer`, fillers for its blobs, and the ONNX operators that it tells itself in."""
+"""What every layer type is made of: `Layer`, its blobs, and the mixins that say what else a type can do."""
 
 from __future__ import annotations
 
-from netdsl.layer.core import Count, Layer, Rewritten, Shape, axis_of
+from netdsl.layer.blobs import Shape, new_blob
+from netdsl.layer.core import Count, Layer, axis_of
+from netdsl.layer.data import BringsData
+from netdsl.layer.deploying import Loss, NotDeployed
+from netdsl.layer.onnx_form import HasOnnxForm, OnnxGraph
 
-__all__ = ["Count", "Layer", "Rewritten", "Shape", "axis_of"]
+__all__ = [
+    "BringsData",
+    "Count",
+    "HasOnnxForm",
+    "Layer",
+    "Loss",
+    "NotDeployed",
+    "OnnxGraph",
+    "Shape",
+    "axis_of",
+    "new_blob",
+]

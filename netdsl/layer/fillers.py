@@ -6,33 +6,12 @@ import math
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 
 _VARIANCE = pb.FillerParameter.VarianceNorm
-
-
-def filled(filler: pb.FillerParameter, shape: tuple[int, ...], *, value: float | None = None) -> nn.Parameter:
-    """A parameter that has a shape but no memory yet, and knows how it is going to be filled.
-
-    `value` is what a constant filler starts from where a layer's own default differs from 0.
-    """
-    parameter = nn.Parameter(torch.empty(shape, device="meta"))
-    parameter.filler = _with_default(filler, value)  # type: ignore[attr-defined]
-    return parameter
-
-
-def statistics(shape: tuple[int, ...]) -> Tensor:
-    """Sums that a layer keeps by itself, zero at first. Register it as a buffer."""
-    return torch.zeros(shape, device="meta")
-
-
-def _with_default(filler: pb.FillerParameter, value: float | None) -> pb.FillerParameter:
-    if value is None or filler.ByteSize():
-        return filler
-    return pb.FillerParameter(type="constant", value=value)
 
 
 def fill(tensor: Tensor, filler: pb.FillerParameter) -> None:

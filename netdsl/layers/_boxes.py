@@ -124,7 +124,7 @@ def _settled(
 
 def _thresholds(threshold: float, eta: float) -> list[float]:
     """The thresholds after 0, 1, 2... boxes; the last one stays."""
-    found = [threshold]
-    while eta < 1 and found[-1] > 0.5:
-        found.append(found[-1] * eta)
-    return found
+    thresholds = [threshold]
+    while eta < 1 and thresholds[-1] > 0.5:
+        thresholds.append(thresholds[-1] * eta)
+    return thresholds

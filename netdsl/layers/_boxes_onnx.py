@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
+from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layers._boxes import Code
 
 

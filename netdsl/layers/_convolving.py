@@ -10,20 +10,20 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Rewritten, Shape, axis_of
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob
+from netdsl.layer.folding import AbsorbsAffine, NewLayer
+from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._window import convolution_window
 
 
-class Convolving(Layer):
+class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
     """Filters that move over all axes after the channels. Every bottom has a top; all use the same filters."""
 
     config = pb.ConvolutionParameter
     blobs = ("weight", "bias")
     bottoms = (1, None)
     tops = (1, None)
-    fresh = True
     operator: ClassVar[str]  # in ONNX
     depthwise: ClassVar[bool] = False  # whether every channel is a group
 
@@ -38,8 +38,8 @@ class Convolving(Layer):
         self._check(layer, bottoms, channels, outputs)
         self.window = convolution_window(p, self.spatial)
         kernel = self.window.kernel[: self.spatial]
-        self.weight = filled(p.weight_filler, (*self.filters(channels, outputs), *kernel))
-        self.bias = filled(p.bias_filler, (outputs,)) if p.bias_term else None
+        self.weight = new_blob(p.weight_filler, (*self.filters(channels, outputs), *kernel))
+        self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
 
     def _check(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], channels: int, outputs: int) -> None:
         if len(bottoms) != len(layer.top):
@@ -65,7 +65,7 @@ class Convolving(Layer):
     def scaled(self, factor: Tensor) -> Tensor:
         """The weights with every channel of the top multiplied."""
 
-    def followed(self, factor: Tensor, shift: Tensor) -> Rewritten | None:
+    def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1 or len(self.layer.top) > 1:
             return None
         made = pb.LayerParameter()

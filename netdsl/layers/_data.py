@@ -10,19 +10,18 @@ import numpy as np
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Intake, Reading
+from netdsl.data.batches.reading import Intake
 from netdsl.errors import NetError
-from netdsl.layer import Count, Layer, Shape
+from netdsl.layer import BringsData, Count, Shape
+from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, stated_shapes
 from netdsl.layers._forks import refuse
-
-TYPICAL = 224  # the height and width of an image that nothing says the size of
 
 _FORKS = 500000000  # the fields of forks are numbered from here
 
 Size = tuple[int, int]
 
 
-class DataLayer(Layer):
+class DataLayer(BringsData):
     """A layer without bottoms. A type says how many items a batch has, and with `item_shapes` what one looks like.
 
     The shape of a top is the one in `input_param`, if somebody who knows put one there for it, as an Input layer has
@@ -30,15 +29,14 @@ class DataLayer(Layer):
     make of an image, and where nothing says a size an image is taken to be 3 x 224 x 224.
     """
 
-    bottoms = (0, 0)
     tops: ClassVar[Count] = (2, 2)
-    external = True
-    deploys_as = "Input"
+    data_origin = DataOrigin.FILES
+    deploys_as = INPUT_TYPE
     images_alone: ClassVar[bool] = False  # whether transform_param is for the first top, and the others stay
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        self.assumed = [tuple(shape.dim) for shape in layer.input_param.shape]
+        self.assumed = stated_shapes(layer)
         if len(self.assumed) > len(layer.top):
             raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops")
         layer.ClearField("input_param")
@@ -60,10 +58,6 @@ class DataLayer(Layer):
         pairs = zip_longest(self.assumed, own[: len(self.layer.top)], fillvalue=())
         return [known or shape for known, shape in pairs]
 
-    def reading(self, seed: int) -> Reading | None:
-        kind = self.layer.type
-        raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
-
     def intake(self) -> Intake:
         """Only the data say what shapes items have."""
         if self.layer.HasField("transform_param") and not self.images_alone:
@@ -78,7 +72,7 @@ class DataLayer(Layer):
         p = self.layer.transform_param
         crops = (p.crop_size, p.crop_size), (p.crop_h, p.crop_w), (p.crop_height, p.crop_width)
         resized = [(each.height, each.width) for each in p.resize_param[:1]]
-        height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL, TYPICAL))
+        height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL_SIDE, TYPICAL_SIDE))
         return (1 if p.force_gray else 3 if p.force_color else channels, height, width)
 
 

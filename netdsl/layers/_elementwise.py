@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import HasOnnxForm, Shape
 
 
-class Elementwise(Layer):
+class Elementwise(HasOnnxForm):
     """A layer whose top has the shape of its first bottom, and may take its place."""
 
     in_place = True

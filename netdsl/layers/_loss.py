@@ -13,8 +13,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled, whole
+from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import reshaped, scaled, whole
 
 Mode = pb.LossParameter.NormalizationMode
 
@@ -60,13 +60,11 @@ def normalised_onnx(
     return scaled(g, total, 1 / float(normaliser(outer, inner)))
 
 
-class LossLayer(Layer):
+class LabelLoss(Loss):
     """Compares predictions with labels; the top is one number."""
 
     bottoms = (2, 2)
-    is_loss = True
     no_gradient: ClassVar[tuple[int, ...]] = (1,)
-    predictions: ClassVar[tuple[int, ...] | None] = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -87,7 +85,7 @@ class LossLayer(Layer):
         return None if self.ignored is None else g.node("Not", g.node("Equal", labels, g.constant(self.ignored)))
 
 
-class ClassLoss(LossLayer):
+class ClassLoss(LabelLoss, HasOnnxForm):
     """A loss on the softmax of predictions along an axis, with a label for each place.
 
     The second top is the softmax; Caffe gives it no gradient.

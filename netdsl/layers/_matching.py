@@ -58,15 +58,15 @@ class Matching:
         -1 is for none, -2 for a box that is left out since it crosses the image's border. First each object gets the
         box that covers it most, the largest overlap choosing first; then other boxes go to what they cover enough.
         """
-        found = overlaps(boxes[..., None, :], objects.boxes[:, None])
-        found = torch.where((found > 1e-6) & objects.valid[:, None], found, 0)
-        matches = torch.full_like(found[..., 0], -1, dtype=torch.long)
+        overlap = overlaps(boxes[..., None, :], objects.boxes[:, None])
+        overlap = torch.where((overlap > 1e-6) & objects.valid[:, None], overlap, 0)
+        matches = torch.full_like(overlap[..., 0], -1, dtype=torch.long)
         if self.inside_only:
             crosses = ((boxes < 0) | (boxes > 1)).any(-1).expand_as(matches)
             matches[crosses] = -2
-            found = found.masked_fill(crosses[..., None], 0)
-        most, place = found.max(2)
-        _match_each_object(matches, found.clone())
+            overlap = overlap.masked_fill(crosses[..., None], 0)
+        most, place = overlap.max(2)
+        _match_each_object(matches, overlap.clone())
         if self.per_prediction:
             matches = torch.where((matches == -1) & (most >= self.threshold) & (most > 0), place, matches)
         return matches, most

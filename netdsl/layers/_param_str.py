@@ -12,10 +12,10 @@ def read_param_str(text: str) -> dict[str, Any]:
     """Settings by name, from lines like `'scales': [8, 16]` or from a dict; nothing is run."""
     text = text.replace("!!python/tuple", "").strip()
     if text.startswith("{"):
-        found = _value(text)
-        if not isinstance(found, dict):
+        settings = _value(text)
+        if not isinstance(settings, dict):
             raise NetError(f"param_str {text!r} is no dict")
-        return found
+        return settings
     return dict(_setting(line) for line in text.splitlines() if line.strip())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.errors import ConversionError
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph
 from netdsl.layers._pooling import pooled_size
 from netdsl.layers._window import Numbers, Window
 

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.running import KeepsState
 from netdsl.layers._forks import refuse
 
 
-class Recurrent(Layer):
+class Recurrent(KeepsState, HasOnnxForm):
     """Bottoms are x: T x N x ..., cont: T x N, perhaps a static input N x ..., and with `expose_hidden` the states.
 
     Where cont is 0, a sequence begins and the state before it is forgotten. States that aren't exposed are kept from
@@ -40,10 +40,10 @@ class Recurrent(Layer):
         self.outputs, self.exposed = p.num_output, p.expose_hidden
         self.has_static = self._check(bottoms)
         rows = self.gates * p.num_output
-        self.weight_x = filled(p.weight_filler, (rows, math.prod(bottoms[0][2:])))
-        self.bias = filled(p.bias_filler, (rows,))
-        self.weight_static = filled(p.weight_filler, (rows, math.prod(bottoms[2][1:]))) if self.has_static else None
-        self.weight_h = filled(p.weight_filler, (rows, p.num_output))
+        self.weight_x = new_blob(p.weight_filler, (rows, math.prod(bottoms[0][2:])))
+        self.bias = new_blob(p.bias_filler, (rows,))
+        self.weight_static = new_blob(p.weight_filler, (rows, math.prod(bottoms[2][1:]))) if self.has_static else None
+        self.weight_h = new_blob(p.weight_filler, (rows, p.num_output))
         for name in self.states:
             self.register_buffer(name, torch.zeros(1, bottoms[0][1], p.num_output), persistent=False)
 
@@ -52,8 +52,8 @@ class Recurrent(Layer):
         exposed = len(self.states) * self.exposed
         kept = f", {' and '.join(self.states)}" if exposed else ""
         if len(bottoms) - exposed not in (2, 3) or len(self.layer.top) != 1 + exposed:
-            wanted = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
-            raise NetError(f"takes {wanted}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
+            signature = f"bottoms x, cont{kept} and at most a static input, and {1 + exposed} tops"
+            raise NetError(f"takes {signature}; there are {len(bottoms)} bottoms and {len(self.layer.top)} tops")
         has_static = len(bottoms) > 2 + exposed
         x, cont = bottoms[:2]
         if len(x) < 3 or cont != x[:2]:

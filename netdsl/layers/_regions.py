@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
 
 
 def rounded(x: Tensor) -> Tensor:

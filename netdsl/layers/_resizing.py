@@ -11,13 +11,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import transposed
 
 Settings = TypeVar("Settings", pb.ResizeBilinearParameter, pb.ResizeNearestNeighborParameter)
 
 
-class Resizing(Layer):
+class Resizing(HasOnnxForm):
     """An image at the size that is set, or scaled, one side after the other; its channels come last with NHWC."""
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape], p: Settings) -> None:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, transposed
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, transposed
 from netdsl.layers._boxes import decode, encode
 from netdsl.layers._boxes_onnx import decode_onnx
 from netdsl.layers._param_str import read_param_str
@@ -47,20 +47,20 @@ class RpnSettings:
     bbox_normalize_stds: Sequence[float] = (0.1, 0.1, 0.2, 0.2)
 
     @classmethod
-    def of(cls, phase: int, given: dict[str, Any]) -> RpnSettings:
+    def of(cls, phase: int, settings: dict[str, Any]) -> RpnSettings:
         """The settings of a phase, changed by those that a layer's own settings name."""
         base = cls() if phase == pb.TRAIN else cls(rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300)
         known = {field.name for field in fields(cls)}
-        return replace(base, **{name.lower(): value for name, value in given.items() if name.lower() in known})
+        return replace(base, **{name.lower(): value for name, value in settings.items() if name.lower() in known})
 
 
 def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:
     """The settings of a Python layer, of which some must be there."""
-    given = read_param_str(layer.python_param.param_str)
+    settings = read_param_str(layer.python_param.param_str)
     for name in needed:
-        if not isinstance(given.get(name), int) or given[name] < 1:
+        if not isinstance(settings.get(name), int) or settings[name] < 1:
             raise NetError(f"param_str needs '{name}', a whole number from 1 on")
-    return given
+    return settings
 
 
 def one_image(bottoms: Sequence[Shape]) -> None:
@@ -76,14 +76,14 @@ def anchors(
     to_int: Callable[[float], int] = round,
 ) -> list[Anchor]:
     """Boxes around the first place of a feature map, by ratio and then scale. py-faster-rcnn rounds halves to even."""
-    found = []
+    boxes = []
     for ratio in ratios:
         width = to_int(math.sqrt(base * base / ratio))
         height = to_int(width * ratio)
         for scale in scales:
             x, y = ((base - side * scale) / 2 for side in (width, height))
-            found.append((x, y, base - 1 - x, base - 1 - y))
-    return found
+            boxes.append((x, y, base - 1 - x, base - 1 - y))
+    return boxes
 
 
 def placed(around: Sequence[Anchor], like: Tensor, stride: int) -> Tensor:
@@ -110,9 +110,9 @@ def pixel_targets(boxes: Tensor, objects: Tensor) -> Tensor:
 
 def pixel_boxes(boxes: Tensor, codes: Tensor, height: Tensor, width: Tensor) -> Tensor:
     """Predicted boxes within the image. py-faster-rcnn's rule: they end one pixel later than they should."""
-    found = decode(pb.PriorBoxParameter.CENTER_SIZE, codes, _inclusive(boxes))
+    decoded = decode(pb.PriorBoxParameter.CENTER_SIZE, codes, _inclusive(boxes))
     most = torch.stack((width, height, width, height)) - 1
-    return found.minimum(most).clamp_min(0)
+    return decoded.minimum(most).clamp_min(0)
 
 
 def placed_onnx(g: OnnxGraph, around: Sequence[Anchor], like: str, stride: int) -> str:
@@ -128,9 +128,9 @@ def by_place_onnx(g: OnnxGraph, x: str, each: int) -> str:
 
 def pixel_boxes_onnx(g: OnnxGraph, boxes: str, codes: str, height: str, width: str) -> str:
     """Predicted boxes within the image, relative to anchors whose last pixels are included."""
-    found = decode_onnx(g, pb.PriorBoxParameter.CENTER_SIZE, codes, boxes)
+    decoded = decode_onnx(g, pb.PriorBoxParameter.CENTER_SIZE, codes, boxes)
     most = g.node("Sub", g.node("Concat", width, height, width, height, axis=0), g.constant(1.0))
-    return g.node("Max", g.node("Min", found, most), g.constant(0.0))
+    return g.node("Max", g.node("Min", decoded, most), g.constant(0.0))
 
 
 def large_onnx(g: OnnxGraph, boxes: str, least: str) -> str:

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled
 
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
@@ -39,9 +39,9 @@ def check_alike(bottoms: Sequence[Shape]) -> None:
     """A ShapeError unless all bottoms have the shape of the first. Caffe's rule: axes that are missing are 1 long."""
     axes = max(len(shape) for shape in bottoms)
     full = [(*shape, *(1,) * (axes - len(shape))) for shape in bottoms]
-    for shape, given in zip(full, bottoms, strict=True):
+    for shape, other in zip(full, bottoms, strict=True):
         if shape != full[0]:
-            raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(given)}")
+            raise ShapeError(f"all bottoms must have the same shape, not {list(bottoms[0])} and {list(other)}")
 
 
 def over_channels(losses: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import Layer, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import reshaped
 
 
 def span(bottom: Shape, axis: int, num_axes: int) -> Shape:

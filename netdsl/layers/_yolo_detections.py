@@ -7,7 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph, part, reshaped, transposed
+from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_form import part, reshaped, transposed
 from netdsl.layers._boxes import best_first, suppressed
 from netdsl.layers._boxes_onnx import corners_onnx, detections_or_none, picked, suppressed_onnx
 from netdsl.layers._yolo import corners
@@ -23,20 +24,22 @@ def survivors(boxes: Tensor, scores: Tensor, item: Tensor, threshold: float) -> 
     return order[suppressed(corners(boxes[order]), item[order], below)]
 
 
-def rows(boxes: Tensor, scores: Tensor, labels: Tensor, wanted: Tensor, threshold: float) -> Tensor:
+def rows(boxes: Tensor, scores: Tensor, labels: Tensor, detected: Tensor, threshold: float) -> Tensor:
     """Item, label, score, left, top, right and bottom of every detection: (1, 1, count, 7).
 
     Boxes are (N, K, 4), the others (N, K). If there is no detection at all, every item has a row of -1 behind its
     number.
     """
-    item = wanted.nonzero()[:, 0]
-    kept = survivors(boxes[wanted], scores[wanted], item, threshold)
+    item = detected.nonzero()[:, 0]
+    kept = survivors(boxes[detected], scores[detected], item, threshold)
     if not len(kept):
         empty = boxes.new_full((1, 1, len(boxes), 7), -1)
         empty[..., 0] = torch.arange(len(boxes), device=boxes.device)
         return empty
-    columns = torch.stack((item[kept].to(boxes.dtype), labels[wanted][kept].to(boxes.dtype), scores[wanted][kept]), 1)
-    return torch.cat((columns, corners(boxes[wanted][kept])), 1)[None, None]
+    columns = torch.stack(
+        (item[kept].to(boxes.dtype), labels[detected][kept].to(boxes.dtype), scores[detected][kept]), 1
+    )
+    return torch.cat((columns, corners(boxes[detected][kept])), 1)[None, None]
 
 
 def grid_onnx(g: OnnxGraph, grid: str, anchors: NDArray[np.float64], step: int = 1) -> tuple[str, str]:
@@ -57,5 +60,5 @@ def rows_onnx(g: OnnxGraph, boxes: str, scores: str, labels: str, least: float, 
     below = float(np.nextafter(np.float32(threshold), np.float32(-1)))
     at = suppressed_onnx(g, boxes, scores, below, limit=np.iinfo(np.int32).max, least=least)
     label, score = (g.node("Unsqueeze", picked(g, each, *at), g.constant([1])) for each in (labels, scores))
-    found = g.node("Concat", g.to_float(at[0]), label, score, picked(g, boxes, *at), axis=1)
-    return detections_or_none(g, found, scores)
+    detections = g.node("Concat", g.to_float(at[0]), label, score, picked(g, boxes, *at), axis=1)
+    return detections_or_none(g, detections, scores)

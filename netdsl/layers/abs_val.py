@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 
 

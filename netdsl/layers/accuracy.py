@@ -11,13 +11,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, reduced, reshaped, whole
+from netdsl.layer import HasOnnxForm, NotDeployed, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import UNKNOWN, clamped, reduced, reshaped, whole
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import of_class
 
 
-class Accuracy(Layer):
+class Accuracy(NotDeployed, HasOnnxForm):
     """The share of labels for which fewer than `top_k` other classes score as high; a second top has it by class."""
 
     config = pb.AccuracyParameter

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers._pairwise import check_pair
 
 
-class Add(Layer):
+class Add(HasOnnxForm):
     """a + b."""
 
+    origin = "several forks"
     bottoms = (2, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DataLayer
 
 
@@ -19,6 +20,10 @@ class AnnotatedData(DataLayer):
 
     def batch_size(self) -> int:
         return self.layer.data_param.batch_size
+
+    def top_kind(self, place: int) -> BlobKind:
+        has_rows = place == 1 and self.layer.annotated_data_param.yolo_data_type != 1
+        return BlobKind.OBJECT if has_rows else BlobKind.NUMBER
 
     def item_shapes(self) -> list[Shape]:
         p, batch = self.layer.annotated_data_param, self.batch_size()

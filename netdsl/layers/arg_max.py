@@ -10,12 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, reversed_along, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import reshaped, reversed_along, scaled
 from netdsl.layers._forks import refuse
 
 
-class ArgMax(Layer):
+class ArgMax(HasOnnxForm):
     """The indices of the `top_k` largest values: along an axis, or of all values of each item of the batch.
 
     `out_max_val` gives the values: in their place along an axis, else behind them.
@@ -23,7 +23,7 @@ class ArgMax(Layer):
 
     config = pb.ArgMaxParameter
     no_gradient = (0,)
-    chooses = True
+    discontinuous = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -23,6 +23,7 @@ class AssistedExcitation(Layer):
     have rows of class, x, y, width and height, until a zero. Caffe does it for the first item of a batch only.
     """
 
+    origin = "MobileNet-YOLO"
     bottoms = (3, 3)
     deploys_as = "Split"  # boxes aren't known
     no_gradient = (1, 2)

@@ -9,13 +9,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped
 
 
-class Axpy(Layer):
+class Axpy(HasOnnxForm):
     """a * x + y, where `a` has one number for every channel of every item."""
 
+    origin = "SENet"
     bottoms = (3, 3)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

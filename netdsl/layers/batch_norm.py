@@ -12,9 +12,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled, statistics
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped
+from netdsl.layer import Layer, OnnxGraph, Shape, new_blob
+from netdsl.layer.blobs import new_statistics
+from netdsl.layer.folding import ChannelAffine
+from netdsl.layer.onnx_form import reduced, reshaped
+from netdsl.layer.running import MakesNewMemory, MergesWithNext
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers.scale import Scale
@@ -22,7 +24,7 @@ from netdsl.layers.scale import Scale
 _INTEL = (pb.BatchNormParameter.MKL2017, pb.BatchNormParameter.MKLDNN)
 
 
-class BatchNorm(Elementwise):
+class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
     """(x - mean) / sqrt(variance + eps), with those of the batch, or with averages of those of earlier batches.
 
     Three sums are kept, of means, of variances and of their weights; an average is a sum divided by the third. In
@@ -31,8 +33,7 @@ class BatchNorm(Elementwise):
 
     config = pb.BatchNormParameter
     blobs = ("mean", "variance", "factor", "weight", "bias")
-    fresh = True
-    fillers_tell = True
+    fillers_make_blobs = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -44,14 +45,14 @@ class BatchNorm(Elementwise):
         self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
         self.eps, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # in the root, beside it
         self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
-        self.register_buffer("mean", statistics(channels))
-        self.register_buffer("variance", statistics(channels))
-        self.register_buffer("factor", statistics((1,)))
+        self.register_buffer("mean", new_statistics(channels))
+        self.register_buffer("variance", new_statistics(channels))
+        self.register_buffer("factor", new_statistics((1,)))
         nvidia = p.scale_bias or p.HasField("scale_filler") or p.HasField("bias_filler")
         intel = p.engine in _INTEL and p.use_weight_bias
         filler = p.scale_filler if p.HasField("scale_filler") else p.filler
-        self.weight = filled(filler, channels, value=1.0) if nvidia or intel else None
-        self.bias = filled(p.bias_filler, channels) if nvidia or (intel and p.bias_term) else None
+        self.weight = new_blob(filler, channels, value=1.0) if nvidia or intel else None
+        self.bias = new_blob(p.bias_filler, channels) if nvidia or (intel and p.bias_term) else None
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         size = bottoms[0][0]
@@ -97,7 +98,7 @@ class BatchNorm(Elementwise):
         super()._apply(lambda tensor: _at_least_single(tensor, fn(tensor)), recurse)  # type: ignore[no-untyped-call]
         return self
 
-    def merges(self, following: Layer) -> bool:
+    def merges_with(self, following: Layer) -> bool:
         """A Scale over the channels is what torch calls an affine normalisation."""
         return self.weight is None and isinstance(following, Scale) and following.is_per_channel()
 
@@ -105,7 +106,7 @@ class BatchNorm(Elementwise):
         assert isinstance(following, Scale)
         return self._normalised(bottoms[0], following.weight, following.bias)
 
-    def affine(self) -> tuple[Tensor, Tensor] | None:
+    def channel_affine(self) -> tuple[Tensor, Tensor] | None:
         if self.use_global_stats is False:
             return None
         mean, variance = self._averages()

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import whole
 
 
-class BatchReindex(Layer):
+class BatchReindex(HasOnnxForm):
     """Item n of the top is the item of the first bottom that the second bottom has at n."""
 
     bottoms = (2, 2)

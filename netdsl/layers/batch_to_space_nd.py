@@ -9,12 +9,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped, transposed
 from netdsl.layers.space_to_batch_nd import check_blocks
 
 
-class BatchToSpaceND(Layer):
+class BatchToSpaceND(HasOnnxForm):
     """Items become the places of blocks of `block_shape`, and the borders of what comes out are cut off by `crops`."""
 
     config = pb.BatchToSpaceNDParameter

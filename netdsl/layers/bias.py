@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph, Shape, new_blob
+from netdsl.layer.folding import ChannelAffine
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._span import check_second, span, spread, spread_onnx
 
 
-class Bias(Elementwise):
+class Bias(Elementwise, ChannelAffine):
     """x + bias, which is learned or is the second bottom, and lies along the axes from `axis` on."""
 
     config = pb.BiasParameter
@@ -26,9 +25,9 @@ class Bias(Elementwise):
         super().__init__(layer, bottoms)
         p = layer.bias_param
         self.axis = p.axis
-        self.bias = filled(p.filler, span(bottoms[0], p.axis, p.num_axes)) if len(bottoms) == 1 else None
+        self.bias = new_blob(p.filler, span(bottoms[0], p.axis, p.num_axes)) if len(bottoms) == 1 else None
 
-    def affine(self) -> tuple[Tensor, Tensor] | None:
+    def channel_affine(self) -> tuple[Tensor, Tensor] | None:
         if self.bias is None or self.axis != 1 or self.bias.dim() != 1:
             return None
         return torch.ones_like(self.bias), self.bias

@@ -9,16 +9,16 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled, statistics
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer.blobs import new_statistics
+from netdsl.layer.onnx_form import reduced, reshaped
 from netdsl.layers._forks import refuse
 
 _OF_SEGNET = ("scale_filler", "shift_filler", "bn_mode")
 _EPS_OF_SEGNET = 1e-9
 
 
-class BN(Layer):
+class BN(HasOnnxForm):
     """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
 
     Two forks have a type of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
@@ -48,8 +48,8 @@ class BN(Layer):
             raise NetError("bn_mode: INFERENCE has no mean and variance to give as tops")
         self.frozen, self.momentum = p.frozen, p.momentum
         self.eps = p.eps if self.runs else p.var_eps if p.HasField("var_eps") else _EPS_OF_SEGNET
-        self.slope = filled(p.slope_filler if self.runs else p.scale_filler, shape)
-        self.bias = filled(p.bias_filler if self.runs else p.shift_filler, shape)
+        self.slope = new_blob(p.slope_filler if self.runs else p.scale_filler, shape)
+        self.bias = new_blob(p.bias_filler if self.runs else p.shift_filler, shape)
         self._keep_averages(shape)
 
     def _keep_averages(self, shape: Shape) -> None:
@@ -57,12 +57,12 @@ class BN(Layer):
             self.register_buffer("mean", None)
             self.register_buffer("variance", None)
             return
-        variance = statistics(shape)
+        variance = new_statistics(shape)
         if self.frozen:
             variance.filler = pb.FillerParameter(value=1)  # type: ignore[attr-defined]
             self.slope.requires_grad_(False)
             self.bias.requires_grad_(False)
-        self.register_buffer("mean", statistics(shape))
+        self.register_buffer("mean", new_statistics(shape))
         self.register_buffer("variance", variance)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -99,8 +99,8 @@ class BN(Layer):
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """The batch's mean and variance, which running averages take in."""
         dims = [axis for axis in range(x.dim()) if axis != 1]
-        found = torch.var_mean(x, dims, correction=0)
-        variance, mean = (each.view(self.slope.shape) for each in found)
+        statistics = torch.var_mean(x, dims, correction=0)
+        variance, mean = (each.view(self.slope.shape) for each in statistics)
         if self.runs:
             with torch.no_grad():
                 self.mean.lerp_(mean, 1 - self.momentum)

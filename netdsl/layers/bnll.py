@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 
 

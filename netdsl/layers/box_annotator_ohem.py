@@ -10,11 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first
 
 
-class BoxAnnotatorOHEM(Layer):
+class BoxAnnotatorOHEM(NotDeployed):
     """Labels and box weights of the `roi_per_img` worst regions of each image; others are ignored and weigh nothing.
 
     Bottoms are regions, of which only the image's index is read, their losses, labels, and box weights.
@@ -24,7 +25,7 @@ class BoxAnnotatorOHEM(Layer):
     bottoms = (4, 4)
     tops = (2, 2)
     no_gradient = (0, 1, 2, 3)
-    predictions = ()
+    bottom_kinds = (BlobKind.REGION,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -8,12 +8,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped
 from netdsl.layers._forks import refuse
 
 
-class ChannelScale(Layer):
+class ChannelScale(HasOnnxForm):
     """The first bottom times the second, which has one number for each item and place."""
 
     config = pb.ChannelScaleParameter
@@ -23,8 +23,8 @@ class ChannelScale(Layer):
         super().__init__(layer, bottoms)
         refuse(layer.channel_scale_param, "do_forward", "do_backward_feature", "do_backward_scale", "global_scale")
         x, scale = bottoms
-        wanted = (x[0], *x[2:]) if len(x) > 1 else None
-        if wanted is None or tuple(size for size in scale[1:] if size != 1) != tuple(
+        places = (x[0], *x[2:]) if len(x) > 1 else None
+        if places is None or tuple(size for size in scale[1:] if size != 1) != tuple(
             size for size in x[2:] if size != 1
         ):
             raise ShapeError(f"needs a number for each item and place; the shapes are {list(x)} and {list(scale)}")

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, flattened, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import flattened, reshaped, transposed
+from netdsl.layer.running import MakesNewMemory
 
 
-class Concat(Layer):
+class Concat(HasOnnxForm, MakesNewMemory):
     """All bottoms, joined along `axis`.
 
     Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
@@ -22,7 +23,6 @@ class Concat(Layer):
 
     config = pb.ConcatParameter
     bottoms = (1, None)
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -11,12 +11,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled, whole
-from netdsl.layers._loss import LossLayer
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled, whole
+from netdsl.layers._loss import LabelLoss
 
 
-class ContrastiveLoss(LossLayer):
+class ContrastiveLoss(LabelLoss, HasOnnxForm):
     """d^2 / 2 for similar pairs, max(margin - d, 0)^2 / 2 for all others, averaged; d is the distance of a pair.
 
     The legacy version has max(margin - d^2, 0) / 2.
@@ -31,9 +31,9 @@ class ContrastiveLoss(LossLayer):
         super().__init__(layer, bottoms)
         p = layer.contrastive_loss_param
         self.margin, self.legacy = p.margin, p.legacy_version
-        wanted = (bottoms[0][0], math.prod(bottoms[0][1:2]))
-        for shape, size in zip(bottoms, (math.prod(wanted), math.prod(wanted), wanted[0]), strict=True):
-            if math.prod(shape) != size or shape[:1] != wanted[:1]:
+        pair_shape = (bottoms[0][0], math.prod(bottoms[0][1:2]))
+        for shape, size in zip(bottoms, (math.prod(pair_shape), math.prod(pair_shape), pair_shape[0]), strict=True):
+            if math.prod(shape) != size or shape[:1] != pair_shape[:1]:
                 shapes = ", ".join(str(list(shape)) for shape in bottoms)
                 raise ShapeError(f"takes two bottoms of shape N x C and one of N; these are {shapes}")
 

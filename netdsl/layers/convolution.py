@@ -9,13 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Rewritten
+from netdsl.layer.folding import AbsorbsPreparation, NewLayer
 from netdsl.layers._convolving import Convolving
 
 _CONVOLVE = (F.conv1d, F.conv2d, F.conv3d)
 
 
-class Convolution(Convolving):
+class Convolution(Convolving, AbsorbsPreparation):
     """At every place, the sum over a window of the input times a filter, plus a bias."""
 
     operator = "Conv"
@@ -26,7 +26,7 @@ class Convolution(Convolving):
     def scaled(self, factor: Tensor) -> Tensor:
         return self.weight * factor.view(-1, *[1] * (self.weight.dim() - 1))
 
-    def preceded(self, order: Sequence[int], shift: Tensor) -> Rewritten | None:
+    def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
         """What is added can't be added where the image is padded with zeros."""
         padded = any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):

@@ -8,4 +8,5 @@ from netdsl.layers.convolution import Convolution
 class ConvolutionDepthwise(Convolution):
     """A convolution in which every channel is filtered by itself; `num_output` may be left out."""
 
+    origin = "MobileNets"
     depthwise = True

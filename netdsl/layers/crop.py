@@ -8,16 +8,18 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, part
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import part
+from netdsl.layer.samples import BlobKind
 
 
-class Crop(Layer):
+class Crop(HasOnnxForm):
     """From `axis` on the first bottom is cut to the size of the second, beginning at `offset`."""
 
     config = pb.CropParameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

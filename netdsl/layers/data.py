@@ -6,7 +6,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
-from netdsl.data.sources.open_source import is_named, open_source
+from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
@@ -33,7 +33,7 @@ class Data(DataLayer):
     def _source(self) -> Source:
         """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
         p = self.layer.data_param
-        if is_named(p.source):
+        if has_kind_prefix(p.source):
             return open_source(p.source, gray=self.layer.transform_param.force_gray)
         if p.backend not in _SOURCES:
             raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")

@@ -8,13 +8,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import transposed
 
 _FORMATS = ("NHWC", "NCHW", "DCR", "CRD")
 
 
-class DepthToSpace(Layer):
+class DepthToSpace(HasOnnxForm):
     """Height and width become `block_size` times as large, with as many times fewer channels.
 
     With NHWC and NCHW, which is DCR's order, the place in a block is the slower part of a channel's number; with CRD

@@ -8,4 +8,5 @@ from netdsl.layers.convolution import Convolution
 class DepthwiseConvolution(Convolution):
     """A convolution in which every channel is filtered by itself."""
 
+    origin = "MobileNets"
     depthwise = True

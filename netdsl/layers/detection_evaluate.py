@@ -12,11 +12,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, overlaps
 
 
-class DetectionEvaluate(Layer):
+class DetectionEvaluate(NotDeployed):
     """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
 
     Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
@@ -27,6 +28,7 @@ class DetectionEvaluate(Layer):
     config = pb.DetectionEvaluateParameter
     bottoms = (2, 2)
     no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.OBJECT)
     predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -56,41 +58,41 @@ class DetectionEvaluate(Layer):
         return [(1, 1, len(self.classes) + bottoms[0][2], 5)]
 
     @torch.no_grad()
-    def forward(self, found: Tensor, objects: Tensor) -> Tensor:
-        p, found, objects = self.settings, found[0, 0], objects[0, 0]
-        found = found[found[:, 0] != -1]
+    def forward(self, detections: Tensor, objects: Tensor) -> Tensor:
+        p, detections, objects = self.settings, detections[0, 0], objects[0, 0]
+        detections = detections[detections[:, 0] != -1]
         objects = objects[(objects[:, 0] == -1).cumsum(0) == 0]  # Caffe's rule: they end at an image of -1
         if p.background_label_id >= 0 and bool(
-            (torch.cat((found[:, 1], objects[:, 1])) == p.background_label_id).any()
+            (torch.cat((detections[:, 1], objects[:, 1])) == p.background_label_id).any()
         ):
             raise NetError(f"a box has label {p.background_label_id}, which is the background's")
         counted = torch.ones_like(objects[:, 0], dtype=torch.bool) if p.evaluate_difficult_gt else objects[:, 7] == 0
-        labels = torch.tensor(self.classes, device=found.device)
+        labels = torch.tensor(self.classes, device=detections.device)
         counts = (objects[counted, 1] == labels[:, None]).sum(1)
         none = torch.full_like(labels, -1)
-        heads = torch.stack((none, labels, counts, none, none), 1).to(found)
-        return torch.cat((heads, self._judged(found, objects, counted)))[None, None]
+        heads = torch.stack((none, labels, counts, none, none), 1).to(detections)
+        return torch.cat((heads, self._judged(detections, objects, counted)))[None, None]
 
-    def _judged(self, found: Tensor, objects: Tensor, counted: Tensor) -> Tensor:
+    def _judged(self, detections: Tensor, objects: Tensor, counted: Tensor) -> Tensor:
         """The rows of the detections, by image, label and falling score."""
         threshold = self.settings.overlap_threshold
-        boxes, covered, pixel = found[:, 3:], objects[:, 3:7], 0
+        boxes, covered, pixel = detections[:, 3:], objects[:, 3:7], 0
         if self.sizes is not None:
-            boxes, covered, pixel = (*self._in_pixels(found[:, 0], boxes, objects[:, 0], covered), 1)
-        boxes, found = boxes[found[:, 1] != -1], found[found[:, 1] != -1]
-        same = (found[:, None, :2] == objects[:, :2]).all(-1)
+            boxes, covered, pixel = (*self._in_pixels(detections[:, 0], boxes, objects[:, 0], covered), 1)
+        boxes, detections = boxes[detections[:, 1] != -1], detections[detections[:, 1] != -1]
+        same = (detections[:, None, :2] == objects[:, :2]).all(-1)
         most, at = F.pad(torch.where(same, overlaps(boxes[:, None], covered, pixel), -1), (0, 1), value=-1).max(1)
         # Caffe's rule: where there is no object of a label, its detections stay in their order
-        group = torch.unique(found[:, :2], dim=0, return_inverse=True)[1]
-        order = best_first(group, found[:, 2] * same.any(1))[0]
-        found, most, at = found[order], most[order], at[order]
+        group = torch.unique(detections[:, :2], dim=0, return_inverse=True)[1]
+        order = best_first(group, detections[:, 2] * same.any(1))[0]
+        detections, most, at = detections[order], most[order], at[order]
         right = most >= threshold
         for_object = (right & F.pad(counted, (0, 1))[at]).nonzero()[:, 0]
         true, false = torch.zeros_like(most), (~right).to(most)
         order, rank = best_first(at[for_object], torch.zeros_like(most[for_object]))
         true[for_object[order]] = (rank == 0).to(most)
         false[for_object[order]] = (rank > 0).to(most)
-        return torch.cat((found[:, :3], torch.stack((true, false), 1)), 1)
+        return torch.cat((detections[:, :3], torch.stack((true, false), 1)), 1)
 
     @cached_property
     def sizes(self) -> Tensor | None:

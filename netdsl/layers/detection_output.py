@@ -11,15 +11,16 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
 from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
 
 _SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 
 
-class DetectionOutput(Layer):
+class DetectionOutput(HasOnnxForm):
     """One row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
 
     The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
@@ -33,7 +34,8 @@ class DetectionOutput(Layer):
     config = pb.DetectionOutputParameter
     bottoms = (3, None)
     no_gradient = (0, 1, 2, 3)
-    varies = 2
+    bottom_kinds = (BlobKind.BOX_CODE, BlobKind.NUMBER, BlobKind.PRIORS, BlobKind.NUMBER)
+    varying_axis = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -168,5 +170,5 @@ def check_predictions(bottoms: Sequence[Shape], kinds: int, classes: int) -> Non
         raise ShapeError(f"locations are for a batch of {locations[:1]}, scores for {scores[:1]}")
     for what, shape, each in (("locations", locations, 4 * kinds), ("scores", scores, classes)):
         if math.prod(shape[1:]) != boxes * each:
-            wanted = f"{boxes} priors need {boxes * each} {what} per image"
-            raise ShapeError(f"{wanted}, the bottom has {math.prod(shape[1:])}; do num_classes and the priors fit?")
+            expected = f"{boxes} priors need {boxes * each} {what} per image"
+            raise ShapeError(f"{expected}, the bottom has {math.prod(shape[1:])}; do num_classes and the priors fit?")

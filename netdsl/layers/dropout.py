@@ -9,8 +9,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 

@@ -10,29 +10,29 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import fill, statistics
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.blobs import new_statistics
+from netdsl.layer.data import MakesData
+from netdsl.layer.fillers import fill
 
 T = TypeVar("T")
 
 
-class DummyData(Layer):
+class DummyData(MakesData, HasOnnxForm):
     """Each top is filled by its `data_filler`: once if that is constant, else anew whenever the net runs."""
 
     config = pb.DummyDataParameter
-    bottoms = (0, 0)
     tops = (1, None)
-    deploys_as = "Input"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.dummy_data_param
         self.shapes = self._shapes(p)
         self.fillers = self._for_each_top("data_filler", p.data_filler or [pb.FillerParameter()])
-        self.register_buffer("anchor", statistics((0,)), persistent=False)  # knows the device and the type of all tops
+        # An empty buffer, which moves with the net, knows the device and the type of all tops.
+        self.register_buffer("anchor", new_statistics((0,)), persistent=False)
         for index, (shape, filler) in enumerate(zip(self.shapes, self.fillers, strict=True)):
-            top = statistics(shape)
+            top = new_statistics(shape)
             fill(top, filler)  # a check, since there is nothing to fill yet
             if filler.type == "constant":
                 self.register_buffer(f"top_{index}", top, persistent=False)
@@ -45,11 +45,11 @@ class DummyData(Layer):
         sizes = [self._for_each_top(name, getattr(p, name)) for name in ("num", "channels", "height", "width")]
         return list(zip(*sizes, strict=True))
 
-    def _for_each_top(self, what: str, given: Sequence[T]) -> list[T]:
+    def _for_each_top(self, what: str, values: Sequence[T]) -> list[T]:
         tops = len(self.layer.top)
-        if len(given) not in (1, tops):
-            raise NetError(f"has {len(given)} {what} for {tops} tops; give one for each, or one for all")
-        return list(given) * tops if len(given) == 1 else list(given)
+        if len(values) not in (1, tops):
+            raise NetError(f"has {len(values)} {what} for {tops} tops; give one for each, or one for all")
+        return list(values) * tops if len(values) == 1 else list(values)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """What the settings say."""

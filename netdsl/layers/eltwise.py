@@ -10,19 +10,19 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
+from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._forks import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
 
 
-class Eltwise(Layer):
+class Eltwise(HasOnnxForm, MakesNewMemory):
     """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
 
     config = pb.EltwiseParameter
     bottoms = (2, None)
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
 from netdsl.layers._elementwise import Elementwise
 
 

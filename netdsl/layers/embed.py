@@ -9,17 +9,18 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer.onnx_form import whole
+from netdsl.layer.samples import BlobKind
 
 
-class Embed(Layer):
+class Embed(HasOnnxForm):
     """The row of the weights that every value of the bottom names, plus a bias."""
 
     config = pb.EmbedParameter
     blobs = ("weight", "bias")
     no_gradient = (0,)
+    bottom_kinds = (BlobKind.LABEL,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -27,8 +28,8 @@ class Embed(Layer):
         for name in ("num_output", "input_dim"):
             if not getattr(p, name):
                 raise NetError(f"{name} is missing: Embed needs the number of inputs and of outputs")
-        self.weight = filled(p.weight_filler, (p.input_dim, p.num_output))
-        self.bias = filled(p.bias_filler, (p.num_output,)) if p.bias_term else None
+        self.weight = new_blob(p.weight_filler, (p.input_dim, p.num_output))
+        self.bias = new_blob(p.bias_filler, (p.num_output,)) if p.bias_term else None
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.embedding(x.long(), self.weight)

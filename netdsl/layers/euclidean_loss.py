@@ -10,12 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled
-from netdsl.layers._loss import LossLayer
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled
+from netdsl.layers._loss import LabelLoss
 
 
-class EuclideanLoss(LossLayer):
+class EuclideanLoss(LabelLoss, HasOnnxForm):
     """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
 
     no_gradient = ()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 from netdsl.layers._boxes import best_first, overlaps
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor
@@ -19,7 +19,7 @@ from netdsl.layers._yolo_detections import survivors
 _LEAST = 0.005  # darknet's rule: detections of a lower score don't count
 
 
-class _Found(NamedTuple):
+class _Detections(NamedTuple):
     """Detections: the item and label, from 1, of each, its score, and its box by centre and size."""
 
     item: Tensor
@@ -28,7 +28,7 @@ class _Found(NamedTuple):
     box: Tensor
 
 
-class EvalDetection(Layer):
+class EvalDetection(NotDeployed):
     """For every item, how many truths each class has, then class, score, right and wrong of every detection.
 
     Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its
@@ -65,14 +65,14 @@ class EvalDetection(Layer):
         counts = ((objects.labels[..., None] == classes) & objects.valid[..., None]).sum(1)
         table = x.new_zeros(len(x), p.side**2 * p.num_object, 4)
         if p.nms >= 0:
-            found = self._detections(x)
-            _, rank = best_first(found.item, torch.zeros_like(found.score))
-            right, wrong = _judged(found, objects, p.threshold)
-            columns = (found.label - 1, found.score, right, wrong)
-            table[found.item, rank] = torch.stack([column.to(x.dtype) for column in columns], 1)
+            detections = self._detections(x)
+            _, rank = best_first(detections.item, torch.zeros_like(detections.score))
+            right, wrong = _judged(detections, objects, p.threshold)
+            columns = (detections.label - 1, detections.score, right, wrong)
+            table[detections.item, rank] = torch.stack([column.to(x.dtype) for column in columns], 1)
         return torch.cat((counts.to(x.dtype), table.flatten(1)), 1)
 
-    def _detections(self, x: Tensor) -> _Found:
+    def _detections(self, x: Tensor) -> _Detections:
         """What is left of the boxes, by item, then by class, then from best to worst."""
         p = self.settings
         raw = per_anchor(x, p.num_object)
@@ -85,16 +85,16 @@ class EvalDetection(Layer):
         kept = survivors(box, score, item, p.nms)
         kept = kept[score[kept] >= _LEAST]
         kept = kept[(item[kept] * (p.num_class + 1) + label[kept]).argsort(stable=True)]
-        return _Found(item[kept], label[kept], score[kept], box[kept])
+        return _Detections(item[kept], label[kept], score[kept], box[kept])
 
 
-def _judged(found: _Found, objects: Objects, threshold: float) -> tuple[Tensor, Tensor]:
+def _judged(detections: _Detections, objects: Objects, threshold: float) -> tuple[Tensor, Tensor]:
     """Whether each detection is right, and whether it is wrong."""
     places = objects.labels.shape[1]
-    same = objects.valid[found.item] & (objects.labels[found.item] == found.label[:, None])
-    covered = torch.where(same, overlaps(corners(found.box)[:, None], objects.boxes[found.item]), -1)
+    same = objects.valid[detections.item] & (objects.labels[detections.item] == detections.label[:, None])
+    covered = torch.where(same, overlaps(corners(detections.box)[:, None], objects.boxes[detections.item]), -1)
     near = covered.amax(1) >= threshold
-    truth = found.item * places + covered.argmax(1)
+    truth = detections.item * places + covered.argmax(1)
     right = torch.zeros_like(near)
     right[near] = newest(truth[near].flip(0), objects.labels.numel()).flip(0)  # the best, which comes first
     return right, (near & ~right) | ~same.any(1)

@@ -6,6 +6,7 @@ from ast import literal_eval
 
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._data import DataLayer
 
 # The size of the images in SIFT Flow; in NYUD the one that they are cropped to; in the others the largest there is.
@@ -17,11 +18,12 @@ _SIZES = {
 }
 
 
-class FCNSegData(DataLayer):
+class FCNSegData(DataLayer, ReplacesUserCode):
     """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names."""
 
+    origin = "FCN"
     tops = (1, None)
-    stands_for = (
+    python_names = (
         "voc_layers.VOCSegDataLayer",
         "voc_layers.SBDDSegDataLayer",
         "nyud_layers.NYUDSegDataLayer",

@@ -9,16 +9,16 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, flattened
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import flattened
 
 
-class Filter(Layer):
+class Filter(HasOnnxForm):
     """Of every bottom but the last the items for which the last isn't 0."""
 
     bottoms = (2, None)
     tops = (1, None)
-    varies = 0
+    varying_axis = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

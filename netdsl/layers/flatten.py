@@ -9,11 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import UNKNOWN, reshaped
 
 
-class Flatten(Layer):
+class Flatten(HasOnnxForm):
     """The axes from `axis` to `end_axis`, both included, are one."""
 
     config = pb.FlattenParameter

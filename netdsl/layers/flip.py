@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reversed_along
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reversed_along
 
 
-class Flip(Layer):
+class Flip(HasOnnxForm):
     """Left and right change places with `flip_width`, top and bottom with `flip_height`."""
 
     config = pb.FlipParameter

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 
 
 class HardSwish(Elementwise):
     """x * min(max(x + 3, 0), 6) / 6."""
+
+    origin = "several forks"
 
     def forward(self, x: Tensor) -> Tensor:
         return x * (x + 3).clamp(0, 6) / 6

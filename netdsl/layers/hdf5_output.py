@@ -10,20 +10,18 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.writing.hdf5 import Hdf5Rows
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Shape
+from netdsl.layer.deploying import WritesFile
 
 _AXES = 4  # of Caffe's old blobs, which the file has whatever the bottoms have
 
 
-class HDF5Output(Layer):
+class HDF5Output(WritesFile):
     """The data sets `data` and `label`, with the rows of all batches that ran. Caffe ends at the second batch."""
 
     config = pb.HDF5OutputParameter
     bottoms = (2, 2)
-    tops = (0, 0)
     no_gradient = (0, 1)
-    predictions = ()
-    writes = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled, whole
-from netdsl.layers._loss import LossLayer, check_one_label_each
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped, scaled, whole
+from netdsl.layers._loss import LabelLoss, check_one_label_each
 
 
-class HingeLoss(LossLayer):
+class HingeLoss(LabelLoss, HasOnnxForm):
     """The sum of max(0, 1 - x) for right classes and max(0, 1 + x) for all others, or of its squares, over N."""
 
     config = pb.HingeLossParameter

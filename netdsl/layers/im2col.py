@@ -11,12 +11,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layers._window import convolution_window
 
 
-class Im2col(Layer):
+class Im2col(HasOnnxForm):
     """The channels of the top are those of the bottom, each at every place in the window."""
 
     config = pb.ConvolutionParameter

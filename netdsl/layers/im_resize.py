@@ -11,11 +11,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced
 
 
-class ImResize(Layer):
+class ImResize(HasOnnxForm):
     """One image, the mean of all items. Each is the middle of what it is given, the smaller the later it comes:
     `start_scale` of it for the first, `scale_gap` less for each one more.
     """

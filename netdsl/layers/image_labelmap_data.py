@@ -10,6 +10,7 @@ from netdsl.layers._data import DataLayer, both_or_none
 class ImageLabelmapData(DataLayer):
     """An image and a map of its size."""
 
+    origin = "HED"
     config = pb.ImageDataParameter
 
     def batch_size(self) -> int:

@@ -12,6 +12,7 @@ from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_ove
 class ImageSegData(DataLayer):
     """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
 
+    origin = "DeepLab"
     config = pb.ImageDataParameter
     tops = (2, 3)
 

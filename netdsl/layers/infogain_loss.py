@@ -12,8 +12,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped, reduced, reshaped, transposed
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped, reduced, reshaped, transposed
 from netdsl.layers._loss import ClassLoss, floored
 
 _LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD

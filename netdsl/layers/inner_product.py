@@ -9,17 +9,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Rewritten, Shape, axis_of
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob
+from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
+from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.running import MakesNewMemory
 
 
-class InnerProduct(Layer):
+class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory):
     """Everything from `axis` on is one vector, which is multiplied by the weights."""
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -28,10 +28,10 @@ class InnerProduct(Layer):
         self.transpose = p.transpose
         inputs = math.prod(bottoms[0][self.axis :])
         shape = (inputs, p.num_output) if p.transpose else (p.num_output, inputs)
-        self.weight = filled(p.weight_filler, shape)
-        self.bias = filled(p.bias_filler, (p.num_output,)) if p.bias_term else None
+        self.weight = new_blob(p.weight_filler, shape)
+        self.bias = new_blob(p.bias_filler, (p.num_output,)) if p.bias_term else None
 
-    def followed(self, factor: Tensor, shift: Tensor) -> Rewritten | None:
+    def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1:
             return None
         made = pb.LayerParameter()
@@ -40,7 +40,7 @@ class InnerProduct(Layer):
         weight = self.weight * (factor if self.transpose else factor[:, None])
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
-    def convolved(self, bottom: Shape) -> Rewritten | None:
+    def as_convolution(self, bottom: Shape) -> NewLayer | None:
         """The kernel is as large as the image that the layer was made for."""
         if self.axis != 1 or len(bottom) not in (2, 4):
             return None

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Shape
+from netdsl.layer.data import DataOrigin, stated_shapes
 
 
-class Input(Layer):
+class Input(BringsData):
     """Its tops are given by whoever runs the net."""
 
     config = pb.InputParameter
-    bottoms = (0, 0)
     tops = (1, None)
-    external = True
+    data_origin = DataOrigin.INPUT
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """One shape for each top, or one for all."""
-        shapes = [tuple(shape.dim) for shape in self.layer.input_param.shape]
+        shapes = stated_shapes(self.layer)
         tops = len(self.layer.top)
         if len(shapes) not in (0, 1, tops):
             raise NetError(f"has {len(shapes)} shapes for {tops} tops; give one for each, or one for all")

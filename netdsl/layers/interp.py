@@ -9,11 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, part
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import part
 
 
-class Interp(Layer):
+class Interp(HasOnnxForm):
     """The bottom, cropped by negative padding, at another size."""
 
     config = pb.InterpParameter
@@ -43,9 +43,9 @@ class Interp(Layer):
         sizes = [g.length(x, axis) for axis in (2, 3)]
         for axis, size in enumerate(sizes, 2):
             x = part(g, x, axis, begin, size - end) if begin or end else x
-        wanted = self.fixed or [self._length(size - begin - end) for size in sizes]
+        new_sizes = self.fixed or [self._length(size - begin - end) for size in sizes]
         how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-        return g.node("Resize", x, "", "", g.constant(wanted), axes=[2, 3], **how)
+        return g.node("Resize", x, "", "", g.constant(new_sizes), axes=[2, 3], **how)
 
     def _length(self, length: int) -> int:
         return (length - 1) // self.shrink * self.zoom + 1

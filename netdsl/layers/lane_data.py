@@ -10,6 +10,7 @@ from netdsl.layers._data import DataLayer
 class LaneData(DataLayer):
     """An image, a number, and a map of lanes that is `seg_scales` times smaller or has a size of its own."""
 
+    origin = "MobileNet-YOLO"
     config = pb.AnnotatedDataParameter
     tops = (1, 3)
 

@@ -13,17 +13,17 @@ from torch.autograd.function import once_differentiable
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
+from netdsl.layer.running import MakesNewMemory
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 
 
-class LRN(Layer):
+class LRN(HasOnnxForm, MakesNewMemory):
     """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
 
     config = pb.LRNParameter
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import OnnxGraph
+from netdsl.layer.onnx_form import transposed
 from netdsl.layers._recurrent import Recurrent, lstm_step, lstm_step_onnx
 
 

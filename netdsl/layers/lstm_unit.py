@@ -8,12 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers._recurrent import lstm_step, lstm_step_onnx
 
 
-class LSTMUnit(Layer):
+class LSTMUnit(HasOnnxForm):
     """From the cell 1 x N x D, the gates before their nonlinearities 1 x N x 4D and cont 1 x N: cell and hidden state.
 
     Caffe on a GPU; on a CPU its gradient for the forget gate is another one where cont is neither 0 nor 1.

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.fillers import filled
+from netdsl.layer import Layer, Shape, axis_of, new_blob
 
 
 class MarginInnerProduct(Layer):
@@ -43,7 +42,7 @@ class MarginInnerProduct(Layer):
             raise ShapeError(f"{math.prod(bottoms[1])} labels for {rows} vectors; give one for each")
         self.times, self.count = p.type + 1, len(layer.top)
         self.base, self.gamma, self.power, self.least = p.base, p.gamma, p.power, p.lambda_min
-        self.weight = filled(p.weight_filler, (p.num_output, math.prod(bottoms[0][self.axis :])))
+        self.weight = new_blob(p.weight_filler, (p.num_output, math.prod(bottoms[0][self.axis :])))
         self.register_buffer("passes", torch.tensor(float(p.iteration)), persistent=False)
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:

@@ -9,17 +9,17 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers._pairwise import check_pair
 
 
-class Maximum(Layer):
+class Maximum(HasOnnxForm):
     """Of two bottoms the larger values, the smaller bottom repeated. Of one, (x, y, value) for every channel.
 
     rtpose's finds only what is positive: where nothing is, all three are 0.
     """
 
+    origin = "several forks"
     bottoms = (1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -33,8 +33,8 @@ class Maximum(Layer):
         if b is not None:
             return torch.maximum(a, b)
         value, place = a.flatten(2).max(2)
-        found = torch.stack([place % a.shape[3], place // a.shape[3], value], 2)
-        return torch.where(value[..., None] > 0, found, 0.0)[:, :, None]
+        peaks = torch.stack([place % a.shape[3], place // a.shape[3], value], 2)
+        return torch.where(value[..., None] > 0, peaks, 0.0)[:, :, None]
 
     def onnx(self, g: OnnxGraph, a: str, b: str = "") -> str:
         if not b:

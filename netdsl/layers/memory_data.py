@@ -9,6 +9,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import DataOrigin
 from netdsl.layers._data import DataLayer
 
 
@@ -17,6 +18,7 @@ class MemoryData(DataLayer):
 
     config = pb.MemoryDataParameter
     images_alone = True
+    data_origin = DataOrigin.ARRAYS
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -32,9 +34,6 @@ class MemoryData(DataLayer):
 
     def item_shapes(self) -> list[Shape]:
         return [self._shape(), ()]
-
-    def reading(self, seed: int) -> None:
-        return None
 
     def intake(self) -> Intake:
         """Its settings say the shapes."""

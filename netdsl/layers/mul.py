@@ -8,13 +8,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 
-class Mul(Layer):
+class Mul(HasOnnxForm):
     """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
 
+    origin = "several forks"
     bottoms = (2, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -13,9 +13,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
 from netdsl.layers._forks import refuse
-from netdsl.layers._loss import LossLayer, Normaliser, floored
+from netdsl.layers._loss import LabelLoss, Normaliser, floored
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._smooth_l1 import smooth_l1, weighed
 from netdsl.layers.detection_output import check_predictions
@@ -32,7 +33,7 @@ class _Batch:
     objects: Objects
 
 
-class MultiBoxLoss(LossLayer):
+class MultiBoxLoss(LabelLoss):
     """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
 
     Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
@@ -41,6 +42,7 @@ class MultiBoxLoss(LossLayer):
     config = pb.MultiBoxLossParameter
     bottoms = (4, 4)
     no_gradient = (2, 3)
+    bottom_kinds = (BlobKind.BOX_CODE, BlobKind.NUMBER, BlobKind.PRIORS, BlobKind.OBJECT)
     predictions = (0, 1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -89,16 +91,16 @@ class MultiBoxLoss(LossLayer):
         kinds = [label for label in range(self.kinds) if self.kinds == 1 or label != p.background_label_id]
         matches = torch.full(batch.codes.shape[:3], -1, dtype=torch.long, device=batch.codes.device)
         if p.use_prior_for_matching:
-            found, most = self.matching(batch.boxes[None], objects)
-            labels = objects.labels.gather(1, found.clamp_min(0))
+            nearest, most = self.matching(batch.boxes[None], objects)
+            labels = objects.labels.gather(1, nearest.clamp_min(0))
             for kind in kinds:
-                matches[:, :, kind] = found if self.kinds == 1 else torch.where(labels == kind, found, -1)
+                matches[:, :, kind] = nearest if self.kinds == 1 else torch.where(labels == kind, nearest, -1)
             return matches, most
         most = torch.zeros_like(batch.scores[..., 0])
         decoded = self._decoded(batch.codes, batch.boxes[:, None], batch.variances[:, None])
         for kind in kinds:
-            wanted = objects if self.kinds == 1 else objects.of_class(kind)
-            matches[:, :, kind], most = self.matching(decoded[:, :, kind], wanted)
+            candidates = objects if self.kinds == 1 else objects.of_class(kind)
+            matches[:, :, kind], most = self.matching(decoded[:, :, kind], candidates)
         return matches, most
 
     def _decoded(self, codes: Tensor, boxes: Tensor, variances: Tensor) -> Tensor:
@@ -128,13 +130,13 @@ class MultiBoxLoss(LossLayer):
         """The location loss of every match."""
         p = self.settings
         image, box, kind = (matches >= 0).nonzero(as_tuple=True)
-        found, prior, variance = batch.codes[image, box, kind], batch.boxes[box], batch.variances[box]
+        codes, prior, variance = batch.codes[image, box, kind], batch.boxes[box], batch.variances[box]
         target = batch.objects.boxes[image, matches[image, box, kind]]
-        wanted = encode(p.code_type, target, prior, None if p.encode_variance_in_target else variance)
+        target_codes = encode(p.code_type, target, prior, None if p.encode_variance_in_target else variance)
         if p.bp_inside:
-            shown = prior if p.use_prior_for_matching else self._decoded(found, prior, variance)
-            found = torch.where((shown < 0) | (shown > 1), wanted, found)
-        difference = found - wanted
+            shown = prior if p.use_prior_for_matching else self._decoded(codes, prior, variance)
+            codes = torch.where((shown < 0) | (shown > 1), target_codes, codes)
+        difference = codes - target_codes
         if p.encode_variance_in_target:
             difference = weighed(difference, 1 / variance)
         return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(1)
@@ -164,13 +166,13 @@ class MultiBoxLoss(LossLayer):
         image, box, kind = (matches >= 0).nonzero(as_tuple=True)
         label = batch.objects.labels[image, matches[image, box, kind]]
         label = torch.full_like(label, p.background_label_id + 1) if p.map_object_to_agnostic else label
-        wanted = scores.new_full((scores.numel(),), p.background_label_id)
-        wanted[image * scores.shape[1] + box * scores.shape[2] + label] = 1
-        return _logistic(scores, wanted.view_as(scores)).sum()
+        one_hot = scores.new_full((scores.numel(),), p.background_label_id)
+        one_hot[image * scores.shape[1] + box * scores.shape[2] + label] = 1
+        return _logistic(scores, one_hot.view_as(scores)).sum()
 
 
-def _logistic(scores: Tensor, wanted: Tensor) -> Tensor:
-    return scores.clamp_min(0) - scores * wanted + F.softplus(-scores.abs())
+def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:
+    return scores.clamp_min(0) - scores * one_hot + F.softplus(-scores.abs())
 
 
 def _check(p: pb.MultiBoxLossParameter) -> None:

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped, reshaped, scaled, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
 from netdsl.layers._labels import of_class
-from netdsl.layers._loss import LossLayer, check_one_label_each, floored
+from netdsl.layers._loss import LabelLoss, check_one_label_each, floored
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
 
-class MultinomialLogisticLoss(LossLayer):
+class MultinomialLogisticLoss(LabelLoss, HasOnnxForm):
     """-log x[label], averaged over the batch."""
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, reshaped, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reduced, reshaped, scaled
 
 
-class MVN(Layer):
+class MVN(HasOnnxForm):
     """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes."""
 
     config = pb.MVNParameter

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reduced, reshaped, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 
 
-class Nms(Layer):
+class Nms(HasOnnxForm):
     """For every item and part: a row that begins with how many peaks there are, then (x, y, score) of each.
 
     A peak is above the threshold and all eight neighbours. Its place is the mean of the places around it, weighed by
@@ -26,7 +26,7 @@ class Nms(Layer):
     """
 
     config = pb.NmsParameter
-    chooses = True
+    discontinuous = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -72,11 +72,11 @@ class Nms(Layer):
         place = whole(g, reduced(g, "ReduceSum", g.to_float(before), [3]))
         place = g.node("Min", place, g.constant(height * width - 1))
         rows = [reshaped(g, each, 0, 0, UNKNOWN, 1) for each in (*_places_onnx(g, x, height, width), x)]
-        found = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
+        peak_rows = g.node("GatherND", g.node("Concat", *rows, axis=3), place, batch_dims=2)
         count = reshaped(g, reduced(g, "ReduceSum", peaks, [2]), 0, 0, 1, 1)
-        found = g.node("Where", g.node("LessOrEqual", numbers, count), found, g.constant(0.0))
+        peak_rows = g.node("Where", g.node("LessOrEqual", numbers, count), peak_rows, g.constant(0.0))
         first = g.node("Pad", count, g.constant([0, 0, 0, 0, 0, 0, 0, 2]))
-        return g.node("Concat", first, found, axis=2)
+        return g.node("Concat", first, peak_rows, axis=2)
 
     def _peaks_onnx(self, g: OnnxGraph, x: str, height: int, width: int) -> str:
         """1 at a peak and 0 elsewhere."""

@@ -10,13 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer.onnx_form import reduced, scaled
 from netdsl.layers._forks import refuse
 
 
-class Normalize(Layer):
+class Normalize(HasOnnxForm):
     """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`."""
 
     config = pb.NormalizeParameter
@@ -30,7 +29,7 @@ class Normalize(Layer):
         refuse(p, "fix_scale", "normalize_type", "fix_gradient", "bp_norm")
         self.across_spatial, self.eps = p.across_spatial, p.eps
         shape = () if p.channel_shared else bottoms[0][1:2]
-        self.scale = filled(p.scale_filler, shape, value=None if p.HasField("scale_filler") else 1)
+        self.scale = new_blob(p.scale_filler, shape, value=None if p.HasField("scale_filler") else 1)
 
     def forward(self, x: Tensor) -> Tensor:
         axes = tuple(range(1, x.dim())) if self.across_spatial else (1,)

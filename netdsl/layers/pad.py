@@ -9,11 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 
-class Pad(Layer):
+class Pad(HasOnnxForm):
     """`paddings` has how much comes before and how much behind, for every axis in turn."""
 
     config = pb.PadParameter

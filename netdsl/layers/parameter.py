@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 
 
-class Parameter(Layer):
+class Parameter(HasOnnxForm):
     """Its top is its blob. Caffe starts it at 0, a fork has a filler for it."""
 
     config = pb.ParameterParameter
@@ -22,7 +20,7 @@ class Parameter(Layer):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.parameter_param
-        self.value = filled(p.blob_filler, tuple(p.shape.dim))
+        self.value = new_blob(p.blob_filler, tuple(p.shape.dim))
 
     def forward(self) -> Tensor:
         value: Tensor = self.value

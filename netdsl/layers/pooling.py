@@ -8,8 +8,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.running import MakesNewMemory
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._forks import refuse
@@ -21,7 +21,7 @@ _MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.P
 _EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same
 
 
-class Pooling(Layer):
+class Pooling(HasOnnxForm, MakesNewMemory):
     """The largest or the average value of every window, or one that is drawn at random, larger ones more often.
 
     A second top of MAX says where the largest values are.
@@ -29,7 +29,6 @@ class Pooling(Layer):
 
     config = pb.PoolingParameter
     tops = (1, 2)
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -41,7 +40,7 @@ class Pooling(Layer):
             name = pb.PoolingParameter.PoolMethod.Name(p.pool)
             raise NetError(f"pool: {name} belongs to a fork of Caffe and isn't supported")
         self.method, self.mask = p.pool, len(layer.top) > 1
-        self.chooses = self.mask
+        self.discontinuous = self.mask
         if self.mask and p.pool != _MAX:
             raise NetError("only MAX pooling has a mask as a second top")
         self.include_pad = p.avg_include_pad and p.pool not in _EXC_PAD

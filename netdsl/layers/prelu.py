@@ -9,9 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph, Shape, new_blob
 from netdsl.layers._elementwise import Elementwise
 
 
@@ -27,7 +25,7 @@ class PReLU(Elementwise):
         if len(bottoms[0]) < 2:
             raise ShapeError(f"the bottom {list(bottoms[0])} needs a second axis, the channels")
         shape = () if p.channel_shared else bottoms[0][1:2]
-        self.slope = filled(p.filler, shape, value=None if p.HasField("filler") else 0.25)
+        self.slope = new_blob(p.filler, shape, value=None if p.HasField("filler") else 0.25)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.prelu(x, self.slope)

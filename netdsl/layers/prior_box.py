@@ -10,12 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._forks import refuse
 
 
-class PriorBox(Layer):
+class PriorBox(HasOnnxForm):
     """Boxes relative to the image's size in the first channel of the top, their variances in the second.
 
     For every `min_size` there is a square, a larger square if it has a `max_size`, and one box for each aspect ratio.
@@ -26,6 +26,7 @@ class PriorBox(Layer):
     config = pb.PriorBoxParameter
     bottoms = (1, 2)
     no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._forks import refuse
@@ -27,7 +28,7 @@ from netdsl.layers._rpn import (
 )
 
 
-class Proposal(Layer):
+class Proposal(HasOnnxForm):
     """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
@@ -39,7 +40,8 @@ class Proposal(Layer):
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)
-    varies = 0
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
+    varying_axis = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -55,8 +57,8 @@ class Proposal(Layer):
         scores, codes, _ = bottoms
         count = len(self.anchors)
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
-            wanted = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
-            raise ShapeError(f"{wanted}, the bottoms have shapes {list(scores)} and {list(codes)}")
+            expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
+            raise ShapeError(f"{expected}, the bottoms have shapes {list(scores)} and {list(codes)}")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check(bottoms)
@@ -67,8 +69,8 @@ class Proposal(Layer):
     def forward(self, scores: Tensor, codes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
         p, image = self.settings, image.flatten()[:4]
         around = placed(self.anchors, scores, p.feat_stride)
-        wanted = torch.stack([by_place(each, 4) for each in codes])
-        boxes = pixel_boxes(around, wanted, image[0], image[1])
+        shifts = torch.stack([by_place(each, 4) for each in codes])
+        boxes = pixel_boxes(around, shifts, image[0], image[1])
         least = p.min_size * torch.stack((image[-1], image[2]))
         large = (boxes[..., 2:] - boxes[..., :2] + 1 >= least).all(-1)
         score = torch.stack([by_place(each, 1)[:, 0] for each in scores[:, len(self.anchors) :]]) * large

@@ -11,14 +11,15 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, clamped, part, reshaped, scaled, transposed, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reshaped, scaled, transposed, whole
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._regions import check_regions, rounded, rounded_onnx
 
 _DOUBLE = 11  # ONNX's number of the type
 
 
-class PSROIPooling(Layer):
+class PSROIPooling(HasOnnxForm):
     """Channel (c * group_size + row) * group_size + column is averaged over the bin in that row and column.
 
     Regions are (image, x1, y1, x2, y2) in the image, rounded before `spatial_scale` brings them to the feature map.
@@ -27,6 +28,7 @@ class PSROIPooling(Layer):
     config = pb.PSROIPoolingParameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.REGION)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

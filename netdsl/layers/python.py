@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layers._python_blob import Array, ArrayBlob, ArrayBlobs
+from netdsl.layer import Shape
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode
 
 allowed: set[str] = set()  # the modules that the user lets nets run code from
 
 
-class Python(Layer):
+class Python(RunsUserCode):
     """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
 
     A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
@@ -31,7 +31,6 @@ class Python(Layer):
     bottoms = (0, None)
     tops = (0, None)
     in_place = True
-    foreign = True
     place: Tensor
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -85,14 +84,14 @@ class Python(Layer):
 
     def run_back(
         self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor], tops: Sequence[Array], diffs: Sequence[Tensor],
-        wanted: Sequence[bool],
+        propagate_down: Sequence[bool],
     ) -> list[Array]:  # fmt: skip
         """One backward pass, on what the forward pass saw: the gradients of bottoms and of the layer's own blobs."""
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
             blob.data, blob.diff = data.copy(), _array(diff).copy()
-        self.user.backward(self.top_blobs, list(wanted), self.bottom_blobs)
+        self.user.backward(self.top_blobs, list(propagate_down), self.bottom_blobs)
         return [blob.diff for blob in (*self.bottom_blobs, *self.user.blobs)]
 
 
@@ -107,10 +106,10 @@ class _PythonCall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        tensors, wanted = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        tensors, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
         bottoms, blobs = tensors[: ctx.count], tensors[ctx.count :]
-        found = ctx.layer.run_back(bottoms, blobs, ctx.tops, grads, wanted[: ctx.count])
-        pairs = zip(found, tensors, wanted, strict=True)
+        diffs = ctx.layer.run_back(bottoms, blobs, ctx.tops, grads, needs[: ctx.count])
+        pairs = zip(diffs, tensors, needs, strict=True)
         gradients = (torch.from_numpy(diff).to(tensor) if needed else None for diff, tensor, needed in pairs)
         return None, None, *gradients
 

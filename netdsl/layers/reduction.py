@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph, reduced, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.onnx_form import reduced, scaled
 
 
-class Reduction(Layer):
+class Reduction(HasOnnxForm):
     """`coeff` times the sum of the values, of their absolutes or of their squares, or times their mean."""
 
     config = pb.ReductionParameter

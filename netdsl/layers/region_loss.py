@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Loss, Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import (
@@ -37,7 +37,7 @@ class _Match(NamedTuple):
     truth: Tensor  # class, x, y, width, height
 
 
-class RegionLoss(Layer):
+class RegionLoss(Loss):
     """The sum of squares of what is sent back: objectness, and box and class where a truth's best anchor is.
 
     Labels with rows of five (class, x, y, width, height, until a zero) are MobileNet-YOLO's. Labels with rows of
@@ -47,9 +47,7 @@ class RegionLoss(Layer):
 
     config = pb.RegionLossParameter
     bottoms = (2, 2)
-    is_loss = True
     no_gradient = (1,)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -77,31 +75,31 @@ class RegionLoss(Layer):
         p = self.settings
         raw = per_anchor(x, p.num)
         anchors = pairs(p.biases, x) / x.shape[3]
-        found = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors)
+        predicted = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors)
         truths, used = _of_items(label, len(x)) if self.intel else _of_rows(label, len(x))
         difference = torch.zeros_like(raw)
-        difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), found, truths, used[0])
-        match = self._match(found, anchors, truths, used[1])
+        difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), predicted, truths, used[0])
+        match = self._match(predicted, anchors, truths, used[1])
         item, anchor, row, column = match.at
-        prediction, box = raw[item, anchor, :, row, column], found[item, anchor, row, column]
+        prediction, box = raw[item, anchor, :, row, column], predicted[item, anchor, row, column]
         difference[item, anchor, :, row, column] = self._towards(prediction, box, anchors[anchor], match, x.shape[3])
         return difference
 
-    def _background(self, score: Tensor, found: Tensor, truths: Tensor, used: Tensor) -> Tensor:
-        overlap = iou(found.flatten(1, 3)[:, :, None], truths[:, None, :, 1:]).where(used[:, None], 0)
+    def _background(self, score: Tensor, predicted: Tensor, truths: Tensor, used: Tensor) -> Tensor:
+        overlap = iou(predicted.flatten(1, 3)[:, :, None], truths[:, None, :, 1:]).where(used[:, None], 0)
         good = overlap.amax(2).view_as(score) > self.settings.thresh
         return (self.settings.noobject_scale * score.square() * (1 - score)).where(~good, 0)
 
-    def _match(self, found: Tensor, anchors: Tensor, truths: Tensor, used: Tensor) -> _Match:
+    def _match(self, predicted: Tensor, anchors: Tensor, truths: Tensor, used: Tensor) -> _Match:
         """The last truth wins where several have the same anchor of the same cell."""
-        side, p = found.shape[2], self.settings
+        side, p = predicted.shape[2], self.settings
         item, rank = used.nonzero(as_tuple=True)
         truth = truths[item, rank]
         row, column = cells(truth[:, 1:], side, side)
-        sizes = anchors.expand(len(item), -1, -1) if p.bias_match else found[item, :, row, column, 2:]
+        sizes = anchors.expand(len(item), -1, -1) if p.bias_match else predicted[item, :, row, column, 2:]
         anchor = iou(concentric(sizes), concentric(truth[:, None, 3:])).argmax(1)
         keys = ((item * p.num + anchor) * side + row) * side + column
-        kept = newest(keys, found[..., 0].numel())
+        kept = newest(keys, predicted[..., 0].numel())
         return _Match((item[kept], anchor[kept], row[kept], column[kept]), truth[kept])
 
     def _towards(self, raw: Tensor, box: Tensor, anchors: Tensor, match: _Match, side: int) -> Tensor:
@@ -114,8 +112,8 @@ class RegionLoss(Layer):
         else:
             goal = rescored if p.rescore else torch.ones_like(score)
             objectness = -p.object_scale * (goal - score) * score * (1 - score)
-        wanted = torch.arange(p.num_class, device=raw.device) == truth[:, :1].long()
-        of_classes = p.class_scale * (classes - wanted.to(raw.dtype))
+        one_hot = torch.arange(p.num_class, device=raw.device) == truth[:, :1].long()
+        of_classes = p.class_scale * (classes - one_hot.to(raw.dtype))
         return torch.cat([self._box(raw, anchors, match, side), objectness[:, None], of_classes], 1)
 
     def _box(self, raw: Tensor, anchors: Tensor, match: _Match, side: int) -> Tensor:

@@ -10,12 +10,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped
+from netdsl.layer.running import OverwritesBottom
 from netdsl.layers._elementwise import Elementwise
 
 
-class ReLU(Elementwise):
+class ReLU(Elementwise, OverwritesBottom):
     """max(x, 0) + slope * min(x, 0), between the bounds that the Synopsys fork can set."""
 
     config = pb.ReLUParameter
@@ -32,9 +33,9 @@ class ReLU(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.slope:  # torch finds a negative slope's gradient from the bottom alone
-            top = F.leaky_relu(x, self.slope, self.overwrites and self.slope > 0)
+            top = F.leaky_relu(x, self.slope, self.may_overwrite and self.slope > 0)
         else:
-            top = F.relu(x, self.overwrites)
+            top = F.relu(x, self.may_overwrite)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top
 
     def onnx(self, g: OnnxGraph, x: str) -> str:

@@ -10,14 +10,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped
 from netdsl.layers._elementwise import Elementwise
 
 
 class ReLU6(Elementwise):
     """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
 
+    origin = "several forks"
     config = pb.ReLUParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped, transposed
 
 
-class Reorg(Layer):
+class Reorg(HasOnnxForm):
     """Blocks of stride x stride pixels and the channels change places.
 
     Darknet's rule: going down, the numbers are read as if they were an image of fewer channels and more pixels, so

@@ -10,11 +10,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped
 
 
-class Reshape(Layer):
+class Reshape(HasOnnxForm):
     """`num_axes` axes from `axis` on become those of `shape`: 0 keeps the bottom's, -1 is what is left.
 
     Intel's `pixelshuffler` moves r x r channels into r times the height and width instead.

@@ -9,9 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph, transposed
+from netdsl.layer import OnnxGraph, Shape, new_blob
+from netdsl.layer.onnx_form import transposed
 from netdsl.layers._recurrent import Recurrent
 
 
@@ -27,8 +26,8 @@ class RNN(Recurrent):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.recurrent_param
-        self.weight_o = filled(p.weight_filler, (p.num_output, p.num_output))
-        self.bias_o = filled(p.bias_filler, (p.num_output,))
+        self.weight_o = new_blob(p.weight_filler, (p.num_output, p.num_output))
+        self.bias_o = new_blob(p.bias_filler, (p.num_output,))
 
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         (hidden,) = states
@@ -41,11 +40,11 @@ class RNN(Recurrent):
 
     def unroll_onnx(self, g: OnnxGraph, steps: Sequence[tuple[str, str]], states: list[str]) -> tuple[str, list[str]]:
         (hidden,) = states
-        weight, found = transposed(g, g.blob(self, "weight_h"), 1, 0), []
+        weight, hidden_states = transposed(g, g.blob(self, "weight_h"), 1, 0), []
         for step, goes_on in steps:
             kept = g.node("MatMul", g.node("Mul", hidden, goes_on), weight)
             hidden = g.node("Tanh", g.node("Add", step, kept))
-            found.append(hidden)
-        every = g.node("Concat", *found, axis=0)
+            hidden_states.append(hidden)
+        every = g.node("Concat", *hidden_states, axis=0)
         out = g.node("MatMul", every, transposed(g, g.blob(self, "weight_o"), 1, 0))
         return g.node("Tanh", g.node("Add", out, g.blob(self, "bias_o"))), [hidden]

@@ -11,12 +11,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._regions import check_regions, rounded
 
 
-class ROIPooling(Layer):
+class ROIPooling(HasOnnxForm):
     """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
 
     Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0.
@@ -25,6 +26,7 @@ class ROIPooling(Layer):
     config = pb.ROIPoolingParameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.REGION)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -9,32 +9,35 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
 
 
-class RpnAnchorTarget(Layer):
+class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
     """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
 
     Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
     scale, and the image. An anchor is an object if it overlaps with one enough, or more than any other anchor does.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (3, 4)
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
-    predictions = ()
-    stands_for = ("rpn.anchor_target_layer.AnchorTargetLayer",)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELLED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
+    python_names = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "feat_stride")
-        self.settings = RpnSettings.of(layer.phase, given)
+        settings = layer_settings(layer, "feat_stride")
+        self.settings = RpnSettings.of(layer.phase, settings)
         if self.settings.rpn_positive_weight >= 1:
             raise NetError("RPN_POSITIVE_WEIGHT must be between 0 and 1, or negative for equal weights")
-        self.stride, self.anchors = given["feat_stride"], anchors(given.get("scales", (8, 16, 32)))
-        self.border = given.get("allowed_border", 0)
+        self.stride, self.anchors = settings["feat_stride"], anchors(settings.get("scales", (8, 16, 32)))
+        self.border = settings.get("allowed_border", 0)
         one_image(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -50,21 +53,21 @@ class RpnAnchorTarget(Layer):
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
         if not len(objects) or not bool(inside.any()):
             raise ShapeError("needs an object and an anchor that is inside of the image")
-        found = overlaps(around[inside, None].double(), objects.double(), pixel=1)
+        overlap = overlaps(around[inside, None].double(), objects.double(), pixel=1)
         labels = scores.new_full((len(around),), -1)
-        labels[inside] = self._labels(found).to(labels)
+        labels[inside] = self._labels(overlap).to(labels)
         targets = torch.zeros_like(around)
-        targets[inside] = pixel_targets(around[inside], objects[found.argmax(1)])
+        targets[inside] = pixel_targets(around[inside], objects[overlap.argmax(1)])
         inner = (labels == 1)[:, None] * scores.new_tensor(self.settings.rpn_bbox_inside_weights)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
         tops = [self._as_map(each, height, width) for each in (labels[:, None], targets, inner, outer)]
         return tops[0].reshape(1, 1, -1, width), *tops[1:]
 
-    def _labels(self, found: Tensor) -> Tensor:
+    def _labels(self, overlap: Tensor) -> Tensor:
         """Labels from overlaps (anchors x objects), not more than a batch has room for."""
-        s, most = self.settings, found.amax(1)
-        positive = (found == found.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
+        s, most = self.settings, overlap.amax(1)
+        positive = (overlap == overlap.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
         negative = most < s.rpn_negative_overlap
         positive, negative = (
             (positive & ~negative, negative) if s.rpn_clobber_positives else (positive, negative & ~positive)

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._rpn import (
@@ -28,25 +30,27 @@ from netdsl.layers._rpn import (
 )
 
 
-class RpnProposal(Layer):
+class RpnProposal(ReplacesUserCode, HasOnnxForm):
     """Regions (0, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale. How many regions
     there are is known only when it runs; until then the shape says as many as there may be.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (3, 3)
     tops = (1, 2)
     no_gradient = (0, 1, 2)
-    stands_for = ("rpn.proposal_layer.ProposalLayer",)
-    varies = 0
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
+    python_names = ("rpn.proposal_layer.ProposalLayer",)
+    varying_axis = 0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "feat_stride")
-        self.settings = RpnSettings.of(layer.phase, given)
-        self.stride = given["feat_stride"]
-        self.anchors = anchors(given.get("scales", (8, 16, 32)), given.get("ratios", (0.5, 1, 2)))
+        settings = layer_settings(layer, "feat_stride")
+        self.settings = RpnSettings.of(layer.phase, settings)
+        self.stride = settings["feat_stride"]
+        self.anchors = anchors(settings.get("scales", (8, 16, 32)), settings.get("ratios", (0.5, 1, 2)))
         one_image(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -80,9 +84,9 @@ class RpnProposal(Layer):
         large = reshaped(g, large, UNKNOWN)
         boxes, score = (g.node("Compress", each, large, axis=1) for each in (boxes, score))
         score = g.node("Squeeze", score, g.constant([2]))
-        found = g.node("Shape", score, start=1, end=2)
+        available = g.node("Shape", score, start=1, end=2)
         most = s.rpn_pre_nms_top_n
-        first = g.node("Min", found, g.constant([most])) if most > 0 else found
+        first = g.node("Min", available, g.constant([most])) if most > 0 else available
         score, order = g.nodes("TopK", score, first, outputs=2, axis=1)
         boxes = g.node("GatherND", boxes, g.node("Unsqueeze", order, g.constant([2])), batch_dims=1)
         limit = s.rpn_post_nms_top_n if s.rpn_post_nms_top_n > 0 else np.iinfo(np.int32).max

@@ -9,12 +9,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Shape
+from netdsl.layer.samples import BlobKind
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._rpn import RpnSettings, layer_settings, pixel_targets, sample
 
 
-class RpnProposalTarget(Layer):
+class RpnProposalTarget(ReplacesUserCode):
     """Regions, their labels, and the box targets of each region's class with inside and outside weights.
 
     Bottoms are regions of one image and objects (x1, y1, x2, y2, label), which are regions too. Regions are chosen by
@@ -22,16 +24,18 @@ class RpnProposalTarget(Layer):
     R-FCN, all objects are of the second as far as boxes go.
     """
 
+    origin = "Faster R-CNN"
     bottoms = (2, 2)
     tops = (5, 5)
     no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.REGION, BlobKind.LABELLED_BOX)
     deploys_as = "Split"  # all regions are looked at
-    stands_for = ("rpn.proposal_target_layer.ProposalTargetLayer",)
+    python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        given = layer_settings(layer, "num_classes")
-        self.classes, self.settings = given["num_classes"], RpnSettings.of(layer.phase, given)
+        settings = layer_settings(layer, "num_classes")
+        self.classes, self.settings = settings["num_classes"], RpnSettings.of(layer.phase, settings)
         if self.classes < 2:
             raise NetError("num_classes counts the background, so it is 2 or more")
 
@@ -43,8 +47,8 @@ class RpnProposalTarget(Layer):
     def forward(self, regions: Tensor, objects: Tensor) -> tuple[Tensor, ...]:
         objects = objects.reshape(-1, 5)
         regions = torch.cat((regions.reshape(-1, 5), torch.nn.functional.pad(objects[:, :4], (1, 0))))
-        found, assigned = overlaps(regions[:, None, 1:].double(), objects[:, :4].double(), pixel=1).max(1)
-        chosen, positives = self._chosen(found)
+        overlap, assigned = overlaps(regions[:, None, 1:].double(), objects[:, :4].double(), pixel=1).max(1)
+        chosen, positives = self._chosen(overlap)
         regions, assigned = regions[chosen], assigned[chosen]
         labels = objects[assigned, 4]
         labels[positives:] = 0
@@ -55,13 +59,13 @@ class RpnProposalTarget(Layer):
         spread = (own[..., None] * targets[:, None]).flatten(1)
         return regions, labels, spread, inner.flatten(1), (inner > 0).flatten(1).to(inner)
 
-    def _chosen(self, found: Tensor) -> tuple[Tensor, int]:
+    def _chosen(self, overlap: Tensor) -> tuple[Tensor, int]:
         """The regions to learn from, objects first, and how many objects there are."""
         s = self.settings
-        room = s.batch_size if s.batch_size > 0 else len(found)
+        room = s.batch_size if s.batch_size > 0 else len(overlap)
         most = round(s.fg_fraction * room) if s.batch_size > 0 else room
-        positive = sample(found >= s.fg_thresh, most)
-        negative = sample((found < s.bg_thresh_hi) & (found >= s.bg_thresh_lo), room - len(positive))
+        positive = sample(overlap >= s.fg_thresh, most)
+        negative = sample((overlap < s.bg_thresh_hi) & (overlap >= s.bg_thresh_lo), room - len(positive))
         return torch.cat((positive, negative)), len(positive)
 
     def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:

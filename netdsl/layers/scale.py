@@ -8,21 +8,20 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.fillers import filled
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph, Shape, new_blob
+from netdsl.layer.folding import ChannelAffine
+from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers._span import check_second, span, spread, spread_onnx
 
 
-class Scale(Elementwise):
+class Scale(Elementwise, ChannelAffine, MakesNewMemory):
     """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
 
     config = pb.ScaleParameter
     blobs = ("weight", "bias")
     bottoms = (1, 2)
-    fresh = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -32,14 +31,14 @@ class Scale(Elementwise):
         learned = len(bottoms) == 1
         shape = span(bottoms[0], p.axis, p.num_axes) if learned else bottoms[1]
         default = None if p.HasField("filler") else 1.0
-        self.weight = filled(p.filler, shape, value=default) if learned else None
-        self.bias = filled(p.bias_filler, shape) if p.bias_term else None
+        self.weight = new_blob(p.filler, shape, value=default) if learned else None
+        self.bias = new_blob(p.bias_filler, shape) if p.bias_term else None
 
     def is_per_channel(self) -> bool:
         """Whether there is one learned value for each channel."""
         return self.weight is not None and self.axis == 1 and self.weight.dim() == 1
 
-    def affine(self) -> tuple[Tensor, Tensor] | None:
+    def channel_affine(self) -> tuple[Tensor, Tensor] | None:
         if not self.is_per_channel():
             return None
         assert self.weight is not None

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph, Shape
 from netdsl.layers._elementwise import Elementwise
 
 

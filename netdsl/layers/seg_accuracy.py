@@ -9,10 +9,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 
 
-class SegAccuracy(Layer):
+class SegAccuracy(NotDeployed):
     """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
 
     With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an
@@ -37,10 +37,10 @@ class SegAccuracy(Layer):
         return [(1, 1, 1, 3)]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
-        found, counts = self._counted(x, label), self.counts
+        batch_counts, counts = self._counted(x, label), self.counts
         if self.reset:
             counts.zero_()
-        counts += found
+        counts += batch_counts
         hits, labelled, predicted = counts.diagonal(), counts.sum(1), counts.sum(0)
         either = labelled + predicted - hits
         recall = (hits / labelled.clamp_min(1)).sum() / (labelled > 0).sum().clamp_min(1)

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import NotDeployed, Shape
 
 
-class SegmentationEvaluate(Layer):
+class SegmentationEvaluate(NotDeployed):
     """Intersection over union of each channel of the first item, where both are above a threshold.
 
     A prediction of another size is resized as an image of bytes; a class that is neither labelled nor found has -1
@@ -35,13 +35,13 @@ class SegmentationEvaluate(Layer):
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         resized = x.shape[2:] != label.shape[2:]
-        found = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
-        wanted = label[0] > self.threshold
-        shared = (found & wanted).sum((1, 2)).to(x.dtype)
-        either = (found | wanted).sum((1, 2)).to(x.dtype)
+        predicted = self._resized(x[:1], label)[0] if resized else x[0] > self.threshold
+        labelled = label[0] > self.threshold
+        shared = (predicted & labelled).sum((1, 2)).to(x.dtype)
+        either = (predicted | labelled).sum((1, 2)).to(x.dtype)
         overlap = shared / either.clamp(min=1)
         if resized:
-            overlap = torch.where(wanted.any(2).any(1), overlap, -1.0)
+            overlap = torch.where(labelled.any(2).any(1), overlap, -1.0)
         return overlap.view(1, 1, 1, -1)
 
     def _resized(self, x: Tensor, label: Tensor) -> Tensor:

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 
 
-class ShuffleChannel(Layer):
+class ShuffleChannel(HasOnnxForm):
     """Channel k of group g goes to place k * groups + g."""
 
     config = pb.ShuffleChannelParameter

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, whole
-from netdsl.layers._loss import LossLayer, Normaliser, counted, counted_onnx, normalised_onnx
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped, whole
+from netdsl.layers._loss import LabelLoss, Normaliser, counted, counted_onnx, normalised_onnx
 
 
-class SigmoidCrossEntropyLoss(LossLayer):
+class SigmoidCrossEntropyLoss(LabelLoss, HasOnnxForm):
     """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only."""
 
     config = pb.SigmoidParameter

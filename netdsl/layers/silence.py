@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from netdsl.layer import Layer
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, NotDeployed, OnnxGraph
 
 
-class Silence(Layer):
+class Silence(NotDeployed, HasOnnxForm):
     """It has no top."""
 
     bottoms = (1, None)
     tops = (0, 0)
-    predictions = ()
 
     def forward(self, *bottoms: Tensor) -> tuple[()]:
         return ()

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 
 
-class Slice(Layer):
+class Slice(HasOnnxForm):
     """Cut at every `slice_point`, or into equal parts."""
 
     config = pb.SliceParameter

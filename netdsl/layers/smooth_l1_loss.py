@@ -8,9 +8,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped, scaled
-from netdsl.layers._loss import LossLayer
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped, scaled
+from netdsl.layers._loss import LabelLoss
 from netdsl.layers._smooth_l1 import (
     check_alike,
     over_channels,
@@ -21,7 +21,7 @@ from netdsl.layers._smooth_l1 import (
 )
 
 
-class SmoothL1Loss(LossLayer):
+class SmoothL1Loss(LabelLoss, HasOnnxForm):
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
     A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, reshaped
-from netdsl.layers._loss import LossLayer, Normaliser, normalised_onnx
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import reshaped
+from netdsl.layers._loss import LabelLoss, Normaliser, normalised_onnx
 from netdsl.layers._smooth_l1 import (
     check_alike,
     over_channels,
@@ -21,12 +21,13 @@ from netdsl.layers._smooth_l1 import (
 )
 
 
-class SmoothL1LossOHEM(LossLayer):
+class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
     """The sum of smooth L1 of the differences of two bottoms, which a third may weigh, normalised.
 
     The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights.
     """
 
+    origin = "R-FCN"
     bottoms = (2, 3)
     tops = (1, 2)
     no_gradient = (2,)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph, Shape, axis_of
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 

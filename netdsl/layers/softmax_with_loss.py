@@ -10,8 +10,8 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, clamped, reshaped
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import clamped, reshaped
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import of_class
 from netdsl.layers._loss import ClassLoss, floored

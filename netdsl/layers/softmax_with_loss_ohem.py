@@ -7,3 +7,5 @@ from netdsl.layers.softmax_with_loss import SoftmaxWithLoss
 
 class SoftmaxWithLossOHEM(SoftmaxWithLoss):
     """SoftmaxWithLoss, whose third top has the losses to be added to those of SmoothL1LossOHEM."""
+
+    origin = "R-FCN"

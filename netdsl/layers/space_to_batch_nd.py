@@ -10,11 +10,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, reshaped, transposed
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 
 
-class SpaceToBatchND(Layer):
+class SpaceToBatchND(HasOnnxForm):
     """The axes after the batch are padded with 0, and taken apart in blocks of `block_shape`.
 
     Item `place * batch + n` has what is at that place of every block of item n.

@@ -9,12 +9,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
-from netdsl.layer import Shape
-from netdsl.layer.onnx_graph import OnnxGraph, scaled
+from netdsl.layer import OnnxGraph, Shape
+from netdsl.layer.onnx_form import scaled
+from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._elementwise import Elementwise
 
 
-class SpatialDropout(Elementwise):
+class SpatialDropout(Elementwise, ReplacesUserCode):
     """x * mask / (1 - ratio), with one random bit for every channel of every item; in TEST the bottom itself.
 
     The ratio is in `spatial_dropout_param` or, in Intel's fork, in `dropout_param`. The Python layer of ENet is this
@@ -22,7 +23,7 @@ class SpatialDropout(Elementwise):
     """
 
     config = pb.SpatialDropoutParameter
-    stands_for = ("spatial_dropout.SpatialDropoutLayer",)
+    python_names = ("spatial_dropout.SpatialDropoutLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

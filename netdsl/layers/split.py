@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 
 
-class Split(Layer):
+class Split(HasOnnxForm):
     """Every top is the bottom."""
 
     tops = (1, None)
@@ -38,7 +37,7 @@ def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
     sources, readers = _sources(net)
     weights = {(index, place): weight for index, layer in enumerate(net.layer)
                for place, weight in enumerate(layer.loss_weight[: len(layer.top)]) if weight}  # fmt: skip
-    given: Counter[Top] = Counter(dict.fromkeys(weights, 1))
+    tops_used: Counter[Top] = Counter(dict.fromkeys(weights, 1))
     split = pb.NetParameter()
     split.CopyFrom(net)
     split.ClearField("layer")
@@ -48,8 +47,8 @@ def insert_splits(net: pb.NetParameter) -> pb.NetParameter:
         for place, name in enumerate(original.bottom):
             top = sources[index, place]
             if readers[top] + (top in weights) > 1:
-                layer.bottom[place] = f"{_prefix(net, top, name)}_{given[top]}"
-                given[top] += 1
+                layer.bottom[place] = f"{_prefix(net, top, name)}_{tops_used[top]}"
+                tops_used[top] += 1
         for place, name in enumerate(original.top):
             count = readers[index, place] + ((index, place) in weights)
             if count > 1:

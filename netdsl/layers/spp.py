@@ -9,14 +9,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._window import Window, plain
 
 
-class SPP(Layer):
+class SPP(HasOnnxForm):
     """Pooling into 1 x 1, 2 x 2, 4 x 4 ... bins, all in a row."""
 
     config = pb.SPPParameter

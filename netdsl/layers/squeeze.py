@@ -8,11 +8,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 
 
-class Squeeze(Layer):
+class Squeeze(HasOnnxForm):
     """Takes away the axes that are named, or all of size one if none is."""
 
     config = pb.SqueezeParameter

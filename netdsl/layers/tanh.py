@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import OnnxGraph
 from netdsl.layers._elementwise import Elementwise
 
 

@@ -8,11 +8,10 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape, axis_of
-from netdsl.layer.onnx_graph import OnnxGraph
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 
 
-class Tile(Layer):
+class Tile(HasOnnxForm):
     """`tiles` copies of the bottom, one behind the other."""
 
     config = pb.TileParameter

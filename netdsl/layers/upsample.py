@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, flattened, repeated, reshaped, whole
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import flattened, repeated, reshaped, whole
 
 
-class Upsample(Layer):
+class Upsample(HasOnnxForm):
     """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel."""
 
     config = pb.UpsampleParameter

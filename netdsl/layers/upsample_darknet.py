@@ -8,11 +8,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import OnnxGraph, repeated
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import repeated
 
 
-class UpsampleDarknet(Layer):
+class UpsampleDarknet(HasOnnxForm):
     """Height and width become `stride` times as large."""
 
     config = pb.UpsampleDarknetParameter

@@ -10,13 +10,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class YoloDetectionOutput(Layer):
+class YoloDetectionOutput(HasOnnxForm):
     """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
 
     A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
@@ -25,7 +25,8 @@ class YoloDetectionOutput(Layer):
 
     config = pb.YoloDetectionOutputParameter
     bottoms = (1, 2)
-    varies = 2
+    no_gradient = (0, 1)
+    varying_axis = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -46,29 +47,29 @@ class YoloDetectionOutput(Layer):
     @torch.no_grad()
     def forward(self, *grids: Tensor) -> Tensor:
         p = self.settings
-        found, scores, labels = (torch.cat(parts, 1) for parts in zip(*map(self._of_grid, grids), strict=True))
-        return rows(found, scores, labels, scores >= p.confidence_threshold, p.nms_threshold)
+        predicted, scores, labels = (torch.cat(parts, 1) for parts in zip(*map(self._of_grid, grids), strict=True))
+        return rows(predicted, scores, labels, scores >= p.confidence_threshold, p.nms_threshold)
 
     def onnx(self, g: OnnxGraph, *grids: str) -> str:
         p = self.settings
         parts = zip(*(self._of_grid_onnx(g, grid) for grid in grids), strict=True)
-        found, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
+        predicted, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
         least = float(np.nextafter(np.float32(p.confidence_threshold), np.float32(-1)))
-        return rows_onnx(g, found, scores, labels, least, p.nms_threshold)
+        return rows_onnx(g, predicted, scores, labels, least, p.nms_threshold)
 
     def _of_grid_onnx(self, g: OnnxGraph, grid: str) -> tuple[str, str, str]:
         p = self.settings
-        raw, found = grid_onnx(g, grid, np.reshape(p.biases, (-1, 2)) / g.length(grid, 3))
+        raw, predicted = grid_onnx(g, grid, np.reshape(p.biases, (-1, 2)) / g.length(grid, 3))
         likelihoods = g.node("Softmax", part(g, raw, 2, 5, g.length(grid, 1) // p.num_box), axis=2)
         label = g.node("ArgMax", likelihoods, axis=2, keepdims=0)
         objectness = g.node("Sigmoid", g.node("Gather", raw, g.constant(4), axis=2))
         score = g.node("Mul", reduced(g, "ReduceMax", likelihoods, [2], keep=False), objectness)
         label = g.to_float(g.node("Add", label, g.constant(1)))
-        return reshaped(g, found, 0, UNKNOWN, 4), reshaped(g, score, 0, UNKNOWN), reshaped(g, label, 0, UNKNOWN)
+        return reshaped(g, predicted, 0, UNKNOWN, 4), reshaped(g, score, 0, UNKNOWN), reshaped(g, label, 0, UNKNOWN)
 
     def _of_grid(self, grid: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         raw = per_anchor(grid, self.settings.num_box)
-        found = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(self.settings.biases, grid) / grid.shape[3])
+        predicted = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], pairs(self.settings.biases, grid) / grid.shape[3])
         likeliest, label = raw[:, :, 5:].softmax(2).max(2)
         score = likeliest * raw[:, :, 4].sigmoid()
-        return found.flatten(1, 3), score.flatten(1), label.flatten(1) + 1
+        return predicted.flatten(1, 3), score.flatten(1), label.flatten(1) + 1

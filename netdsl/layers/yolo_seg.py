@@ -9,11 +9,11 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Loss, Shape
 from netdsl.layers._yolo import stated
 
 
-class YoloSeg(Layer):
+class YoloSeg(Loss):
     """The sum of squares of sigmoid(x) - label, weighed, over the number of items; that difference is sent back.
 
     The third bottom has how many pixels each class has in each item; what is labelled then weighs more the rarer its
@@ -22,9 +22,7 @@ class YoloSeg(Layer):
 
     config = pb.YoloSegParameter
     bottoms = (2, 3)
-    is_loss = True
     no_gradient = (1, 2)
-    predictions = (0,)
     deploys_as = "Sigmoid"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

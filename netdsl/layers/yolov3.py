@@ -9,7 +9,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Loss, Shape
 from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
@@ -18,7 +18,7 @@ MSE = pb.Yolov3Parameter.MSE
 At = tuple[Tensor, Tensor, Tensor, Tensor]  # item, anchor, row and column of every match
 
 
-class Yolov3(Layer):
+class Yolov3(Loss):
     """The sum of squares of what is sent back: objectness, and box and classes where truths match anchors.
 
     A truth matches the anchor that fits its size best, and every other one that fits better than `iou_thresh`, as far
@@ -28,9 +28,7 @@ class Yolov3(Layer):
 
     config = pb.Yolov3Parameter
     bottoms = (2, 2)
-    is_loss = True
     no_gradient = (1,)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -65,15 +63,15 @@ class Yolov3(Layer):
         seen, used = until_zero(truths[..., 1]), until_zero(truths[..., 3])
         truths = cropped(truths, seen | used)
         seen, used = seen[:, : truths.shape[1]], used[:, : truths.shape[1]]
-        found = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors[self.mask])
+        predicted = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors[self.mask])
         difference = torch.zeros_like(raw)
-        difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), found, truths, seen)
+        difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), predicted, truths, seen)
         at, truth = self._matches(anchors, truths, used, height, width)
-        far = self._towards(difference, raw, found, anchors, at, truth)
+        far = self._towards(difference, raw, predicted, anchors, at, truth)
         return difference, far
 
-    def _background(self, score: Tensor, found: Tensor, truths: Tensor, used: Tensor) -> Tensor:
-        near = nearness(found.flatten(1, 3)[:, :, None], truths[:, None, :, 1:], self.settings.iou_loss)
+    def _background(self, score: Tensor, predicted: Tensor, truths: Tensor, used: Tensor) -> Tensor:
+        near = nearness(predicted.flatten(1, 3)[:, :, None], truths[:, None, :, 1:], self.settings.iou_loss)
         good = near.where(used[:, None], 0).amax(2).view_as(score) > self.settings.thresh
         return score.where(~good, 0)
 
@@ -96,14 +94,14 @@ class Yolov3(Layer):
         return (item, anchor, *cells(truth[:, 1:], height, width)), truth
 
     def _towards(
-        self, difference: Tensor, raw: Tensor, found: Tensor, anchors: Tensor, at: At, truth: Tensor
+        self, difference: Tensor, raw: Tensor, predicted: Tensor, anchors: Tensor, at: At, truth: Tensor
     ) -> Tensor:
         """Enter what is sent back where truths are."""
         p = self.settings
         item, anchor, row, column = at
         keys = ((item * p.num + anchor) * raw.shape[3] + row) * raw.shape[4] + column
-        last, first = newest(keys, found[..., 0].numel()), newest(keys.flip(0), found[..., 0].numel()).flip(0)
-        box, prediction = found[item, anchor, row, column], raw[item, anchor, :, row, column]
+        last, first = newest(keys, predicted[..., 0].numel()), newest(keys.flip(0), predicted[..., 0].numel()).flip(0)
+        box, prediction = predicted[item, anchor, row, column], raw[item, anchor, :, row, column]
         if p.iou_loss == MSE:
             step = self._missing(prediction, anchors[self.mask][anchor], at, truth, raw)
         else:
@@ -138,13 +136,13 @@ class Yolov3(Layer):
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
         """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""
         p = self.settings
-        wanted = (torch.arange(p.num_class, device=score.device) == label[:, None]).to(score.dtype)
-        step = -p.class_scale * (wanted * (1 - p.label_smooth_eps) + 0.5 * p.label_smooth_eps - score)
+        one_hot = (torch.arange(p.num_class, device=score.device) == label[:, None]).to(score.dtype)
+        step = -p.class_scale * (one_hot * (1 - p.label_smooth_eps) + 0.5 * p.label_smooth_eps - score)
         own = step.gather(1, label[:, None]).squeeze(1)
         if p.use_focal_loss:
             sure = score.gather(1, label[:, None]) + 1e-15
             focus = -(1 - sure) * (2 * sure * sure.log() + sure - 1)
-            step = -p.class_scale * (wanted - score) * 0.5 * focus
+            step = -p.class_scale * (one_hot - score) * 0.5 * focus
         step = step.nan_to_num(0, 0, 0)
         classes = difference[:, :, 5:].permute(0, 1, 3, 4, 2)
         classes.index_put_(tuple(index[first] for index in at), step[first])

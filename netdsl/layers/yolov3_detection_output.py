@@ -10,13 +10,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape
-from netdsl.layer.onnx_graph import UNKNOWN, OnnxGraph, part, reduced, reshaped, scaled
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, scaled
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class Yolov3DetectionOutput(Layer):
+class Yolov3DetectionOutput(HasOnnxForm):
     """A box may have several classes; one that a better one of any class overlaps is left out.
 
     A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
@@ -26,7 +26,8 @@ class Yolov3DetectionOutput(Layer):
 
     config = pb.Yolov3DetectionOutputParameter
     bottoms = (1, None)
-    varies = 2
+    no_gradient = (0, 1, 2)
+    varying_axis = 2
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -51,14 +52,14 @@ class Yolov3DetectionOutput(Layer):
     def forward(self, *grids: Tensor) -> Tensor:
         p = self.settings
         parts = zip(*map(self._of_grid, grids, range(len(grids))), strict=True)
-        found, scores, labels = (torch.cat(part, 1) for part in parts)
-        return rows(found, scores, labels, scores > p.confidence_threshold, p.nms_threshold)
+        predicted, scores, labels = (torch.cat(part, 1) for part in parts)
+        return rows(predicted, scores, labels, scores > p.confidence_threshold, p.nms_threshold)
 
     def onnx(self, g: OnnxGraph, *grids: str) -> str:
         p = self.settings
         parts = zip(*(self._of_grid_onnx(g, grid, index) for index, grid in enumerate(grids)), strict=True)
-        found, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
-        return rows_onnx(g, found, scores, labels, p.confidence_threshold, p.nms_threshold)
+        predicted, scores, labels = (g.node("Concat", *each, axis=1) for each in parts)
+        return rows_onnx(g, predicted, scores, labels, p.confidence_threshold, p.nms_threshold)
 
     def _of_grid_onnx(self, g: OnnxGraph, grid: str, index: int) -> tuple[str, str, str]:
         """Boxes (batch, boxes and classes, 4), scores and labels of one bottom."""
@@ -67,7 +68,7 @@ class Yolov3DetectionOutput(Layer):
         begin = index * (len(p.mask) // p.mask_group_num)
         anchors = np.reshape(p.biases, (-1, 2))[list(p.mask[begin : begin + p.num_box])]
         anchors = anchors / (np.array([width, height]) * p.anchors_scale[index])
-        raw, found = grid_onnx(g, grid, anchors, step=size // 4)
+        raw, predicted = grid_onnx(g, grid, anchors, step=size // 4)
         objectness = g.node("Sigmoid", part(g, raw, 2, size, size + 1))
         if p.gaussian_box:
             unsure = reduced(g, "ReduceMean", g.node("Sigmoid", part(g, raw, 2, 1, 8, 2)), [2])
@@ -75,7 +76,7 @@ class Yolov3DetectionOutput(Layer):
         scores = g.node("Mul", g.node("Sigmoid", part(g, raw, 2, size + 1, size + 1 + p.num_classes)), objectness)
         names = np.arange(1.0, p.num_classes + 1).reshape(-1, 1, 1)
         labels = g.node("Expand", g.constant(names), g.node("Shape", scores))
-        repeated = g.node("Unsqueeze", found, g.constant([2]))
+        repeated = g.node("Unsqueeze", predicted, g.constant([2]))
         copies = g.constant([1, 1, p.num_classes, 1, 1, 1])
         boxes = g.node("Reshape", g.node("Expand", repeated, copies), g.constant([0, UNKNOWN, 4]))
         return boxes, reshaped(g, scores, 0, UNKNOWN), reshaped(g, labels, 0, UNKNOWN)
@@ -89,11 +90,11 @@ class Yolov3DetectionOutput(Layer):
         net = grid.new_tensor([grid.shape[3] * cell, grid.shape[2] * cell])
         anchors = pairs(p.biases, grid)[list(p.mask[begin : begin + p.num_box])] / net
         coordinates = raw[:, :, : self.box_size : self.box_size // 4]
-        found = boxes(coordinates[:, :, :2].sigmoid(), coordinates[:, :, 2:], anchors)
+        predicted = boxes(coordinates[:, :, :2].sigmoid(), coordinates[:, :, 2:], anchors)
         objectness = raw[:, :, self.box_size].sigmoid()
         if p.gaussian_box:
             objectness = objectness * (1 - raw[:, :, 1:8:2].sigmoid().mean(2))
         scores = raw[:, :, self.box_size + 1 :].sigmoid() * objectness[:, :, None]
         labels = torch.arange(1, p.num_classes + 1, device=grid.device).view(1, 1, -1, 1, 1).expand_as(scores)
-        repeated = found[:, :, None].expand(-1, -1, p.num_classes, -1, -1, -1)
+        repeated = predicted[:, :, None].expand(-1, -1, p.num_classes, -1, -1, -1)
         return repeated.flatten(1, 4), scores.flatten(1), labels.flatten(1)

@@ -1,8 +1,7 @@
-"""From a graph to layers: types looked up, shapes inferred, blobs shared. No memory is taken here."""
+"""Building the layers of a graph: types looked up, shapes inferred, blobs shared. No memory is taken here."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,8 @@ from traceback import extract_tb, walk_tb
 from torch import nn
 
 from netdsl.errors import NetError, ShapeError, UnknownLayerError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Layer, Loss, Shape
+from netdsl.layer.user_code import ReplacesUserCode, RunsUserCode, python_name, user_file
 from netdsl.net.graph import Graph, Node
 
 AUTOMATIC = "(automatic)"
@@ -29,6 +29,18 @@ class Built:
     graph: Graph
     layers: list[Layer] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
+
+    def pairs(self) -> list[tuple[Node, Layer]]:
+        """The nodes in order, each with its layer."""
+        return list(zip(self.graph.nodes, self.layers, strict=True))
+
+    def data_layers(self) -> list[tuple[Node, BringsData]]:
+        """The layers whose tops come from outside the net."""
+        return [(node, layer) for node, layer in self.pairs() if isinstance(layer, BringsData)]
+
+    def input_edges(self) -> list[int]:
+        """The edges whose values come from outside the net."""
+        return [edge for node, _ in self.data_layers() for edge in node.tops]
 
 
 def build(graph: Graph, types: Types) -> Built:
@@ -46,8 +58,8 @@ def build(graph: Graph, types: Types) -> Built:
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
     """Infer all shapes anew from those of some edges; the layers stay."""
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        if layer.external:
+    for node, layer in built.pairs():
+        if isinstance(layer, BringsData):
             for edge in node.tops:
                 built.shapes[edge] = inputs.get(edge, built.shapes[edge])
         else:
@@ -56,15 +68,14 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
 
 
 def type_of(node: Node, types: Types) -> type[Layer] | None:
-    """The class for a layer: by its type, or for a Python layer by the module and layer that it names."""
-    python = node.layer.python_param
-    named = f"{python.module}.{python.layer}"
-    native = next((each for each in types.values() if named in each.stands_for), None)
-    return native or types.get(node.layer.type)
+    """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
+    name = python_name(node.layer)
+    replacing = (kind for kind in types.values() if issubclass(kind, ReplacesUserCode) and name in kind.python_names)
+    return next(replacing, None) or types.get(node.layer.type)
 
 
 def unknown_types(graph: Graph, types: Types) -> list[Node]:
-    """The nodes whose type nobody knows."""
+    """The nodes of unknown types."""
     return [node for node in graph.nodes if type_of(node, types) is None]
 
 
@@ -89,37 +100,37 @@ def _check_types(graph: Graph, types: Types) -> None:
 
 @contextmanager
 def _at(node: Node, kind: type[Layer] | None) -> Iterator[None]:
-    """Whatever goes wrong inside is told with the layer where it did."""
+    """Add the layer's name to any error inside."""
     try:
         yield
     except Exception as problem:
-        told = _told(problem, node, kind)
-        if told is None:
+        named = _with_layer(problem, node, kind)
+        if named is None:
             raise
-        raise told from problem
+        raise named from problem
 
 
 @contextmanager
 def running(built: Built) -> Iterator[None]:
-    """Whatever goes wrong while the net runs is told with the layer that ran: its frames have it as `self`."""
+    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`."""
     try:
         yield
     except Exception as problem:
         layers = {id(layer): index for index, layer in enumerate(built.layers)}
-        found = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
-        index = next((index for index in found if index is not None), None)
-        told = None if index is None else _told(problem, built.graph.nodes[index], type(built.layers[index]))
-        if told is None:
+        indices = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
+        index = next((index for index in indices if index is not None), None)
+        named = None if index is None else _with_layer(problem, built.graph.nodes[index], type(built.layers[index]))
+        if named is None:
             raise
-        raise told from problem
+        raise named from problem
 
 
-def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
-    """The same problem with its layer, or nothing if it is a mistake of our own."""
+def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
+    """The same problem with the layer's name, or None if it is a mistake of our own."""
     where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
-    if kind is not None and kind.foreign:
+    if kind is not None and issubclass(kind, RunsUserCode):
         return NetError(f"{where}: {type(problem).__name__}: {reason}{_line(problem, node)}")
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
         return ShapeError(f"{where} ({node.layer.type}): {reason or type(problem).__name__}")
@@ -127,8 +138,8 @@ def _told(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError 
 
 
 def _line(problem: Exception, node: Node) -> str:
-    """Where in the user's own file it was."""
-    file = getattr(sys.modules.get(node.layer.python_param.module), "__file__", None)
+    """The line of the user's own file where it happened."""
+    file = user_file(node.layer)
     lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
     return f", in {Path(file).name}:{lines[-1]}" if file and lines else ""
 
@@ -136,7 +147,7 @@ def _line(problem: Exception, node: Node) -> str:
 def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:
     """Caffe's rule: a loss that names no top has one all the same, which nobody can read."""
     kind = type_of(node, types)
-    if node.tops or kind is None or not kind.is_loss:
+    if node.tops or kind is None or not issubclass(kind, Loss):
         return node
     node.layer.top.append(AUTOMATIC)
     graph.blobs.append(AUTOMATIC)
@@ -177,9 +188,9 @@ def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
     if len(layer.layer.param) > len(names):
         raise NetError(f"has {len(layer.layer.param)} param for {len(names)} blobs")
     for name, spec in zip(names, layer.layer.param, strict=False):
-        own = getattr(layer, name)
-        if spec.lr_mult == 0 and not force and isinstance(own, nn.Parameter):
-            own.requires_grad_(False)
+        blob = getattr(layer, name)
+        if spec.lr_mult == 0 and not force and isinstance(blob, nn.Parameter):
+            blob.requires_grad_(False)
         if not spec.name:
             continue
         owner, owned = owners.setdefault(spec.name, (layer, name))

@@ -1,4 +1,4 @@
-"""What a net runs on: batches for every layer whose tops come from outside."""
+"""Batches for every layer of a net whose tops come from outside."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
 from netdsl.errors import DataError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Shape
+from netdsl.layer.data import DataOrigin, state_shapes
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node, Phase
 from netdsl.tables.table import Table
 
-GIVEN = "(given)"  # stands among the names of layers for what the program gives, or a table
+USER_FEED = "(given)"  # stands among the names of layers for the batches of the program or of a table
 
 
 class Feed(Protocol):
@@ -39,21 +40,21 @@ class Feed(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and threads."""
+        """Close files and end threads."""
         ...
 
 
 class Feeds:
-    """A feed for each layer of a graph that reads data, by the index of its node, and one for what is given instead.
+    """A feed for each layer of a graph that reads data, by the index of its node, and one for the user's batches.
 
-    `wanted` are the edges that the program or a table has to give, with the shapes that the net says they have.
+    `input_shapes` has the edges that the program or a table has to give, with the shapes that the net says they have.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
         self.read: dict[int, Feed] = {}
-        self.wanted: dict[int, Shape] = {}
+        self.input_shapes: dict[int, Shape] = {}
         self._graph, self._device = graph, torch.device(device)
-        self._given: Feed | None = None
+        self._user_feed: Feed | None = None
 
     @classmethod
     def open(
@@ -62,14 +63,14 @@ class Feeds:
         types: Types = LAYERS,
         *,
         loading: Loading | None = None,
-        given: Collection[str] = (),
+        user_blobs: Collection[str] = (),
         table: Table | None = None,
         device: torch.device | str = "cpu",
     ) -> Feeds:
-        """Open what the layers of a graph read, and tell them the shapes of its batches.
+        """Open what the layers of a graph read, and write the shapes of its batches into their messages.
 
-        That is why this comes before the net is built. A layer isn't read if all its tops are among `given`. With a
-        table, no layer reads by itself.
+        That is why this comes before the net is built. A layer isn't read if all its tops are among `user_blobs`.
+        With a table, no layer reads by itself.
         """
         feeds, loading = cls(graph, device), loading or Loading()
         if graph.phase is Phase.TEST:  # Caffe's rule: when it tests, one process sees all items
@@ -80,41 +81,40 @@ class Feeds:
                 return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
-                    feeds._open(index, types, loading, given)
+                    feeds._open(index, types, loading, user_blobs)
         except BaseException:
             feeds.close()
             raise
         return feeds
 
-    def _open(self, index: int, types: Types, loading: Loading, given: Collection[str]) -> None:
+    def _open(self, index: int, types: Types, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
-        layer = _external(node, types)
+        layer = _data_layer(node, types)
         if layer is None:
             return
-        reading = None if set(node.layer.top) <= set(given) else layer.reading(loading.seed)
-        if reading is None:
-            self.wanted.update(zip(node.tops, layer.top_shapes([]), strict=False))
+        if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
+            self.input_shapes.update(zip(node.tops, layer.top_shapes([]), strict=False))
             return
-        batches = self._batches(reading, loading)
+        batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
-        _tell(node.layer, batches.shapes())
+        _state_tops(node.layer, batches.shapes())
 
     def _bind(self, table: Table, types: Types, loading: Loading) -> None:
-        """Have one feed for all layers, so that an item that is passed over is so for all of them."""
+        """Make one feed for all layers, so that an item that is passed over is so for all of them."""
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
-                layer = _external(node, types)
+                layer = _data_layer(node, types)
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
         batches = self._batches(reading_of(table, intakes), loading)
-        self._given = batches
+        self._user_feed = batches
         shapes = batches.shapes()
         for node in nodes:
-            own, shapes = shapes[: len(node.tops)], shapes[len(node.tops) :]
-            _tell(node.layer, own)
-            self.wanted.update(zip(node.tops, own, strict=True))
+            top_shapes, shapes = shapes[: len(node.tops)], shapes[len(node.tops) :]
+            _state_tops(node.layer, top_shapes)
+            self.input_shapes.update(zip(node.tops, top_shapes, strict=True))
 
     def _batches(self, reading: Reading, loading: Loading) -> Batches:
         if loading.divided:
@@ -122,22 +122,24 @@ class Feeds:
         return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
 
     def give(self, values: Values) -> None:
-        """Take what is wanted from an iterable of batches or of single items, or from a function that returns them."""
-        if not self.wanted:
+        """Take inputs from an iterable of batches or of single items, or from a function that returns them."""
+        if not self.input_shapes:
             raise DataError("the layers of this net read their data themselves; nothing else can be given")
-        self._given = UserBatches(values, {self._graph.blobs[edge]: shape for edge, shape in self.wanted.items()})
+        self._user_feed = UserBatches(
+            values, {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
+        )
 
     def next(self) -> dict[int, Tensor]:
         """The next batch, by the edges of the graph."""
-        if self.wanted and self._given is None:
-            names = ", ".join(self._graph.blobs[edge] for edge in self.wanted)
+        if self.input_shapes and self._user_feed is None:
+            names = ", ".join(self._graph.blobs[edge] for edge in self.input_shapes)
             raise DataError(f"no layer of this net reads data for {names}; give it batches of them")
-        found: dict[int, Tensor] = {}
+        batch: dict[int, Tensor] = {}
         for index in self.read:
-            found.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
-        if self._given is not None:
-            found.update(zip(self.wanted, self._moved(next(self._given)), strict=True))
-        return found
+            batch.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
+        if self._user_feed is not None:
+            batch.update(zip(self.input_shapes, self._moved(next(self._user_feed)), strict=True))
+        return batch
 
     def tops(self, index: int) -> list[Tensor]:
         """The next batch of one layer."""
@@ -149,14 +151,14 @@ class Feeds:
 
     def _named(self) -> dict[str, Feed]:
         named = {self._graph.nodes[index].layer.name: feed for index, feed in self.read.items()}
-        return named if self._given is None else {**named, GIVEN: self._given}
+        return named if self._user_feed is None else {**named, USER_FEED: self._user_feed}
 
     def positions(self) -> dict[str, int]:
         """How many batches each layer has handed out."""
         return {name: feed.position for name, feed in self._named().items()}
 
     def seek(self, positions: Mapping[str, int]) -> None:
-        """Go on from there."""
+        """Go on from these positions."""
         named = self._named()
         unknown = [name for name in positions if name not in named]
         if unknown:
@@ -170,7 +172,7 @@ class Feeds:
         return sum(feed.waited for feed in self._named().values())
 
     def close(self) -> None:
-        """Let go of all files and threads."""
+        """Close all files and end all threads."""
         for feed in self._named().values():
             feed.close()
 
@@ -183,26 +185,24 @@ def _divided(reading: Reading, size: int) -> Reading:
 
 @contextmanager
 def _at(node: Node) -> Iterator[None]:
-    """Whatever goes wrong inside is told with the layer where it did."""
+    """Add the layer's name to any error inside."""
     try:
         yield
     except CaffeError as problem:
         raise type(problem)(f"layer '{node.layer.name}': {problem}") from None
 
 
-def _external(node: Node, types: Types) -> Layer | None:
+def _data_layer(node: Node, types: Types) -> BringsData | None:
     """The layer, if its tops come from outside."""
     kind = type_of(node, types)
-    if kind is None or not kind.external:
+    if kind is None or not issubclass(kind, BringsData):
         return None
     message = pb.LayerParameter()
     message.CopyFrom(node.layer)
     return kind(message, [])
 
 
-def _tell(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
+def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:
     if len(shapes) < len(layer.top):
         raise DataError(f"an item has {len(shapes)} arrays, and the layer {len(layer.top)} tops")
-    layer.input_param.ClearField("shape")
-    for shape in shapes[: len(layer.top)]:
-        layer.input_param.shape.add(dim=shape)
+    state_shapes(layer, shapes[: len(layer.top)])

@@ -11,14 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.errors import NetError
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom
 from netdsl.net.build import Built
 from netdsl.net.graph import Node, Phase
 
 
 @dataclass(frozen=True)
 class Step:
-    """One layer's turn: which edges it reads and makes, and which nobody needs after it."""
+    """One layer's turn: the edges that it reads and makes, and those that nobody needs after it."""
 
     key: str
     following: str | None  # the layer whose work is done along with this one's
@@ -40,13 +41,13 @@ class NetModule(nn.Module):
         self.built = built
         self.keys = _keys([node.layer.name for node in built.graph.nodes])
         self.layers = nn.ModuleDict(dict(zip(self.keys, built.layers, strict=True)))
-        self.inputs = {built.graph.blobs[edge]: edge for edge in _external(built)}
+        self.inputs = {built.graph.blobs[edge]: edge for edge in built.input_edges()}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
         self.losses = _losses(built)
         kept = {*self.outputs.values(), *self.losses}
         self.steps = _steps(built, self.keys, kept)
         for layer in _overwriting(built, kept):
-            layer.overwrites = True
+            layer.may_overwrite = True
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
@@ -77,15 +78,15 @@ class NetModule(nn.Module):
 
     def edges_of(self, *inputs: Tensor, **named: Tensor) -> dict[int, Tensor]:
         """Inputs by the edges that they belong to."""
-        given = dict(zip(self.inputs, inputs, strict=False)) | named
-        unknown = [name for name in given if name not in self.inputs]
-        if unknown or len(given) < len(self.inputs) or len(inputs) > len(self.inputs):
-            wanted = ", ".join(self.inputs) or "none"
-            raise NetError(f"the inputs of this net are {wanted}; given are {', '.join(given) or 'none'}")
-        return {self.inputs[name]: value for name, value in given.items()}
+        values = dict(zip(self.inputs, inputs, strict=False)) | named
+        unknown = [name for name in values if name not in self.inputs]
+        if unknown or len(values) < len(self.inputs) or len(inputs) > len(self.inputs):
+            names = ", ".join(self.inputs) or "none"
+            raise NetError(f"the inputs of this net are {names}; given are {', '.join(values) or 'none'}")
+        return {self.inputs[name]: value for name, value in values.items()}
 
     def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
-        """All layers on the given edges; what is returned has the outputs and the losses."""
+        """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
         for step in self.steps:
             bottoms = [edges[edge] for edge in step.bottoms]
             for position in step.cut:
@@ -94,7 +95,7 @@ class NetModule(nn.Module):
                 tops = self.layers[step.key](*bottoms)
             else:
                 layer, following = self.layers[step.key], self.layers[step.following]
-                assert isinstance(layer, Layer) and isinstance(following, Layer)
+                assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
                 tops = layer.forward_merged(following, *bottoms)
             if not isinstance(tops, tuple):
                 tops = (tops,)
@@ -127,19 +128,10 @@ def _keys(names: list[str]) -> list[str]:
     return keys
 
 
-def _external(built: Built) -> list[int]:
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    return [edge for node, layer in pairs if layer.external for edge in node.tops]
-
-
 def _losses(built: Built) -> dict[int, float]:
-    pairs = zip(built.graph.nodes, built.layers, strict=True)
-    weights = [(edge, weight) for node, layer in pairs for edge, weight in _weighed(node.tops, layer)]
+    """The edges that count as losses, with their weights."""
+    weights = [pair for node, layer in built.pairs() for pair in zip(node.tops, layer.loss_weights(), strict=True)]
     return {edge: weight for edge, weight in weights if weight}
-
-
-def _weighed(tops: tuple[int, ...], layer: Layer) -> list[tuple[int, float]]:
-    return list(zip(tops, layer.loss_weights(), strict=True))
 
 
 def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
@@ -149,7 +141,7 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
     merged = _merged(built, kept)
     steps = []
     for index, (node, layer, key) in enumerate(zip(nodes, built.layers, keys, strict=True)):
-        if layer.external or index in merged.values():
+        if isinstance(layer, BringsData) or index in merged.values():
             continue
         end = merged.get(index, index)  # what the following layer would let go is let go here
         ends_here = [
@@ -161,31 +153,36 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
     return steps
 
 
-def _overwriting(built: Built, kept: set[int]) -> list[Layer]:
-    """The layers whose bottom is memory of its own that nobody else reads."""
-    pairs = list(zip(built.graph.nodes, built.layers, strict=True))
+def _overwriting(built: Built, kept: set[int]) -> list[OverwritesBottom]:
+    """The layers that may write over their bottom: it is new memory, which nobody else reads."""
+    pairs = built.pairs()
     readers = Counter(edge for node, _ in pairs for edge in node.bottoms)
-    fresh = {edge for node, layer in pairs if layer.fresh for edge in node.tops if readers[edge] == 1} - kept
-    return [layer for node, layer in pairs if fresh.intersection(node.bottoms[:1])]
+    new = {edge for node, layer in pairs if isinstance(layer, MakesNewMemory) for edge in node.tops}
+    unshared = {edge for edge in new if readers[edge] == 1} - kept
+    return [
+        layer
+        for node, layer in pairs
+        if isinstance(layer, OverwritesBottom) and unshared.intersection(node.bottoms[:1])
+    ]
 
 
 def _merged(built: Built, kept: set[int]) -> dict[int, int]:
     """The layers that work along with one before them: they alone read its only top, and it can do their work."""
     nodes, readers = built.graph.nodes, Counter(edge for node in built.graph.nodes for edge in node.bottoms)
     makers = {node.tops[0]: index for index, node in enumerate(nodes) if len(node.tops) == 1}
-    found: dict[int, int] = {}
+    merged: dict[int, int] = {}
     for index, node in enumerate(nodes):
         maker = makers.get(node.bottoms[0]) if len(node.bottoms) == 1 and len(node.tops) == 1 else None
-        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in found.values():
+        if maker is None or readers[node.bottoms[0]] > 1 or node.bottoms[0] in kept or maker in merged.values():
             continue
         first, second = built.layers[maker], built.layers[index]
-        if not first.external and not cut_of(built, node, second) and first.merges(second):
-            found[maker] = index
-    return found
+        if isinstance(first, MergesWithNext) and not cut_of(built, node, second) and first.merges_with(second):
+            merged[maker] = index
+    return merged
 
 
 def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
     """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
     forced = built.graph.net.force_backward
-    held = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
-    return tuple(index for index in range(len(node.bottoms)) if index in held or index in layer.no_gradient)
+    stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
+    return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)

@@ -11,41 +11,38 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.data.batches.user_batches import Values
 from netdsl.dsl.assign import assign
-from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError, WeightsError
 from netdsl.layers import LAYERS
+from netdsl.model import NetSource, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
+from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import as_numbers
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver
-from netdsl.solver.testing import averaged
 from netdsl.tables.table import Table
 from netdsl.weights.collection import WeightCollection
-from netdsl.weights.files import array_of, copy_weights, learned_layers, load_file, save_net
-from netdsl.weights.match import AnyArray, LoadReport
+from netdsl.weights.files import array_of, copy_weights, learned_layers, save_net
+from netdsl.weights.match import LoadReport, Weights
 
 _USUAL = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
-Weights = Mapping[str, Sequence[AnyArray]]
 Paths = str | Path | Sequence[str | Path]
 
 
 class Net:
-    """A net for one phase, from a description, a message or a file; a caffemodel is a net with its weights.
+    """A net for one phase, from a description, a message or a file of any format, which may have its weights too.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients.
     """
 
     def __init__(
         self,
-        net: NetParams | pb.NetParameter | str | Path,
+        net: NetSource,
         *,
         weights: Weights | Paths | None = None,
         phase: Phase | str = Phase.TEST,
@@ -53,16 +50,15 @@ class Net:
         stages: Sequence[str] = (),
         types: Types = LAYERS,
     ) -> None:
-        file = _opened(net)
-        self.message = file.message
+        model = open_net(net)
+        self.message = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
         graph = resolve(self.message, self.phase, level=level, stages=stages)
         self.module = NetModule(build(graph, types)).allocate()
-        if len(file.blobs):
-            copy_weights(self.module.built, file)
+        copy_model(model, self.module.built)
         if isinstance(weights, Mapping):
             self.set_weights(weights)
         elif weights is not None:
@@ -133,11 +129,14 @@ class Net:
         return copy_weights(self.module.built, weights, partial=partial)
 
     def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:
-        """Take the weights of caffemodels and HDF5 files, one after the other. A text can name several: "a,b"."""
+        """Take the weights of files of any format, one after the other. A text can name several: "a,b".
+
+        A layer that a file doesn't have keeps its values; a file that has none of the net's layers is an error.
+        """
         paths = _paths(weights)
         if not paths:
             raise WeightsError("no file with weights is named")
-        return LoadReport.of_all([load_file(self.module.built, path, partial=partial) for path in paths])
+        return LoadReport.of_all([load_weights(path, self.module.built, partial=partial) for path in paths])
 
     def set_training_data(self, values: Values | Table) -> None:
         """Train on these: batches or single items, each with arrays by blob names or in the blobs' order.
@@ -193,21 +192,13 @@ class Net:
         """The outputs of the net on the average of so many batches."""
         net = self._net_of(Phase.TEST)
         share_blobs(net.built, self.module.built)
-        found = averaged(net, batches)
+        found = average_batches(net, batches)
         assert found is not None
         return dict(as_numbers(found[1]))
 
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as Caffe's snapshots are."""
         save_net(self.module.built, path)
-
-
-def _opened(net: NetParams | pb.NetParameter | str | Path) -> CaffeFile[pb.NetParameter]:
-    """The net in today's form, with the weights of the file it is in."""
-    if isinstance(net, NetParams):
-        return CaffeFile(net.message)
-    file = CaffeFile(net) if isinstance(net, pb.NetParameter) else read_net(net, lenient=True)
-    return CaffeFile(upgrade_net(file.message).message, file.blobs)
 
 
 def _paths(weights: Paths) -> list[str | Path]:

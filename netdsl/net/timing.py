@@ -13,16 +13,18 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.dry_run import made_up
-from netdsl.checking.lint import CheckSettings, Resolved, resolve_shapes
+from netdsl.checking.lint import CheckSettings, ResolvedNet, resolve_shapes
+from netdsl.checking.sample_inputs import sample_input
 from netdsl.checking.shape_guesses import Shapes
 from netdsl.errors import NetError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import BringsData, Layer, Shape
+from netdsl.layer.deploying import WritesFile
+from netdsl.layer.running import OverwritesBottom
 from netdsl.layers import LAYERS
+from netdsl.model import load_weights
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.graph import Node, Phase, filtered, state_of
 from netdsl.net.module import NetModule, cut_of
-from netdsl.weights.files import load_file
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class NetTime:
 
 
 @dataclass(frozen=True)
-class TimedPass:
-    """As what a net is timed. `assume` has shapes, without the batch, of blobs that data layers bring."""
+class TimingSettings:
+    """Settings of a timing. `assume` has shapes, without the batch, of blobs that data layers bring."""
 
     phase: Phase = Phase.TRAIN
     level: int = 0
@@ -91,33 +93,33 @@ class TimedPass:
     iterations: int = 10
 
 
-def time_net(net: pb.NetParameter, trial: TimedPass) -> NetTime:
+def time_net(net: pb.NetParameter, settings: TimingSettings) -> NetTime:
     """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files."""
-    resolved = _resolved(net, trial)
-    module = NetModule(next(built for built in resolved.builts if built.graph.phase is trial.phase))
-    if trial.batch is not None:
-        _resize(module, trial.batch)
-    module.allocate(trial.device)
-    for path in trial.weights:
-        load_file(module.built, path)
-    inputs = {edge: made_up(module.built, edge).to(trial.device) for edge in module.inputs.values()}
+    resolved = _resolved(net, settings)
+    module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
+    if settings.batch is not None:
+        _resize(module, settings.batch)
+    module.allocate(settings.device)
+    for path in settings.weights:
+        load_weights(path, module.built)
+    inputs = {edge: sample_input(module.built, edge).to(settings.device) for edge in module.inputs.values()}
     with running(module.built):
-        passes = [_pass(module, inputs, trial.device) for _ in range(trial.iterations + 1)]
-        return NetTime(tuple(_layers(module.built, inputs, trial)), tuple(passes[1:]), resolved.assumed)
+        passes = [_pass(module, inputs, settings.device) for _ in range(settings.iterations + 1)]
+        return NetTime(tuple(_layers(module.built, inputs, settings)), tuple(passes[1:]), resolved.assumed)
 
 
-def _resolved(net: pb.NetParameter, trial: TimedPass) -> Resolved:
+def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
     """The layers of one state, as a net that has no other and writes no files."""
-    alone = filtered(net, state_of(net, trial.phase, trial.level, trial.stages))
-    kept = [layer for layer in alone.layer if layer.type not in LAYERS or not LAYERS[layer.type].writes]
+    alone = filtered(net, state_of(net, settings.phase, settings.level, settings.stages))
+    kept = [layer for layer in alone.layer if not issubclass(LAYERS.get(layer.type, Layer), WritesFile)]
     if not kept:
-        raise NetError(f"the net has no layers in phase {trial.phase.name} at this level and with these stages")
+        raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")
     alone.ClearField("layer")
     alone.layer.extend(kept)
     for layer in alone.layer:
         layer.ClearField("include")
         layer.ClearField("exclude")
-    return resolve_shapes(alone, CheckSettings(assume=trial.assume))
+    return resolve_shapes(alone, CheckSettings(assume=settings.assume))
 
 
 def _resize(module: NetModule, batch: int) -> None:
@@ -139,35 +141,36 @@ def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) ->
     return Pass(1000 * (middle - began), 1000 * (_now(device) - middle))
 
 
-def _layers(built: Built, inputs: dict[int, Tensor], trial: TimedPass) -> Iterator[LayerTime]:
+def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
     """Each layer on what those before it made; what nobody reads any more is let go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), _learning(built)
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     for index, (node, layer) in enumerate(zip(nodes, built.layers, strict=True)):
-        if layer.external:
+        if isinstance(layer, BringsData):
             continue
         cut = cut_of(built, node, layer)
         bottoms = [
             _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
         ]
-        layer.overwrites = False  # alone, it would overwrite the bottoms of its next turn
-        tops, found = _time(node, layer, bottoms, trial)
+        if isinstance(layer, OverwritesBottom):
+            layer.may_overwrite = False  # alone, it would overwrite the bottoms of its next turn
+        tops, layer_time = _time(node, layer, bottoms, settings)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
                 edges.pop(edge, None)
-        yield found
+        yield layer_time
 
 
 def _learning(built: Built) -> set[int]:
     """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
-    found = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
+    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         cut = cut_of(built, node, layer)
         passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
-        if passed & found or _learned(layer):
-            found.update(node.tops)
-    return found
+        if passed & learning or _learned(layer):
+            learning.update(node.tops)
+    return learning
 
 
 def _learned(layer: Layer) -> list[Tensor]:
@@ -178,24 +181,24 @@ def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
 
-def _time(node: Node, layer: Layer, bottoms: list[Tensor], trial: TimedPass) -> tuple[list[Tensor], LayerTime]:
+def _time(node: Node, layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], LayerTime]:
     """The tops of a layer, and its times after one turn that is for warming up and counting."""
     with FlopCounterMode(display=False) as counter:
         tops = _tops(layer, bottoms)
-    wanted = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
-    _differentiate(tops, wanted)
-    passes = [_alone(layer, bottoms, wanted, trial.device) for _ in range(trial.iterations)]
+    leaves = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
+    _differentiate(tops, leaves)
+    passes = [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
     flops = counter.get_total_flops() or max((blob.numel() for blob in (*bottoms, *tops)), default=0)
     moved = sum(tensor.numel() * tensor.element_size() for tensor in (*bottoms, *tops, *layer.blob_tensors()))
     forward, backward = fmean(each.forward for each in passes), fmean(each.backward for each in passes)
     return tops, LayerTime(node.layer.name, node.layer.type, forward, backward, flops, moved)
 
 
-def _alone(layer: Layer, bottoms: list[Tensor], wanted: list[Tensor], device: torch.device) -> Pass:
+def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
     began = _now(device)
     tops = _tops(layer, bottoms)
     middle = _now(device)
-    learns = _differentiate(tops, wanted)
+    learns = _differentiate(tops, leaves)
     return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
 
 
@@ -204,10 +207,10 @@ def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
     return list(tops) if isinstance(tops, tuple) else [tops]
 
 
-def _differentiate(tops: Iterable[Tensor], wanted: Iterable[Tensor]) -> bool:
-    """Compute the gradients of what is wanted, from ones; whether there are any."""
+def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
+    """Compute the gradients of leaves, from ones; whether there are any."""
     ends = [top for top in tops if top.requires_grad]
-    leaves = [leaf for leaf in wanted if leaf.requires_grad]
+    leaves = [leaf for leaf in leaves if leaf.requires_grad]
     if not ends or not leaves:
         return False
     torch.autograd.grad(ends, leaves, [torch.ones_like(end) for end in ends], allow_unused=True)

@@ -1,4 +1,4 @@
-"""Tables with more columns: Arrow's batches of rows in, the same with what a net makes of them out."""
+"""Columns of predictions, added to a table: Arrow's batches of rows in, the same batches with new columns out."""
 
 from __future__ import annotations
 
@@ -10,60 +10,56 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.batches.reading import Random
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
-from netdsl.prediction.blobs import Preprocess, arrays_of, preprocessed
+from netdsl.prediction.net_inputs import Preprocess, preprocessed
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.arrow import arrow
-from netdsl.tables.columns import Rows
+from netdsl.tables.binding import arrays_of
+from netdsl.tables.columns import RowRange
 
 
 class ColumnForm(Enum):
-    """What a column has of a row's values."""
+    """The form of a row's values in a new column."""
 
     ARRAY = "array"
     NUMBER = "number"
     BEST = "best"  # the place of the largest, or the value if there is but one: what pyspark.ml calls a prediction
 
 
-class Made(NamedTuple):
-    """A new column: of which edge, and in which form."""
+class NewColumn(NamedTuple):
+    """A column that is added: its name, the edge whose values it has, and their form."""
 
-    column: str
+    name: str
     edge: int
     form: ColumnForm
 
 
 @dataclass(frozen=True)
-class NewColumns:
-    """The new columns: those of some blobs, and if they have a name that of the prediction and its probabilities."""
+class ColumnNames:
+    """The names of new columns, of some blobs, of the prediction and of its probabilities; '' for neither of these."""
 
     blobs: Mapping[str, str]
     prediction: str
     probability: str
 
-    def made(self, head: PredictionSubgraph) -> list[Made]:
-        """What can be made; probabilities are there if there are several."""
-        found = [
-            Made(
-                column,
-                head.outputs[blob],
-                ColumnForm.NUMBER if head.values(head.outputs[blob]) == 1 else ColumnForm.ARRAY,
-            )
-            for blob, column in self.blobs.items()
-        ]
-        if head.prediction is not None and head.classes() > 1 and self.probability:
-            found.append(Made(self.probability, head.prediction, ColumnForm.ARRAY))
-        if head.prediction is not None and head.classes() and self.prediction:
-            found.append(Made(self.prediction, head.prediction, ColumnForm.BEST))
-        return found
+    def columns(self, subgraph: PredictionSubgraph) -> list[NewColumn]:
+        """The columns that a net can fill; probabilities are there if there are several."""
+        new = list[NewColumn]()
+        for blob, name in self.blobs.items():
+            edge = subgraph.outputs[blob]
+            new.append(NewColumn(name, edge, ColumnForm.NUMBER if subgraph.values(edge) == 1 else ColumnForm.ARRAY))
+        if subgraph.prediction is not None and subgraph.classes() > 1 and self.probability:
+            new.append(NewColumn(self.probability, subgraph.prediction, ColumnForm.ARRAY))
+        if subgraph.prediction is not None and subgraph.classes() and self.prediction:
+            new.append(NewColumn(self.prediction, subgraph.prediction, ColumnForm.BEST))
+        return new
 
 
-def check_new(names: Sequence[str], made: Sequence[Made]) -> None:
+def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> None:
     """A DataError if a new column would have the name of another one."""
-    new = [each.column for each in made]
+    new = [column.name for column in columns]
     for name in new:
         if name in names or new.count(name) > 1:
             raise DataError(f"there would be two columns '{name}'; name another one, or drop the old one")
@@ -71,28 +67,28 @@ def check_new(names: Sequence[str], made: Sequence[Made]) -> None:
 
 @dataclass(frozen=True)
 class ColumnAdder:
-    """Which columns are added, how many rows the net takes at once, and what a user's function makes of them first."""
+    """The names of the columns to add, how many rows the net takes at once, and a user's function for them."""
 
-    wanted: NewColumns
+    names: ColumnNames
     batch: int
     preprocess: Preprocess | None = None
 
-    def of(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
+    def add(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
         """The batches of a part of a table with the new columns."""
         random, first = np.random.default_rng(0), 0
         for batch in batches:
             for start in range(0, max(1, batch.num_rows), self.batch):
-                rows = batch.slice(start, self.batch)
-                yield self._widened(predictor, rows, Rows("", part, first + start), random)
+                rows = RowRange(part, first + start)
+                yield self._add(predictor, batch.slice(start, self.batch), rows, random)
             first += batch.num_rows
 
-    def _widened(self, predictor: Predictor, batch: Any, rows: Rows, random: Random) -> Any:
-        made = self.wanted.made(predictor.head)
+    def _add(self, predictor: Predictor, batch: Any, rows: RowRange, random: Random) -> Any:
+        new = self.names.columns(predictor.head)
         if not batch.num_rows:
-            return _with(batch, {each.column: _column(np.zeros((0, 1), np.float32), each.form) for each in made})
-        blobs = [each.blob for each in predictor.inputs]
-        found = predictor(preprocessed(arrays_of(batch, blobs, rows), blobs, self.preprocess), random)
-        return _with(batch, {each.column: _column(found[each.edge], each.form) for each in made})
+            return _with(batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form) for column in new})
+        blobs = [net_input.blob for net_input in predictor.inputs]
+        values = predictor(preprocessed(arrays_of(batch, blobs, rows), blobs, self.preprocess), random, rows)
+        return _with(batch, {column.name: _column(values[column.edge], column.form) for column in new})
 
 
 def _with(batch: Any, columns: dict[str, Any]) -> Any:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.prediction.blobs import NetInput, arrays_of
-from netdsl.prediction.predictor import tensor_of
-from netdsl.tables.columns import Rows
+from netdsl.checking.shape_guesses import assume
+from netdsl.layers import LAYERS
+from netdsl.prediction.net_inputs import NetInput
+from netdsl.prediction.predictor import input_tensor
+from netdsl.tables.binding import arrays_of
+from netdsl.tables.columns import RowRange
 
 
 def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) -> pb.NetParameter:
@@ -21,14 +23,11 @@ def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) ->
     open_ones = [each for each in inputs if each.blob.shape is None]
     if not rows.num_rows:
         return changed
-    arrays = arrays_of(rows, [each.blob for each in open_ones], Rows("", "the table", 0))
-    found = {}
-    for each in open_ones:
-        made = tensor_of(each, arrays[each.blob.name], np.random.default_rng(0))
-        found[each.blob.name] = [each.batch, *made.shape[1:]]
-    for layer in changed.layer:
-        if not layer.bottom and layer.top and layer.top[0] in found:
-            layer.input_param.ClearField("shape")
-            for top in takewhile(found.__contains__, layer.top):
-                layer.input_param.shape.add(dim=found[top])
+    first = RowRange("the table")
+    arrays = arrays_of(rows, [each.blob for each in open_ones], first)
+    shapes = {
+        net_input.blob.name: tuple(input_tensor(net_input, arrays, np.random.default_rng(0), first).shape[1:])
+        for net_input in open_ones
+    }
+    assume(changed, shapes, LAYERS)
     return changed

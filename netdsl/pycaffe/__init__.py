@@ -1,4 +1,4 @@
-"""A drop-in for `import caffe`: pycaffe's own interface over our nets."""
+"""A drop-in replacement for `import caffe`: pycaffe's interface over netdsl's nets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TRAIN, TEST = int(Phase.TRAIN), int(Phase.TEST)
 
 
 def layer_type_list() -> list[str]:
-    """The types of layers that there are."""
+    """The names of all layer types."""
     return sorted(LAYERS)
 
 

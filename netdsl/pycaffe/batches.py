@@ -1,4 +1,4 @@
-"""pycaffe's calls that run many batches."""
+"""pycaffe's methods that run many batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Collected = dict[str, list[Array]]
 
 
 class BatchCalls:
-    """Mixed into `Net`."""
+    """A mixin of `Net` with the methods that run many batches."""
 
     blobs: OrderedDict[str, Blob]
     inputs: list[str]
@@ -25,23 +25,23 @@ class BatchCalls:
     def forward(
         self, blobs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **inputs: Array
     ) -> dict[str, Array]:
-        """One batch forward."""
+        """Run one batch forward."""
         raise NotImplementedError
 
     def backward(
         self, diffs: Sequence[str] | None = None, start: str | None = None, end: str | None = None, **tops: Array
     ) -> dict[str, Array]:
-        """One batch backward."""
+        """Run one batch backward."""
         raise NotImplementedError
 
     def forward_all(self, blobs: Sequence[str] | None = None, **inputs: Array) -> dict[str, Array]:
-        """Run any number of items in batches; the outputs of all of them."""
+        """Run any number of items in batches and return the outputs of all items."""
         run: Calls = self.forward
-        found: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
+        collected: Collected = {name: [] for name in {*self.outputs, *(blobs or ())}}
         count = _count(inputs)
         for batch in self._batch(inputs):
-            _collect(found, run(blobs=blobs, **batch))
-        return _without_padding(found, count)
+            _collect(collected, run(blobs=blobs, **batch))
+        return _without_padding(collected, count)
 
     def forward_backward_all(
         self, blobs: Sequence[str] | None = None, diffs: Sequence[str] | None = None, **arrays: Array
@@ -61,12 +61,12 @@ class BatchCalls:
         return _without_padding(outs, count), _without_padding(gradients, count)
 
     def _batch(self, arrays: Mapping[str, Array]) -> Iterator[dict[str, Array]]:
-        """Batches of the net's size, the last one filled up with zeros."""
+        """Batches of the net's size, the last one padded with zeros."""
         if not arrays:
             return
         size = next(iter(self.blobs.values())).shape[0]
-        for at in range(0, _count(arrays), size):
-            batch = {name: np.asarray(array[at : at + size]) for name, array in arrays.items()}
+        for start in range(0, _count(arrays), size):
+            batch = {name: np.asarray(array[start : start + size]) for name, array in arrays.items()}
             missing = size - _count(batch)
             yield {
                 name: np.concatenate([array, np.zeros((missing, *array.shape[1:]), array.dtype)]) if missing else array
@@ -80,10 +80,10 @@ def _count(arrays: Mapping[str, Array]) -> int:
     return len(next(iter(arrays.values())))
 
 
-def _collect(found: Collected, batch: Mapping[str, Array]) -> None:
+def _collect(collected: Collected, batch: Mapping[str, Array]) -> None:
     for name, array in batch.items():
-        found[name].extend(np.atleast_1d(array).copy())
+        collected[name].extend(np.atleast_1d(array).copy())
 
 
-def _without_padding(found: Collected, count: int) -> dict[str, Array]:
-    return {name: np.asarray(items[:count]) for name, items in found.items()}
+def _without_padding(collected: Collected, count: int) -> dict[str, Array]:
+    return {name: np.asarray(items[:count]) for name, items in collected.items()}

@@ -1,4 +1,4 @@
-"""A blob as pycaffe shows it: numpy arrays that can be written to."""
+"""pycaffe's blobs, whose values and gradients are writable numpy arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class BlobMemory(Protocol):
-    """Where a blob's values are; either tensor may be asked for before it was ever made."""
+    """The memory of a blob's values and gradients, which is allocated when it is first used."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -29,22 +29,22 @@ class BlobMemory(Protocol):
         """The gradients."""
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Take another shape."""
+        """Change the shape."""
 
 
-class Mirror:
-    """An array that shows a tensor: its very memory on a CPU.
+class ArrayMirror:
+    """An array with the values of a tensor, on a CPU in the same memory.
 
-    On a GPU it is a copy, brought up to date when it is asked for, and carried back before the net runs again so
-    that writing to it works there too. Caffe does the same.
+    On a GPU it is a copy, which is updated when it is read, and copied back before the net runs again so that writing
+    to it works too. Caffe does the same.
     """
 
     def __init__(self) -> None:
         self._array: Array | None = None
-        self._tensor: Tensor | None = None  # where the array has to be carried back to
+        self._tensor: Tensor | None = None  # the tensor that the array has to be copied back to
 
     def show(self, tensor: Tensor) -> Array:
-        """The array."""
+        """The array with the values of a tensor."""
         tensor = tensor.detach()
         if tensor.device.type == "cpu":
             return tensor.numpy()
@@ -56,7 +56,7 @@ class Mirror:
         return self._array
 
     def flush(self) -> None:
-        """Carry back what may have been written."""
+        """Copy back what may have been written to the array."""
         if self._tensor is not None and self._array is not None:
             self._tensor.data.copy_(torch.from_numpy(self._array))
             self._tensor = None
@@ -67,7 +67,7 @@ class Blob:
 
     def __init__(self, memory: BlobMemory) -> None:
         self._memory = memory
-        self._data, self._diff = Mirror(), Mirror()
+        self._data, self._diff = ArrayMirror(), ArrayMirror()
 
     @property
     def data(self) -> Array:
@@ -80,7 +80,7 @@ class Blob:
         return self._diff.show(self._memory.gradient())
 
     def flush(self) -> None:
-        """Carry what was written to copies back to the device."""
+        """Copy what was written to arrays back to the device."""
         self._data.flush()
         self._diff.flush()
 
@@ -105,7 +105,7 @@ class Blob:
     width = property(lambda self: self._legacy(3))
 
     def reshape(self, *shape: int) -> None:
-        """Take another shape. As long as they fit the values stay, else they are undefined until they are written."""
+        """Change the shape. Values are kept if they fit; otherwise they are undefined until they are written."""
         sizes = tuple(int(size) for size in shape)
         if any(size < 0 for size in sizes):
             raise ShapeError(f"{list(sizes)} is not a shape: an axis can't be shorter than 0")

@@ -8,7 +8,7 @@ Callback = Callable[[int], object]
 
 
 class Callbacks:
-    """Mixed into `Net`: every function gets the index of the layer."""
+    """A mixin of `Net` that calls functions with the index of each layer."""
 
     def __init__(self) -> None:
         self._callbacks: dict[str, list[Callback]] = {}
@@ -37,5 +37,5 @@ class Callbacks:
             self._flush()
 
     def _flush(self) -> None:
-        """Carry what was written to blobs to where layers see it."""
+        """Copy what was written to blobs back to the device."""
         raise NotImplementedError

@@ -19,10 +19,10 @@ Array = NDArray[Any]
 
 
 class Classifier(Net):
-    """A net with what its images need before they go in.
+    """A net that classifies images, with their preprocessing.
 
-    `image_dims` is the height and width that images are resized to before they are cropped to the net's own size,
-    which it is by default.
+    Images are resized to `image_dims`, height and width, before they are cropped to the size of the net's input; by
+    default both are the same.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Classifier(Net):
         self.image_dims = self.crop_dims if image_dims is None else np.array(image_dims)
 
     def predict(self, inputs: Sequence[Array], oversample: bool = True) -> Array:
-        """The probabilities of all classes for each image: the average over ten crops, or those of the centre."""
+        """The probabilities of all classes for each image: the mean of ten crops, or those of the centre crop."""
         resized = np.stack([images.resize_image(image, self.image_dims) for image in inputs])
         crops = images.oversample(resized, self.crop_dims) if oversample else self._centre(resized)
         name = self.inputs[0]
@@ -62,7 +62,7 @@ def transformer_for(
     raw_scale: float | None,
     channel_swap: Sequence[int] | None,
 ) -> Transformer:
-    """What makes images ready for the first input of a net."""
+    """The transformer of images for the first input of a net."""
     name = net.inputs[0]
     transformer = Transformer({name: net.blobs[name].shape})
     transformer.set_transpose(name, (2, 0, 1))

@@ -1,4 +1,4 @@
-"""Arrays from and to the messages that Caffe keeps them in."""
+"""Conversions between arrays and Caffe's messages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Array = NDArray[Any]
 
 
 class ArrayError(ShapeError, ValueError):
-    """An array of a shape that doesn't fit; pycaffe raises a ValueError here."""
+    """The shape of an array doesn't fit; it is a ValueError too, as in pycaffe."""
 
 
 def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
-    """The values of a blob in its shape, or its gradients. A blob without a shape is one number."""
+    """The values or the gradients of a blob in its shape. A blob without a shape is one number."""
     double, single = (blob.double_diff, blob.diff) if return_diff else (blob.double_data, blob.data)
     values, shape = np.array(double or single, np.float64), shape_of(blob)
     try:
@@ -30,7 +30,7 @@ def blobproto_to_array(blob: pb.BlobProto, return_diff: bool = False) -> Array:
 
 
 def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
-    """A blob with these values, and these gradients."""
+    """Make a blob of values and, if given, gradients."""
     blob = pb.BlobProto()
     blob.shape.dim.extend(arr.shape)
     blob.data.extend(arr.astype(np.float64).ravel())
@@ -40,17 +40,17 @@ def array_to_blobproto(arr: Array, diff: Array | None = None) -> pb.BlobProto:
 
 
 def arraylist_to_blobprotovector_str(arraylist: Iterable[Array]) -> bytes:
-    """Arrays as the bytes of a BlobProtoVector."""
+    """Encode arrays as a BlobProtoVector."""
     return pb.BlobProtoVector(blobs=[array_to_blobproto(array) for array in arraylist]).SerializeToString()
 
 
 def blobprotovector_str_to_arraylist(str: bytes) -> list[Array]:  # noqa: A002 - pycaffe's name
-    """The arrays in the bytes of a BlobProtoVector."""
+    """Decode the arrays of an encoded BlobProtoVector."""
     return [blobproto_to_array(blob) for blob in pb.BlobProtoVector.FromString(str).blobs]
 
 
 def array_to_datum(arr: Array, label: int | None = None) -> pb.Datum:
-    """An image of channels x height x width, as bytes if its type is uint8 and as floats if not."""
+    """Make a datum of an image of channels x height x width, as bytes if its type is uint8, else as floats."""
     if arr.ndim != 3:
         raise ArrayError(f"a datum holds an array of 3 axes (channels, height, width), not {arr.ndim}")
     channels, height, width = arr.shape

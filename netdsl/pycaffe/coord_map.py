@@ -1,7 +1,7 @@
-"""How coordinates in one blob are related to those in another, so that one can be cropped to fit the other.
+"""Maps from coordinates in one blob to those in another, so that one can be cropped to fit the other.
 
-A map is (axis, scale, shift): along every spatial axis, of which `axis` is the one before the first, a place x lies
-at scale * x + shift. An axis of None is that of a layer that works on each place by itself.
+A map is (axis, scale, shift): along every spatial axis, position x is mapped to scale * x + shift. `axis` is the one
+before the first spatial axis, or None for a layer that works on each position independently.
 """
 
 from __future__ import annotations
@@ -45,45 +45,45 @@ _IDENTITY: Map = (None, 1, 0)
 
 
 class UndefinedMapException(NetError):  # noqa: N818 - pycaffe's name
-    """A layer that moves values in a way that no scale and shift can say."""
+    """A layer's coordinates can't be mapped by a scale and a shift."""
 
 
 class AxisMismatchException(NetError):  # noqa: N818
-    """Two layers whose spatial axes are different ones."""
+    """Two layers have different spatial axes."""
 
 
 class UnconnectedError(NetError, RuntimeError):
-    """Two blobs that no spatial layers connect."""
+    """No spatial layers connect two blobs."""
 
 
 class CropError(NetError, AssertionError):
-    """A blob that can't be cropped to another."""
+    """A blob can't be cropped to another."""
 
 
 def conv_params(fn: Function) -> tuple[int, Any, Any, Any]:
-    """The axis of the channels, stride, size with dilation, and padding of a layer's window."""
+    """The channel axis of a layer, and its window's stride, size with dilation, and padding."""
     settings = fn.params.get("convolution_param", fn.params)
     if _BY_AXIS & {*fn.params, *settings}:
         raise CropError(f"a {fn.type_name} layer has settings by axis, such as pad_h; give pad, stride ... as lists")
     if "kernel_size" not in settings:
         raise UndefinedMapException(f"a {fn.type_name} layer has no kernel_size")
-    kernel, dilation = _each(settings["kernel_size"]), _each(settings.get("dilation", 1))
-    pad, stride = _each(settings.get("pad", 0)), _each(settings.get("stride", 1))
+    kernel, dilation = _per_axis(settings["kernel_size"]), _per_axis(settings.get("dilation", 1))
+    pad, stride = _per_axis(settings.get("pad", 0)), _per_axis(settings.get("stride", 1))
     return settings.get("axis", 1), stride, (kernel - 1) * dilation + 1, pad
 
 
 def crop_params(fn: Function) -> tuple[int, Any]:
-    """The first axis that a layer crops, and how much it leaves out."""
+    """The first axis that a layer crops, and its offset."""
     settings = fn.params.get("crop_param", fn.params)
-    return settings.get("axis", 2), _each(settings.get("offset", 0))
+    return settings.get("axis", 2), _per_axis(settings.get("offset", 0))
 
 
-def _each(value: Any) -> Any:
+def _per_axis(value: Any) -> Any:
     return np.array(value, ndmin=1)
 
 
 def coord_map(fn: Function) -> Map:
-    """How a layer's tops lie to its bottoms."""
+    """The coordinate map from a layer's tops to its bottoms."""
     if fn.type_name in PASS_THROUGH_LAYERS:
         return _IDENTITY
     if fn.type_name in _WINDOWS:
@@ -99,7 +99,7 @@ def coord_map(fn: Function) -> Map:
 
 
 def compose(base_map: Map, next_map: Map) -> Map:
-    """One map after another."""
+    """Compose two maps."""
     axis, scale, shift = base_map
     next_axis, next_scale, next_shift = next_map
     if axis is not None and next_axis is not None and axis != next_axis:
@@ -108,41 +108,41 @@ def compose(base_map: Map, next_map: Map) -> Map:
 
 
 def inverse(coord_map: Map) -> Map:
-    """The way back."""
+    """The inverse of a map."""
     axis, scale, shift = coord_map
     return axis, 1 / scale, -shift / scale
 
 
 def coord_map_from_to(top_from: Top, top_to: Top) -> Map:
-    """The map from one blob to another, by way of a blob that both depend on."""
-    known = dict(_maps_back(top_from))
-    for top, found in _maps_back(top_to):
-        if top in known:
-            return compose(found, inverse(known[top]))
+    """The map from one blob to another, through a blob that both depend on."""
+    maps_from = dict(_maps_back(top_from))
+    for top, map_to in _maps_back(top_to):
+        if top in maps_from:
+            return compose(map_to, inverse(maps_from[top]))
     raise UnconnectedError("there is no map between these tops; are they connected by spatial layers?")
 
 
 def _maps_back(top: Top) -> Iterator[tuple[Top, Map]]:
-    """The blobs that one depends on, nearest first, with the map to each."""
-    found: dict[Top, Map] = {top: _IDENTITY}
+    """The blobs that a blob depends on, nearest first, with the map to each."""
+    maps: dict[Top, Map] = {top: _IDENTITY}
     queue = deque([top])
     while queue:
-        each = queue.popleft()
-        yield each, found[each]
+        current = queue.popleft()
+        yield current, maps[current]
         with suppress(UndefinedMapException):
-            for bottom in _mapped_bottoms(each.fn):
-                if bottom not in found:
-                    found[bottom] = compose(found[each], coord_map(each.fn))
+            for bottom in _mapped_bottoms(current.fn):
+                if bottom not in maps:
+                    maps[bottom] = compose(maps[current], coord_map(current.fn))
                     queue.append(bottom)
 
 
 def _mapped_bottoms(fn: Function) -> tuple[Top, ...]:
-    """All bottoms lie alike, but the second of a Crop layer only says how big the top is."""
+    """The bottoms that a layer's map applies to: all, but of a Crop layer only the first, for the second is a size."""
     return fn.inputs[:1] if fn.type_name == "Crop" else fn.inputs
 
 
 def crop(top_from: Top, top_to: Top) -> Any:
-    """A Crop layer that cuts one blob to the size and place of another."""
+    """A Crop layer that crops one blob to the size and position of another."""
     axis, scale, shift = coord_map_from_to(top_from, top_to)
     if not np.all(scale == 1):
         raise CropError(f"one place in a blob is {scale} places in the other: scale mismatch")
@@ -150,5 +150,5 @@ def crop(top_from: Top, top_to: Top) -> Any:
         raise CropError(f"the crop would begin before the blob, at {-shift}: negative offset")
     if not np.all(np.round(shift) == shift):
         raise CropError(f"the crop would begin between two places, at {-shift}: noninteger offset")
-    offset = [int(-each) for each in np.atleast_1d(np.round(shift))]
+    offset = [int(-distance) for distance in np.atleast_1d(np.round(shift))]
     return layers.Crop(top_from, top_to, crop_param={"axis": axis + 1, "offset": offset})

@@ -22,7 +22,7 @@ Window = Sequence[float] | Array  # ymin, xmin, ymax, xmax
 
 
 class Detection(TypedDict):
-    """What the net says about one window."""
+    """The prediction for one window."""
 
     window: Window
     prediction: Array
@@ -30,9 +30,9 @@ class Detection(TypedDict):
 
 
 class Detector(Net):
-    """A net with what windows need before they go in, as R-CNN does it.
+    """A net that classifies windows of images, with the preprocessing of R-CNN.
 
-    `context_pad` is how many pixels of the net's input, on every side, show what is around the window.
+    `context_pad` is the number of pixels of the net's input, on every side, that show the window's surroundings.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Detector(Net):
         self.configure_crop(context_pad)
 
     def configure_crop(self, context_pad: int | None) -> None:
-        """Say how much context there is; where the image ends, the mean stands in for it."""
+        """Set the amount of context; outside of the image, it is the mean."""
         name = self.inputs[0]
         order = np.argsort(self.transformer.transpose[name])
         self.context_pad = context_pad
@@ -61,7 +61,7 @@ class Detector(Net):
             self.crop_mean = self._as_image(mean, name).transpose(order)
 
     def _as_image(self, mean: Array, name: str) -> Array:
-        """The mean before its channels were swapped and scaled."""
+        """The mean before channels are swapped and scaled."""
         swap, scale = self.transformer.channel_swap.get(name), self.transformer.raw_scale.get(name)
         channels = mean if mean.ndim == 3 else mean[np.newaxis]
         if swap is not None and len(channels) == len(swap):
@@ -69,9 +69,9 @@ class Detector(Net):
         return channels / scale if scale is not None else channels
 
     def detect_windows(self, images_windows: Iterable[tuple[str | Path, Sequence[Window]]]) -> list[Detection]:
-        """What the net says about the windows of images, which are given by their file names."""
-        found = [(filename, list(windows)) for filename, windows in images_windows]
-        crops = [self.crop(image, window) for image, windows in _loaded(found) for window in windows]
+        """Predict windows of images, which are given by their file names."""
+        windows_by_file = [(filename, list(windows)) for filename, windows in images_windows]
+        crops = [self.crop(image, window) for image, windows in _load_images(windows_by_file) for window in windows]
         if not crops:
             return []
         name = self.inputs[0]
@@ -80,12 +80,12 @@ class Detector(Net):
         predictions = iter(run(**{name: batch})[self.outputs[0]])
         return [
             Detection(window=window, prediction=next(predictions), filename=filename)
-            for filename, windows in found
+            for filename, windows in windows_by_file
             for window in windows
         ]
 
     def detect_selective_search(self, image_fnames: Iterable[str | Path]) -> list[Detection]:
-        """What the net says about the windows that selective search proposes, which is a program for MATLAB."""
+        """Predict the windows that selective search, a MATLAB program, proposes."""
         try:
             search = import_module("selective_search_ijcv_with_python")
         except ImportError:
@@ -98,7 +98,7 @@ class Detector(Net):
         return self.detect_windows(zip(names, windows, strict=True))
 
     def crop(self, im: Array, window: Window) -> Array:
-        """A window of an image, with context around it if that was asked for."""
+        """Crop a window of an image, with context if `context_pad` is set."""
         corners = np.asarray(window, np.float64)
         if self.context_pad:
             return self._with_context(im, corners)
@@ -106,7 +106,7 @@ class Detector(Net):
         return im[top:bottom, left:right]
 
     def _with_context(self, im: Array, window: Array) -> Array:
-        """R-CNN's rule: a box is grown so that the window fills the input but for a border of `context_pad`."""
+        """R-CNN's rule: the box is enlarged so that the window fills the input except a border of `context_pad`."""
         assert self.context_pad
         side = self.blobs[self.inputs[0]].width
         half = (window[2:] - window[:2] + 1) / 2
@@ -125,5 +125,5 @@ class Detector(Net):
         return crop
 
 
-def _loaded(found: Iterable[tuple[str | Path, list[Window]]]) -> Iterable[tuple[Array, list[Window]]]:
-    return ((load_image(filename), windows) for filename, windows in found)
+def _load_images(windows_by_file: Iterable[tuple[str | Path, list[Window]]]) -> Iterable[tuple[Array, list[Window]]]:
+    return ((load_image(filename), windows) for filename, windows in windows_by_file)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Shape
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.blob import Array
 
@@ -19,19 +19,19 @@ def loading() -> Loading:
 
 
 class Arrays:
-    """Data and labels, handed out batch by batch and then from the start again."""
+    """Data and labels, handed out in batches of a shape and then from the start again."""
 
     waited = 0.0
 
-    def __init__(self, settings: pb.MemoryDataParameter, data: Array, labels: Array) -> None:
-        item = (settings.channels, settings.height, settings.width)
+    def __init__(self, shape: Shape, data: Array, labels: Array) -> None:
+        batch, item = shape[0], shape[1:]
         _check("data", data, item)
         _check("labels", labels, (1, 1, 1))
         if len(data) != len(labels):
             raise ShapeError(f"there are {len(data)} items and {len(labels)} labels")
-        if not len(data) or len(data) % settings.batch_size:
-            raise ShapeError(f"{len(data)} items are no whole number of batches of {settings.batch_size}")
-        self._data, self._labels, self._size = data, labels.reshape(-1), settings.batch_size
+        if not len(data) or len(data) % batch:
+            raise ShapeError(f"{len(data)} items are no whole number of batches of {batch}")
+        self._data, self._labels, self._size = data, labels.reshape(-1), batch
         self.position = 0
 
     def __next__(self) -> tuple[Tensor, ...]:
@@ -47,7 +47,7 @@ class Arrays:
         """Nothing is open."""
 
 
-def _check(what: str, array: Array, item: tuple[int, ...]) -> None:
+def _check(what: str, array: Array, item: Shape) -> None:
     if array.dtype != np.float32 or not array.flags.c_contiguous:
         raise NetError(f"{what} must be float32 and C-contiguous: make it so with np.ascontiguousarray(x, np.float32)")
     if array.shape[1:] != item:

@@ -21,7 +21,7 @@ _SKIMAGE_CHANNELS = (1, 3)
 
 
 def load_image(filename: str | Path, color: bool = True) -> Image:
-    """An image with values from 0 to 1: height x width x 3 in RGB, or x 1 if it is to be grey. Transparency is lost."""
+    """Load an image with values from 0 to 1: height x width x 3 in RGB, or x 1 in grey. Transparency is dropped."""
     library = _library()
     try:
         with library.open(filename) as file:
@@ -42,7 +42,7 @@ def _library() -> Any:
 
 
 def _pixels(file: Any) -> Array:
-    """The values of an image without palette, transparency and printers' colours; modes are Pillow's words."""
+    """The pixels of an image without palette, transparency or CMYK colours; modes are Pillow's."""
     mode: str = file.mode
     if mode in ("1", "LA", "La"):
         mode = "L"
@@ -53,51 +53,54 @@ def _pixels(file: Any) -> Array:
 
 
 def _as_float(pixels: Array) -> Array:
-    """Values from 0 to 1; what is float already stays as it is."""
+    """Scale integers to 0 to 1; floats are not changed."""
     return pixels / np.iinfo(pixels.dtype).max if np.issubdtype(pixels.dtype, np.integer) else pixels
 
 
 def resize_image(im: Array, new_dims: Sequence[int] | Array, interp_order: int = 1) -> Image:
-    """An image of another height and width, by the nearest pixel (`interp_order` 0) or the four around it (1).
+    """Resize an image to a height and width, by the nearest pixel (`interp_order` 0) or linearly (1).
 
-    pycaffe gives images of 1 or 3 channels to skimage.transform.resize and all others to scipy.ndimage.zoom, which
-    put pixels in different places: as areas whose borders meet, with the smallest value of the image beyond them, or
-    as points of which the outer ones stay in the corners. So does this. It differs from newer releases of
-    scikit-image, which smooth an image before they make it smaller, and from scipy where the image is of an integer
-    type, which scipy rounds the result to. Higher orders, which are splines, are not there.
+    As in pycaffe, images of 1 or 3 channels are resized as by skimage.transform.resize, which takes pixels as areas
+    with the image's smallest value around it, and all others as by scipy.ndimage.zoom, which takes pixels as points
+    with the outer ones in the corners. Unlike newer releases of scikit-image, images aren't smoothed before they are
+    made smaller; unlike scipy, results for integer types aren't rounded. Splines of higher orders aren't supported.
     """
     if interp_order not in (0, 1):
-        raise NetError(f"interp_order {interp_order} is not there: it is 0 (nearest) or 1 (linear)")
+        raise NetError(f"interp_order {interp_order} is not supported: use 0 (nearest) or 1 (linear)")
     as_areas = im.shape[-1] in _SKIMAGE_CHANNELS
     values = im.astype(np.float64)
     for axis, size in enumerate(new_dims):
-        places = _areas(values.shape[axis], int(size)) if as_areas else _points(values.shape[axis], int(size))
-        values = _sampled(values, axis, places, im.min(), linear=interp_order == 1)
+        positions = (
+            _area_positions(values.shape[axis], int(size))
+            if as_areas
+            else _point_positions(values.shape[axis], int(size))
+        )
+        values = _sample(values, axis, positions, im.min(), linear=interp_order == 1)
     return values.astype(np.float32)
 
 
-def _areas(old: int, new: int) -> Array:
+def _area_positions(old: int, new: int) -> Array:
     return (np.arange(new) + 0.5) * (old / new) - 0.5
 
 
-def _points(old: int, new: int) -> Array:
+def _point_positions(old: int, new: int) -> Array:
     return np.linspace(0, old - 1, new)
 
 
-def _sampled(values: Array, axis: int, places: Array, outside: float, *, linear: bool) -> Array:
-    """Values at places between pixels, or outside."""
+def _sample(values: Array, axis: int, positions: Array, outside: float, *, linear: bool) -> Array:
+    """The values at positions between pixels or outside of the image."""
     if not linear:
-        return values.take(np.floor(places + 0.5).astype(int), axis)
-    border = [(1, 1) if each == axis else (0, 0) for each in range(values.ndim)]
+        return values.take(np.floor(positions + 0.5).astype(int), axis)
+    border = [(1, 1) if dimension == axis else (0, 0) for dimension in range(values.ndim)]
     padded = np.pad(values, border, constant_values=outside)
-    before = np.floor(places).astype(int)
-    share = (places - before).reshape(-1, *[1] * (values.ndim - axis - 1))
-    between: Array = padded.take(before + 1, axis) * (1 - share) + padded.take(before + 2, axis) * share
-    return between
+    before = np.floor(positions).astype(int)
+    fraction = (positions - before).reshape(-1, *[1] * (values.ndim - axis - 1))
+    interpolated: Array = padded.take(before + 1, axis) * (1 - fraction) + padded.take(before + 2, axis) * fraction
+    return interpolated
 
 
 def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array) -> Image:
-    """Ten crops of every image: the four corners and the centre, then the same mirrored."""
+    """Ten crops of every image: the four corners and the centre, and the same mirrored."""
     height, width = (int(size) for size in crop_dims)
     rows, columns = images[0].shape[:2]
     starts = [(top, left) for top in (0, rows - height) for left in (0, columns - width)]

@@ -1,4 +1,4 @@
-"""pycaffe's `io`: images, and arrays in messages."""
+"""pycaffe's `io`: images, transformers, and conversions between arrays and messages."""
 
 from __future__ import annotations
 

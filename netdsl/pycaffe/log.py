@@ -1,4 +1,4 @@
-"""pycaffe's log, over Python's own: the logger `netdsl.pycaffe`."""
+"""pycaffe's log functions, which use Python's logger `netdsl.pycaffe`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ _LOGGER = logging.getLogger("netdsl.pycaffe")
 
 
 def init_log(level: int = 0, stderr: bool = False) -> None:
-    """Let through what is at least this serious: 0 information, 1 warnings, 2 errors; and show it if `stderr`."""
+    """Set the lowest level to log (0 information, 1 warnings, 2 errors), and log to stderr if `stderr`."""
     _LOGGER.setLevel((level + 2) * 10)
     if stderr and not _LOGGER.handlers:
         _LOGGER.addHandler(logging.StreamHandler())
 
 
 def log(text: str) -> None:
-    """Write a line of information."""
+    """Log a line at the level of information."""
     _LOGGER.info("%s", text)

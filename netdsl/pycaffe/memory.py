@@ -1,4 +1,4 @@
-"""Where pycaffe's blobs live: between the layers of a net, or in a layer."""
+"""The memory of pycaffe's blobs: activations between layers, and parameters in layers."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ from torch import Tensor
 from netdsl.layer import Layer, Shape
 
 
-class Store:
-    """Memory for one array. As in Caffe, another shape moves it only if it has to grow.
+class ArrayMemory:
+    """The memory of one array. As in Caffe, a new shape allocates memory only if it has to grow.
 
-    Until somebody looks, it is simply the tensor that was computed last. Once shown it stays in its place and new
-    values are copied there, because a script may hold on to an array and expect to see them.
+    At first it is simply the tensor that was computed last. Once it is exposed to a script, it stays in place and new
+    values are copied there, because the script may keep the array and expect to see them.
     """
 
     def __init__(self, shape: Shape, device: torch.device, value: float = 0.0) -> None:
-        self.shape, self.stays = shape, False
+        self.shape, self.is_exposed = shape, False
         self._device, self._value = device, value
         self._flat: Tensor | None = None
 
     def read(self) -> Tensor:
-        """The values, for layers to compute with."""
+        """The values for the computation of layers."""
         count = math.prod(self.shape)
         if self._flat is None:
             self._flat = torch.full((count,), self._value, device=self._device)
         return self._flat[:count].view(self.shape)
 
     def show(self) -> Tensor:
-        """The values, for people to read and write."""
-        if not self.stays:
-            self._flat, self.stays = self.read().flatten().clone(), True
+        """The values for scripts to read and write."""
+        if not self.is_exposed:
+            self._flat, self.is_exposed = self.read().flatten().clone(), True
         return self.read()
 
     def put(self, tensor: Tensor) -> None:
-        """New values."""
+        """Set new values."""
         self.resize(tuple(tensor.shape))
-        if self.stays:
+        if self.is_exposed:
             self.read().data.copy_(tensor)  # .data, since autograd needn't know what pycaffe's arrays share
         else:
             self._flat = tensor.detach().flatten()
 
     def adopt(self, tensor: Tensor) -> None:
-        """Be the memory of a tensor that stays."""
-        self.shape, self._flat, self.stays = tuple(tensor.shape), tensor.detach().flatten(), True
+        """Use the memory of a tensor from now on."""
+        self.shape, self._flat, self.is_exposed = tuple(tensor.shape), tensor.detach().flatten(), True
 
     def resize(self, shape: Shape) -> None:
-        """Take another shape; what was there remains if it has the room."""
+        """Change the shape; values remain if there is room for them."""
         self.shape = shape
         if self._flat is not None and math.prod(shape) > self._flat.numel():
             self._flat = None
 
 
-class Activation:
-    """A blob between layers, which in-place layers share. A top that counts as a loss has its weight as gradient."""
+class ActivationMemory:
+    """The memory of a blob between layers, shared by layers in place. The gradient of a loss is its weight."""
 
     def __init__(self, shape: Shape, device: torch.device, weight: float = 0.0) -> None:
-        self.data, self.diff = Store(shape, device), Store(shape, device, weight)
+        self.data, self.diff = ArrayMemory(shape, device), ArrayMemory(shape, device, weight)
 
     @property
     def shape(self) -> Shape:
@@ -66,21 +66,21 @@ class Activation:
         return self.data.shape
 
     def values(self) -> Tensor:
-        """What was computed last, or written since."""
+        """The values that were computed last, or written since."""
         return self.data.show()
 
     def gradient(self) -> Tensor:
-        """What the last backward pass left, or what was written since."""
+        """The gradients of the last backward pass, or those written since."""
         return self.diff.show()
 
     def resize(self, shape: Shape) -> None:
-        """Become a blob of another shape."""
+        """Change the shape."""
         self.data.resize(shape)
         self.diff.resize(shape)
 
 
-class Learned:
-    """A layer's own blob. Its gradient is the sum of all since they were last cleared."""
+class ParameterMemory:
+    """The memory of a layer's own blob. Its gradient accumulates until it is cleared."""
 
     def __init__(self, layer: Layer, name: str) -> None:
         self.layer, self.name = layer, name
@@ -96,14 +96,14 @@ class Learned:
         return tensor
 
     def gradient(self) -> Tensor:
-        """The sum of the gradients, in the place that optimisers know."""
+        """The accumulated gradient, in the `grad` that optimisers use."""
         owner = self.layer.owner_of(self.name)
         if owner.grad is None:
             owner.grad = torch.zeros_like(owner, requires_grad=False)
         return owner.grad.view(self.values().shape)
 
     def resize(self, shape: Shape) -> None:
-        """Take another shape; values remain if there is room for them."""
+        """Change the shape; values remain if there is room for them."""
         owner = self.layer.owner_of(self.name)
         gradient, owner.grad = owner.grad, None
         owner.data = _refit(owner.data, shape)

@@ -1,4 +1,4 @@
-"""What pycaffe keeps for the whole process: the device, and a solver's place among several."""
+"""pycaffe's global state: the device, and the rank of a solver among several."""
 
 from __future__ import annotations
 
@@ -22,57 +22,57 @@ _mode = _Mode()
 
 
 def set_mode_cpu() -> None:
-    """Make nets on the CPU."""
+    """Create nets on the CPU."""
     _mode.gpu = False
 
 
 def set_mode_gpu() -> None:
-    """Make nets on the GPU."""
+    """Create nets on the GPU."""
     if not torch.cuda.is_available():
         raise NetError("there is no GPU that torch can use; call set_mode_cpu()")
     _mode.gpu = True
 
 
 def set_device(index: int) -> None:
-    """Which GPU."""
+    """Select the GPU."""
     _mode.index = index
 
 
 def device() -> torch.device:
-    """The device of the next net."""
+    """The device for new nets."""
     return torch.device("cuda", _mode.index) if _mode.gpu else torch.device("cpu")
 
 
 def set_random_seed(seed: int) -> None:
-    """Begin the random numbers anew."""
+    """Seed the random numbers."""
     torch.manual_seed(seed)
 
 
 def solver_count() -> int:
-    """How many solvers train together."""
+    """The number of solvers that train together."""
     return _mode.solver_count
 
 
 def set_solver_count(count: int) -> None:
-    """Say how many solvers train together."""
+    """Set the number of solvers that train together."""
     _mode.solver_count = count
 
 
 def solver_rank() -> int:
-    """Which of the solvers this process is."""
+    """The rank of this process's solver."""
     return _mode.solver_rank
 
 
 def set_solver_rank(rank: int) -> None:
-    """Say which of the solvers this process is."""
+    """Set the rank of this process's solver."""
     _mode.solver_rank = rank
 
 
 def set_multiprocess(multiprocess: bool) -> None:
-    """Say whether the solvers are in processes of their own."""
+    """Set whether each solver has its own process."""
     _mode.multiprocess = multiprocess
 
 
 def has_nccl() -> bool:
-    """Whether Caffe's own way to train on several GPUs is there; here, netdsl.distributed is for that."""
+    """Whether Caffe's own training on several GPUs is supported; use netdsl.distributed instead."""
     return False

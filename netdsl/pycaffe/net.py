@@ -7,35 +7,34 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import Form, read_net
-from caffe_proto.upgrade import upgrade_net
+from caffe_proto.errors import FileError
+from caffe_proto.files import Form
 from netdsl.errors import NetError
-from netdsl.layers import LAYERS
-from netdsl.layers.dummy_data import DummyData
-from netdsl.layers.input import Input
-from netdsl.layers.memory_data import MemoryData
-from netdsl.layers.split import insert_splits
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.data import DataOrigin, MakesData
+from netdsl.layers import LAYERS, insert_splits
+from netdsl.model import copy_model, load_weights, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filtered, phase_of, state_of
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
+from netdsl.pycaffe.blob_numbers import number_blobs
 from netdsl.pycaffe.callbacks import Callbacks
 from netdsl.pycaffe.feed import Arrays, loading
-from netdsl.pycaffe.memory import Activation
-from netdsl.pycaffe.needs import needs
+from netdsl.pycaffe.gradient_needs import gradient_needs
+from netdsl.pycaffe.layer_runner import LayerRunner
+from netdsl.pycaffe.memory import ActivationMemory
 from netdsl.pycaffe.net_layer import NetLayer
-from netdsl.pycaffe.turn import Turn
-from netdsl.pycaffe.weights import read_hdf5, read_weights, save_as
-from netdsl.pycaffe.wiring import wire
 from netdsl.solver.sharing import share_blobs
-from netdsl.weights.files import Reader, load_file
+from netdsl.weights.files import save_net
 
 
 class Net(BatchCalls, Callbacks):
@@ -56,10 +55,10 @@ class Net(BatchCalls, Callbacks):
             new = f"Net('{network_file}', {level}, weights='{phase}')"
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
-        file = read_net(network_file, lenient=True)
-        net = upgrade_net(file.message).message
-        net.state.CopyFrom(state_of(net, phase_of(phase), level, stages or ()))
-        self._init(net)
+        model = open_net(network_file)
+        model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
+        self._init(model.net)
+        copy_model(model, self._built)
         if weights:
             self.copy_from(weights)
 
@@ -80,9 +79,9 @@ class Net(BatchCalls, Callbacks):
         self._allocate()
         self._wire(self._built)
         self._name(self._built)
-        for turn in self._turns:
-            if isinstance(turn.layer, DummyData):  # Caffe's rule: it runs once while the net is set up
-                turn.forward()
+        for runner in self._runners:
+            if isinstance(runner.layer, MakesData):  # Caffe's rule: it runs once while the net is set up
+                runner.forward()
 
     def _allocate(self) -> None:
         done: dict[int, Tensor] = {}
@@ -92,23 +91,28 @@ class Net(BatchCalls, Callbacks):
 
     def _wire(self, built: Built) -> None:
         """Make the blobs and give them to the layers."""
-        self._wiring = wire(built)
-        self._blob_names, self._blob_loss_weights = self._wiring.names, [0.0] * len(self._wiring.names)
-        for link, layer in zip(self._wiring.wires, built.layers, strict=True):
+        self._numbers = number_blobs(built)
+        self._blob_names, self._blob_loss_weights = self._numbers.names, [0.0] * len(self._numbers.names)
+        for link, layer in zip(self._numbers.layers, built.layers, strict=True):
             for blob, weight in zip(link.tops, layer.loss_weights(), strict=True):
                 self._blob_loss_weights[blob] = weight
         self._memory = [
-            Activation(built.shapes[edge], self._device, weight)
-            for edge, weight in zip(self._wiring.edges(), self._blob_loss_weights, strict=True)
+            ActivationMemory(built.shapes[edge], self._device, weight)
+            for edge, weight in zip(self._numbers.edges(), self._blob_loss_weights, strict=True)
         ]
         self._blobs = [Blob(memory) for memory in self._memory]
-        found = needs(self._wiring.wires, built.layers, force=built.graph.net.force_backward)
-        self._turns = [
-            Turn(layer, [self._memory[blob] for blob in link.bottoms], [self._memory[blob] for blob in link.tops], need)
-            for layer, link, need in zip(built.layers, self._wiring.wires, found, strict=True)
+        needs = gradient_needs(self._numbers.layers, built.layers, force=built.graph.net.force_backward)
+        self._runners = [
+            LayerRunner(
+                layer,
+                [self._memory[blob] for blob in link.bottoms],
+                [self._memory[blob] for blob in link.tops],
+                layer_needs,
+            )
+            for layer, link, layer_needs in zip(built.layers, self._numbers.layers, needs, strict=True)
         ]
         for index in self._feeds.read:
-            self._turns[index].feed = partial(self._feeds.tops, index)
+            self._runners[index].feed = partial(self._feeds.tops, index)
 
     def _name(self, built: Built) -> None:
         """Find everything by the names that scripts use."""
@@ -118,29 +122,29 @@ class Net(BatchCalls, Callbacks):
         self.blobs = OrderedDict(zip(self._blob_names, self._blobs, strict=True))
         self.blob_loss_weights = OrderedDict(zip(self._blob_names, self._blob_loss_weights, strict=True))
         self.params = OrderedDict((name, layer.blobs) for name, layer in self.layer_dict.items() if layer.blobs)
-        pairs = zip(self._wiring.wires, built.layers, strict=True)
-        self._inputs = [blob for link, layer in pairs if isinstance(layer, Input) for blob in link.tops]
+        pairs = zip(self._numbers.layers, built.layers, strict=True)
+        self._inputs = [blob for link, layer in pairs if _brings(layer, DataOrigin.INPUT) for blob in link.tops]
         ends = {built.graph.blobs[edge] for edge in built.graph.outputs} - {AUTOMATIC}
         self._outputs = [self._blob_names.index(name) for name in sorted(ends, key=str.encode)]
         self.inputs = [self._blob_names[blob] for blob in self._inputs]
         self.outputs = [self._blob_names[blob] for blob in self._outputs]
 
     def _top_ids(self, index: int) -> list[int]:
-        return list(self._wiring.wires[index].tops)
+        return list(self._numbers.layers[index].tops)
 
     def _bottom_ids(self, index: int) -> list[int]:
-        return list(self._wiring.wires[index].bottoms)
+        return list(self._numbers.layers[index].bottoms)
 
     @property
     def top_names(self) -> OrderedDict[str, list[str]]:
         """The tops of every layer."""
-        pairs = zip(self._layer_names, self._wiring.wires, strict=True)
+        pairs = zip(self._layer_names, self._numbers.layers, strict=True)
         return OrderedDict((name, [self._blob_names[blob] for blob in link.tops]) for name, link in pairs)
 
     @property
     def bottom_names(self) -> OrderedDict[str, list[str]]:
         """The bottoms of every layer."""
-        pairs = zip(self._layer_names, self._wiring.wires, strict=True)
+        pairs = zip(self._layer_names, self._numbers.layers, strict=True)
         return OrderedDict((name, [self._blob_names[blob] for blob in link.bottoms]) for name, link in pairs)
 
     def _index(self, layer: str | None, default: int) -> int:
@@ -194,7 +198,7 @@ class Net(BatchCalls, Callbacks):
         loss = 0.0
         for index in range(start, end + 1):
             self._call("before_forward", index)
-            loss += self._turns[index].forward()
+            loss += self._runners[index].forward()
             self._call("after_forward", index)
         return loss
 
@@ -203,7 +207,7 @@ class Net(BatchCalls, Callbacks):
         self._flush()
         for index in range(start, end - 1, -1):
             self._call("before_backward", index)
-            self._turns[index].backward()
+            self._runners[index].backward()
             self._call("after_backward", index)
 
     def _check_range(self, first: int, last: int) -> None:
@@ -228,8 +232,8 @@ class Net(BatchCalls, Callbacks):
     def reshape(self) -> None:
         """Give every blob the shape that follows from the inputs'."""
         self._flush()
-        reshape(self._built, {edge: self._memory[blob].shape for edge, blob in self._wiring.blobs.items()})
-        for edge, blob in self._wiring.blobs.items():
+        reshape(self._built, {edge: self._memory[blob].shape for edge, blob in self._numbers.blobs.items()})
+        for edge, blob in self._numbers.blobs.items():
             self._memory[blob].resize(self._built.shapes[edge])
 
     def set_input_arrays(self, data: Array, labels: Array) -> None:
@@ -238,34 +242,39 @@ class Net(BatchCalls, Callbacks):
 
     def _set_input_arrays(self, data: Array, labels: Array) -> None:
         layer = self._built.layers[0]
-        if not isinstance(layer, MemoryData):
+        if not _brings(layer, DataOrigin.ARRAYS):
             raise NetError("set_input_arrays is for nets whose first layer is of type MemoryData")
-        self._feeds.read[0] = Arrays(layer.layer.memory_data_param, data, labels)
-        self._turns[0].feed = partial(self._feeds.tops, 0)
+        self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
+        self._runners[0].feed = partial(self._feeds.tops, 0)
 
     def copy_from(self, weights: str | Path) -> None:
-        """Take the weights of a caffemodel or an HDF5 file, layer by layer of the same name."""
-        self._take(weights, read_weights)
+        """Take the weights of a file of any format, layer by layer of the same name."""
+        self._flush()
+        load_weights(weights, self._built)
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""
-        self._take(weights, read_hdf5)
-
-    def _take(self, weights: str | Path, reader: Reader) -> None:
+        opened = open_weights(weights, [self._built])
+        if opened.file is None or opened.file.form is not Form.HDF5:
+            raise FileError(f"{weights}: is not an HDF5 file; copy_from reads the other kinds")
         self._flush()
-        load_file(self._built, weights, reader=reader)
+        load_weights(opened, self._built)
 
     def save(self, path: str | Path) -> None:
         """Write a caffemodel, whatever it is called."""
         self._flush()
-        save_as(self._built, path, Form.BINARY)
+        save_net(self._built, path, form=Form.BINARY)
 
     def save_hdf5(self, path: str | Path) -> None:
         """Write an HDF5 file, whatever it is called."""
         self._flush()
-        save_as(self._built, path, Form.HDF5)
+        save_net(self._built, path, form=Form.HDF5)
 
     def share_with(self, other: Net) -> None:
         """Use the values of another net's parameters, layer by layer of the same name."""
         self._flush()
         share_blobs(self._built, other._built)
+
+
+def _brings(layer: Layer, origin: DataOrigin) -> TypeGuard[BringsData]:
+    return isinstance(layer, BringsData) and layer.data_origin is origin

@@ -1,27 +1,29 @@
-"""A layer as pycaffe shows it."""
+"""pycaffe's view of a layer."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from netdsl.layer import Layer
+from netdsl.layer.user_code import RunsUserCode
 from netdsl.pycaffe.blob import Blob
-from netdsl.pycaffe.memory import Learned
+from netdsl.pycaffe.memory import ParameterMemory
 
 
 class NetLayer:
-    """A layer's type and blobs, and of a layer that is written in Python everything else that its object has."""
+    """The type and blobs of a layer; for a layer written in Python, also the attributes of its object."""
 
     layer: Layer
     type: str
     blobs: list[Blob]
 
     def __init__(self, layer: Layer) -> None:
-        blobs = [Blob(Learned(layer, name)) for name in layer.blob_names()]
+        blobs = [Blob(ParameterMemory(layer, name)) for name in layer.blob_names()]
         self.__dict__.update(layer=layer, type=layer.layer.type, blobs=blobs)
 
     def _written_in_python(self) -> Any:
-        return vars(vars(self)["layer"]).get("user")
+        layer = vars(self)["layer"]
+        return layer.user if isinstance(layer, RunsUserCode) else None
 
     def __getattr__(self, name: str) -> Any:
         user = self._written_in_python() if "layer" in vars(self) else None

@@ -17,11 +17,11 @@ from netdsl.layers import LAYERS
 
 
 class TopError(NetError, TypeError):
-    """What was given to a layer is no blob; pycaffe raises a TypeError here."""
+    """An input of a layer isn't a blob; it is a TypeError too, as in pycaffe."""
 
 
 class Top:
-    """A blob: one of those that a layer makes."""
+    """A blob: a top of a layer."""
 
     def __init__(self, fn: Function, n: int) -> None:
         self.fn, self.n = fn, n
@@ -34,13 +34,13 @@ class Top:
 class Function:
     """A layer: its type, the blobs that it reads, and its settings.
 
-    Two settings are not Caffe's: `ntop`, how many blobs it makes, and `in_place`.
+    Two settings are not Caffe's: `ntop`, the number of tops, and `in_place`.
     """
 
     def __init__(self, type_name: str, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
-        for index, each in enumerate(inputs):
-            if not isinstance(each, Top):
-                raise TopError(f"{type_name} input {index} is not a Top (type is {type(each)})")
+        for index, bottom in enumerate(inputs):
+            if not isinstance(bottom, Top):
+                raise TopError(f"{type_name} input {index} is not a Top (type is {type(bottom)})")
         self.type_name, self.inputs = type_name, inputs
         self.ntop: int = params.pop("ntop", 1)
         self.in_place: bool = params.pop("in_place", False)
@@ -48,7 +48,7 @@ class Function:
         self.tops = tuple(Top(self, n) for n in range(self.ntop))
 
 
-Named = dict[Top | Function, str]
+TopNames = dict[Top | Function, str]
 
 
 class NetSpec:
@@ -82,38 +82,38 @@ class NetSpec:
 
 
 def to_proto(*tops: Top | Function) -> pb.NetParameter:
-    """The net of all layers that some blobs depend on, with names made up from the layers' types."""
+    """The net of all layers that some blobs depend on, with names made from the layers' types."""
     return _net(tops, {})
 
 
-def _net(tops: Iterable[Top | Function], names: Named) -> pb.NetParameter:
+def _net(tops: Iterable[Top | Function], names: TopNames) -> pb.NetParameter:
     counts: Counter[str] = Counter()
-    made: dict[Function, pb.LayerParameter] = {}
+    layers_by_function: dict[Function, pb.LayerParameter] = {}
     for top in tops:
-        for function in _in_order(top.fn if isinstance(top, Top) else top, made):
-            made[function] = _layer(function, made, names, counts)
-    return pb.NetParameter(layer=made.values())
+        for function in _in_order(top.fn if isinstance(top, Top) else top, layers_by_function):
+            layers_by_function[function] = _layer(function, layers_by_function, names, counts)
+    return pb.NetParameter(layer=layers_by_function.values())
 
 
-def _in_order(last: Function, made: Mapping[Function, object]) -> Iterator[Function]:
-    """A layer and those that it depends on, bottoms first, without those that are made already."""
+def _in_order(last: Function, finished: Mapping[Function, object]) -> Iterator[Function]:
+    """A layer and the layers that it depends on, bottoms first, without finished ones."""
     seen: set[Function] = set()
     stack = [(last, False)]
     while stack:
         function, complete = stack.pop()
         if complete:
             yield function
-        elif function not in seen and function not in made:
+        elif function not in seen and function not in finished:
             seen.add(function)
             stack.append((function, True))
-            stack.extend((each.fn, False) for each in reversed(function.inputs))
+            stack.extend((top.fn, False) for top in reversed(function.inputs))
 
 
 def _layer(
-    function: Function, made: Mapping[Function, pb.LayerParameter], names: Named, counts: Counter[str]
+    function: Function, layers_by_function: Mapping[Function, pb.LayerParameter], names: TopNames, counts: Counter[str]
 ) -> pb.LayerParameter:
     layer = pb.LayerParameter(type=function.type_name)
-    layer.bottom.extend(made[each.fn].top[each.n] for each in function.inputs)
+    layer.bottom.extend(layers_by_function[top.fn].top[top.n] for top in function.inputs)
     if function.in_place:
         layer.top.extend(layer.bottom)
     else:
@@ -125,41 +125,41 @@ def _layer(
     return layer
 
 
-def _name(what: Top | Function, function: Function, names: Named, counts: Counter[str]) -> str:
-    """The name that somebody gave, or the layer's type with a number."""
-    if what not in names:
+def _name(top: Top | Function, function: Function, names: TopNames, counts: Counter[str]) -> str:
+    """The name that was assigned, or the layer's type with a number."""
+    if top not in names:
         counts[function.type_name] += 1
-        names[what] = f"{function.type_name}{counts[function.type_name]}"
-    return names[what]
+        names[top] = f"{function.type_name}{counts[function.type_name]}"
+    return names[top]
 
 
 def param_name_dict() -> dict[str, str]:
-    """What stands before `_param` in a layer, for every type of layer that has settings of its own."""
-    found: dict[str, str] = {}
+    """The prefix of `_param` in the settings field of each layer type, by the name of its message."""
+    names: dict[str, str] = {}
     for name, field in sorted(fields_of(pb.LayerParameter).items(), key=lambda pair: pair[1].number):
         if name.endswith("_param") and field.message_type is not None:
-            found.setdefault(field.message_type.name.removesuffix("Parameter"), name.removesuffix("_param"))
-    return found
+            names.setdefault(field.message_type.name.removesuffix("Parameter"), name.removesuffix("_param"))
+    return names
 
 
 _PARAM_NAMES = param_name_dict()
 
 
 def _holder(layer: pb.LayerParameter, setting: str) -> Message:
-    """Where a setting belongs: to the layer, or to the message of the layer's type."""
+    """The message that a setting belongs to: the layer, or the settings of its type."""
     if setting.endswith("param"):
         return layer
-    kind = LAYERS.get(layer.type)
+    layer_class = LAYERS.get(layer.type)
     if layer.type in _PARAM_NAMES:
         field = f"{_PARAM_NAMES[layer.type]}_param"
-    elif kind is not None and kind.config is not None:
-        field = settings_field(kind.config)
+    elif layer_class is not None and layer_class.config is not None:
+        field = settings_field(layer_class.config)
     else:
         return layer
     if setting in fields_of(layer) and setting not in fields_of(getattr(layer, field)):
         return layer
-    own: Message = getattr(layer, field)
-    return own
+    settings: Message = getattr(layer, field)
+    return settings
 
 
 def assign_proto(proto: Message, name: str, val: Any) -> None:
@@ -182,14 +182,14 @@ def _extend(repeated: Any, values: list[Any]) -> None:
     for value in values:
         if isinstance(value, Mapping):
             item = repeated.add()
-            for key, each in value.items():
-                assign_proto(item, key, each)
+            for key, field_value in value.items():
+                assign_proto(item, key, field_value)
         else:
             repeated.append(value)
 
 
 class Layers:
-    """Every attribute makes layers of the type of its name."""
+    """A namespace with a function for every layer type: `Layers().Convolution(...)`."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
@@ -206,7 +206,7 @@ class Layers:
 
 
 class Parameters:
-    """Every attribute is a type's settings with their constants: `Parameters().Pooling.MAX`."""
+    """A namespace with the settings message of every layer type, for its constants: `Parameters().Pooling.MAX`."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(pb, f"{name}Parameter")

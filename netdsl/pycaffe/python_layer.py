@@ -1,18 +1,18 @@
-"""The class that layers written in Python derive from."""
+"""The base class of layers written in Python."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layers._python_blob import ArrayBlob, ArrayBlobs
+from netdsl.layer.user_code import ArrayBlob, ArrayBlobs
 
 
 class Layer:
-    """A layer in Python: derive from it and write these methods, which get blobs of numpy arrays.
+    """The base class of a layer written in Python. Its methods get blobs with numpy arrays.
 
-    `param_str` is what the net says in python_param, `phase` is TRAIN or TEST, and `blobs` are the layer's own, which
-    `setup` makes with `self.blobs.add_blob(2, 3)` and fills.
+    `param_str` is the text in python_param, `phase` is TRAIN or TEST, and `blobs` are the layer's own, which `setup`
+    adds with `self.blobs.add_blob(2, 3)` and fills.
     """
 
     param_str: str

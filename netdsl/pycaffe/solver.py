@@ -1,4 +1,4 @@
-"""pycaffe's solvers: the same training loop, over nets whose blobs scripts read and write between steps."""
+"""pycaffe's solvers: netdsl's training loop over nets whose blobs scripts read and write between steps."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from netdsl.solver import state
 from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
-from netdsl.solver.solver import Solver as Loop
-from netdsl.solver.trainable import Positions
+from netdsl.solver.solver import Solver as TrainingLoop
+from netdsl.solver.trainable_net import Positions
 
 
-class _Blobs:
-    """A pycaffe net as a solver's loop wants it."""
+class _SolverNet:
+    """An adapter of a pycaffe net for the training loop."""
 
     def __init__(self, net: Net) -> None:
         self._net = net
@@ -42,12 +42,12 @@ class _Blobs:
         return loss
 
     def outputs(self) -> Mapping[str, Tensor]:
-        return {name: self._net._memory[blob].data.read() for name, blob in self._numbered()}
+        return {name: self._net._memory[blob].data.read() for name, blob in self._numbered_outputs()}
 
     def loss_weights(self) -> Mapping[str, float]:
-        return {name: self._net._blob_loss_weights[blob] for name, blob in self._numbered()}
+        return {name: self._net._blob_loss_weights[blob] for name, blob in self._numbered_outputs()}
 
-    def _numbered(self) -> Sequence[tuple[str, int]]:
+    def _numbered_outputs(self) -> Sequence[tuple[str, int]]:
         return list(zip(self._net.outputs, self._net._outputs, strict=True))
 
     def positions(self) -> Positions:
@@ -58,9 +58,9 @@ class _Blobs:
 
 
 class Solver:
-    """Trains the net that a solver's file names. `net` and `test_nets` are pycaffe nets."""
+    """A solver of the nets that its file names. `net` and `test_nets` are pycaffe nets."""
 
-    kind: ClassVar[str] = ""  # of the solver, whatever its file says
+    kind: ClassVar[str] = ""  # the solver's type, which overrides the file's
 
     def __init__(self, solver_file: str | Path) -> None:
         self.param = read_settings(solver_file)
@@ -69,98 +69,100 @@ class Solver:
         seed(self.param)
         folder = Path(solver_file).parent
         self.net = Net.of(train_net(self.param, folder))
-        self.test_nets = [Net.of(each) for each in test_nets(self.param, folder)]
-        self._loop = Loop(self.param, _Blobs(self.net), [_Blobs(each) for each in self.test_nets], finite=False)
+        self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
+        self._loop = TrainingLoop(
+            self.param, _SolverNet(self.net), [_SolverNet(net) for net in self.test_nets], require_finite=False
+        )
         for name in split_names(self.param.weights):
             for net in (self.net, *self.test_nets):
                 net.copy_from(find_file(name, folder))
 
     @property
     def iter(self) -> int:
-        """How often the weights were changed."""
+        """The number of iterations so far."""
         return self._loop.iteration
 
     @property
     def lr(self) -> float:
-        """The learning rate of the next step."""
+        """The learning rate of the next iteration."""
         return self._loop.rate
 
     def step(self, iterations: int) -> None:
-        """Train for so many iterations."""
+        """Train for a number of iterations."""
         self._loop.step(iterations)
 
     def solve(self, resume_file: str | Path | None = None) -> None:
-        """Train to the end, from a state if one is given."""
+        """Train to the end, from a solver state if `resume_file` is set."""
         if resume_file is not None:
             self.restore(resume_file)
         self._loop.solve()
 
     def apply_update(self) -> None:
-        """Change the weights by the gradients that are there."""
+        """Update the weights with the current gradients."""
         self.net._flush()
         self._loop.apply_update()
 
     def restore(self, state_file: str | Path) -> None:
-        """Go on from a state."""
+        """Restore a solver state."""
         self.net._flush()
         state.restore(self._loop, state_file)
 
     def snapshot(self) -> None:
-        """Save weights and state."""
+        """Save the weights and the solver state."""
         self.net._flush()
         self._loop.snapshot()
 
     def share_weights(self, net: Net) -> None:
-        """Let another net use the weights of the one that is trained."""
+        """Share the weights of the trained net with another net."""
         share_blobs(net._built, self.net._built)
 
     def add_callback(self, on_start: Callable[[], None], on_gradients_ready: Callable[[], None]) -> None:
-        """Have functions called before every iteration, and when its gradients are there."""
+        """Add functions that are called before every iteration, and when its gradients are computed."""
         self._loop.on_start.append(on_start)
         self._loop.on_gradients_ready.append(on_gradients_ready)
 
 
 class SGDSolver(Solver):
-    """Momentum."""
+    """Stochastic gradient descent with momentum."""
 
     kind = "SGD"
 
 
 class NesterovSolver(SGDSolver):
-    """Momentum that looks ahead."""
+    """Nesterov's accelerated gradient."""
 
     kind = "Nesterov"
 
 
 class AdaGradSolver(SGDSolver):
-    """Divided by the root of the sum of all squares so far."""
+    """AdaGrad: gradients divided by the root of the sum of all squares so far."""
 
     kind = "AdaGrad"
 
 
 class RMSPropSolver(SGDSolver):
-    """Divided by the root of a decaying mean of squares."""
+    """RMSProp: gradients divided by the root of a decaying mean of squares."""
 
     kind = "RMSProp"
 
 
 class AdaDeltaSolver(SGDSolver):
-    """Scaled by the ratio of two decaying means."""
+    """AdaDelta: gradients scaled by the ratio of two decaying means."""
 
     kind = "AdaDelta"
 
 
 class AdamSolver(SGDSolver):
-    """Decaying means of gradients and their squares."""
+    """Adam: decaying means of gradients and their squares."""
 
     kind = "Adam"
 
 
-_KINDS = {
-    each.kind: each for each in (SGDSolver, NesterovSolver, AdaGradSolver, RMSPropSolver, AdaDeltaSolver, AdamSolver)
+_SOLVER_CLASSES = {
+    net.kind: net for net in (SGDSolver, NesterovSolver, AdaGradSolver, RMSPropSolver, AdaDeltaSolver, AdamSolver)
 }
 
 
 def get_solver(solver_file: str | Path) -> Solver:
-    """The solver of the type that its file names."""
-    return _KINDS.get(read_settings(solver_file).type, Solver)(solver_file)
+    """Open a solver file with the class of its type."""
+    return _SOLVER_CLASSES.get(read_settings(solver_file).type, Solver)(solver_file)

@@ -8,22 +8,22 @@ import torch
 
 
 class Timer:
-    """Measures the time from `start` to `stop`, with what a GPU still has to do."""
+    """Measures the time from `start` to `stop`, including work that a GPU hasn't finished."""
 
     def __init__(self) -> None:
         self._began = self._ended = 0.0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the timer."""
         self._began = _now()
 
     def stop(self) -> None:
-        """End."""
+        """Stop the timer."""
         self._ended = _now()
 
     @property
     def ms(self) -> float:
-        """Milliseconds."""
+        """The measured time in milliseconds."""
         return max(0.0, self._ended - self._began) * 1000
 
 

@@ -1,4 +1,4 @@
-"""Images made ready for a net, and blobs made into images again."""
+"""Transformers of images to inputs of a net and back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Array = NDArray[Any]
 
 
 class Transformer:
-    """How each input wants its images. `inputs` are shapes by name: `Transformer({"data": net.blobs["data"].shape})`.
+    """Preprocesses images for inputs of a net: `Transformer({"data": net.blobs["data"].shape})`.
 
-    What isn't set isn't done. Images are height x width x channels; inputs usually channels x height x width, in the
-    order blue, green, red, from 0 to 255.
+    Only steps that are set are applied. Images are height x width x channels; inputs are usually channels x height x
+    width, in the order blue, green, red, from 0 to 255.
     """
 
     def __init__(self, inputs: Mapping[str, Sequence[int]]) -> None:
@@ -36,7 +36,7 @@ class Transformer:
         return tuple(self.inputs[in_])
 
     def preprocess(self, in_: str, data: Array) -> Array:
-        """Resize, transpose, swap channels, times raw scale, minus mean, times input scale."""
+        """Resize an image, transpose it, swap channels, apply raw scale, subtract the mean, apply input scale."""
         size = self._shape(in_)[2:]
         image = data.astype(np.float32)
         if image.shape[:2] != size:
@@ -54,7 +54,7 @@ class Transformer:
         return image
 
     def deprocess(self, in_: str, data: Array) -> Array:
-        """All but the resizing undone, in the other direction."""
+        """Undo all steps but the resizing, in reverse order."""
         self._shape(in_)
         image = data.squeeze().astype(np.result_type(data, np.float32))
         if in_ in self.input_scale:
@@ -70,26 +70,26 @@ class Transformer:
         return image
 
     def set_transpose(self, in_: str, order: Sequence[int]) -> None:
-        """The order of the axes: (2, 0, 1) makes channels x height x width."""
+        """Set the order of the axes: (2, 0, 1) makes channels x height x width."""
         axes = len(self._shape(in_)) - 1
         if len(order) != axes:
             raise NetError(f"the order {tuple(order)} has {len(order)} axes, an item of '{in_}' has {axes}")
         self.transpose[in_] = order
 
     def set_channel_swap(self, in_: str, order: Sequence[int]) -> None:
-        """The order of the channels, which are the first axis by then: (2, 1, 0) makes BGR of RGB."""
+        """Set the order of the channels, which are the first axis by then: (2, 1, 0) makes BGR of RGB."""
         channels = self._shape(in_)[1]
         if len(order) != channels:
             raise NetError(f"the order {tuple(order)} has {len(order)} channels, '{in_}' has {channels}")
         self.channel_swap[in_] = order
 
     def set_raw_scale(self, in_: str, scale: float) -> None:
-        """A factor before the mean is subtracted: 255 for images whose values are from 0 to 1."""
+        """Set a factor before the mean is subtracted: 255 for images with values from 0 to 1."""
         self._shape(in_)
         self.raw_scale[in_] = scale
 
     def set_mean(self, in_: str, mean: Array) -> None:
-        """What is subtracted: one value for each channel, or an image of channels x height x width, of any size."""
+        """Set the mean to subtract: a value for each channel, or an image of channels x height x width of any size."""
         shape = self._shape(in_)[1:]
         if mean.ndim == 1:
             if len(mean) != shape[0]:
@@ -102,7 +102,7 @@ class Transformer:
         self.mean[in_] = mean if fits else _resized(mean, shape)
 
     def set_input_scale(self, in_: str, scale: float) -> None:
-        """A factor after the mean was subtracted."""
+        """Set a factor after the mean is subtracted."""
         self._shape(in_)
         self.input_scale[in_] = scale
 

@@ -1,1 +1,1 @@
-"""Caffe's solvers: how a net's weights change, when it is tested, and what is saved on the way."""
+"""Caffe's solvers: update rules, learning rates, the training loop, and snapshots."""

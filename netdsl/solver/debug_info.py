@@ -1,4 +1,4 @@
-"""How large everything is that goes through a net: what `debug_info` asks for."""
+"""The magnitudes of all blobs and gradients of a net, which a solver reports with `debug_info`."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from torch import Tensor, nn
 
 from netdsl.layer import Layer
 from netdsl.net.build import Built
-from netdsl.solver.events import Magnitude
+from netdsl.solver.events import BlobMagnitude
 
 
 @contextmanager
-def inspected(built: Built) -> Iterator[list[Magnitude]]:
-    """A list that fills while the net runs forward and backward: tops in the order in which layers run, then the
-    gradients as they come back, then those of the layers' own blobs. A layer that works along with the one before it
-    isn't there.
+def record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
+    """A list that is filled while the net runs forward and backward: the tops and parameters of each layer in the
+    order in which layers run, then the gradients of tops as they are computed, and at the end those of parameters.
+    A layer that is computed together with the one before it is missing.
     """
-    found: list[Magnitude] = []
+    magnitudes: list[BlobMagnitude] = []
     with ExitStack() as stack:
         for layer in built.layers:
-            stack.callback(layer.register_forward_hook(_watcher(found)).remove)
-        yield found
+            stack.callback(layer.register_forward_hook(_recording_hook(magnitudes)).remove)
+        yield magnitudes
     for layer in built.layers:
         for index, blob in enumerate(layer.blob_tensors()):
             if blob.grad is not None:
-                found.append(Magnitude(layer.layer.name, str(index), True, True, _mean(blob.grad)))
+                magnitudes.append(BlobMagnitude(layer.layer.name, str(index), True, True, _mean(blob.grad)))
 
 
-def _watcher(found: list[Magnitude]) -> Any:
-    def watch(layer: nn.Module, bottoms: tuple[Tensor, ...], tops: Tensor | tuple[Tensor, ...]) -> None:
+def _recording_hook(magnitudes: list[BlobMagnitude]) -> Any:
+    def record(layer: nn.Module, bottoms: tuple[Tensor, ...], tops: Tensor | tuple[Tensor, ...]) -> None:
         assert isinstance(layer, Layer)
         name = layer.layer.name
         for top, value in zip(layer.layer.top, tops if isinstance(tops, tuple) else (tops,), strict=False):
-            found.append(Magnitude(name, top, False, False, _mean(value)))
+            magnitudes.append(BlobMagnitude(name, top, False, False, _mean(value)))
             if value.requires_grad:
                 value.register_hook(  # type: ignore[no-untyped-call]
-                    lambda gradient, top=top: found.append(Magnitude(name, top, False, True, _mean(gradient)))
+                    lambda gradient, top=top: magnitudes.append(BlobMagnitude(name, top, False, True, _mean(gradient)))
                 )
         for index, blob in enumerate(layer.blob_tensors()):
-            found.append(Magnitude(name, str(index), True, False, _mean(blob)))
+            magnitudes.append(BlobMagnitude(name, str(index), True, False, _mean(blob)))
 
-    return watch
+    return record
 
 
 def _mean(values: Tensor) -> float:

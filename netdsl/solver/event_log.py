@@ -1,4 +1,4 @@
-"""A log of one JSON object per line, which programs read back."""
+"""The event log of a run: a file with one JSON object per line, which programs can read."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from caffe_proto.errors import FileError
-from netdsl.solver.events import Displayed, Event, Saved, Tested, as_numbers
+from netdsl.solver.events import Event, SnapshotSaved, TestFinished, TrainingProgress, as_numbers
 
 
 class EventLog:
-    """Appends what happens to a file; a run that was resumed goes on in it."""
+    """A listener that appends events to a file; a resumed run continues its file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path, self._start = Path(path), time.monotonic()
-        self._file = self._opened()
+        self._file = self._open()
 
-    def _opened(self) -> TextIO:
+    def _open(self) -> TextIO:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            before = self._path.read_bytes()[-1:] if self._path.exists() else b""
+            last_byte = self._path.read_bytes()[-1:] if self._path.exists() else b""
             file = self._path.open("a", buffering=1, encoding="utf-8")
         except OSError as problem:
             raise FileError(f"{self._path}: can't be written: {problem.strerror}") from None
-        if before not in (b"", b"\n"):  # a line that a kill cut off
+        if last_byte not in (b"", b"\n"):  # the process was killed while it wrote a line
             file.write("\n")
         return file
 
     def __call__(self, event: Event) -> None:
-        """Write what happened, if it is worth a line."""
-        found = as_object(event)
-        if found is not None:
+        """Write an event, if it is of a kind that is logged."""
+        entry = event_as_json(event)
+        if entry is not None:
             seconds = round(time.monotonic() - self._start, 3)
-            self._file.write(json.dumps(found | {"seconds": seconds}) + "\n")
+            self._file.write(json.dumps(entry | {"seconds": seconds}) + "\n")
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def as_object(event: Event) -> dict[str, Any] | None:
-    """An event as JSON has it, or None if it isn't worth a line."""
+def event_as_json(event: Event) -> dict[str, Any] | None:
+    """The JSON object of an event, or None if events of its kind aren't logged."""
     match event:
-        case Displayed():
+        case TrainingProgress():
             numbers = _finite(as_numbers(event.outputs))
             loss = {"loss": _number(event.loss), "rate": event.rate}
             return {"event": "train", "iteration": event.iteration, **loss, "outputs": numbers}
-        case Tested():
+        case TestFinished():
             loss = {} if event.loss is None else {"loss": _number(event.loss)}
             numbers = _finite(as_numbers(event.outputs))
             return {"event": "test", "iteration": event.iteration, "net": event.net, **loss, "outputs": numbers}
-        case Saved():
+        case SnapshotSaved():
             files = {"model": str(event.model), "state": str(event.state)}
             return {"event": "snapshot", "iteration": event.iteration, **files}
     return None
 
 
 def read_event_log(path: str | Path) -> Iterator[dict[str, Any]]:
-    """The objects of a log; a last line that was cut off by a kill is left out."""
+    """The JSON objects of a log. Lines that aren't complete, because the process was killed, are skipped."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
@@ -78,5 +78,5 @@ def _finite(numbers: Mapping[str, float]) -> dict[str, float | None]:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """The value, or None in place of the numbers that JSON doesn't have."""
     return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""What a solver tells those who listen."""
+"""Events of training and testing, which a solver sends to its listener."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Output:
-    """The values of a net's output, and what they count in the loss."""
+    """The values of one of a net's outputs, and their weight in the loss."""
 
     name: str
     values: tuple[float, ...]
@@ -17,8 +17,8 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Began:
-    """Training begins, from this iteration until the last."""
+class TrainingStarted:
+    """Training starts at `iteration`, and will end at `last`."""
 
     iteration: int
     last: int
@@ -27,15 +27,15 @@ class Began:
 
 
 @dataclass(frozen=True)
-class Stepped:
-    """An iteration is done."""
+class IterationFinished:
+    """An iteration is done; `iteration` is the number of the next one."""
 
     iteration: int
 
 
 @dataclass(frozen=True)
-class Displayed:
-    """How training goes, every `display` iterations."""
+class TrainingProgress:
+    """The loss, the learning rate and the outputs, every `display` iterations."""
 
     iteration: int
     loss: float
@@ -44,35 +44,35 @@ class Displayed:
 
 
 @dataclass(frozen=True)
-class Magnitude:
-    """How large the values or the gradients of a blob are: the mean of their sizes."""
+class BlobMagnitude:
+    """The mean absolute value of a blob, or of its gradient."""
 
     layer: str
-    blob: str  # the name of a top, or the number of one of the layer's own blobs
-    own: bool
+    blob: str  # the name of a top, or the index of a parameter
+    is_param: bool
     gradient: bool
     mean: float
 
 
 @dataclass(frozen=True)
-class Inspected:
-    """What every layer made in an iteration: with `debug_info`, in those that are displayed."""
+class DebugInfo:
+    """The magnitudes of all blobs in an iteration; with `debug_info`, in those that are displayed."""
 
     iteration: int
-    magnitudes: tuple[Magnitude, ...]
+    magnitudes: tuple[BlobMagnitude, ...]
 
 
 @dataclass(frozen=True)
-class Testing:
-    """A test begins."""
+class TestStarted:
+    """The test of a net starts."""
 
     iteration: int
     net: int
 
 
 @dataclass(frozen=True)
-class Tested:
-    """What a test net gave on the average of its batches."""
+class TestFinished:
+    """The mean loss and the mean outputs of a test net over its batches."""
 
     iteration: int
     net: int
@@ -81,22 +81,22 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A snapshot is whole."""
+class SnapshotSaved:
+    """The files of a snapshot are complete."""
 
     iteration: int
     model: Path
     state: Path
 
 
-Event = Began | Stepped | Displayed | Inspected | Testing | Tested | Saved
+Event = TrainingStarted | IterationFinished | TrainingProgress | DebugInfo | TestStarted | TestFinished | SnapshotSaved
 Listener = Callable[[Event], None]
 
 
 def as_numbers(outputs: tuple[Output, ...]) -> Mapping[str, float]:
-    """Outputs of one value each, by name; longer ones are numbered."""
-    found = {}
+    """The values of outputs by name; an output of several values has one name for each, with its index."""
+    numbers = {}
     for output in outputs:
         for index, value in enumerate(output.values):
-            found[output.name if len(output.values) == 1 else f"{output.name}[{index}]"] = value
-    return found
+            numbers[output.name if len(output.values) == 1 else f"{output.name}[{index}]"] = value
+    return numbers

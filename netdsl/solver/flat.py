@@ -1,4 +1,4 @@
-"""All blobs of a net in one buffer: what is learned first, in groups of equal multipliers, then the rest."""
+"""All blobs of a net in one buffer: first those that learn, in groups of equal multipliers, then the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.errors import SolverError
-from netdsl.layer import Layer, Shape
+from netdsl.layer import Layer
 from netdsl.net.build import Built
 
 _ALIGNMENT = 16  # values: kernels like blobs that begin at a multiple of 64 bytes
@@ -17,7 +17,7 @@ _ALIGNMENT = 16  # values: kernels like blobs that begin at a multiple of 64 byt
 
 @dataclass(frozen=True)
 class FlatBlob:
-    """One blob and where it lies in the buffer."""
+    """A blob and its place in the buffer."""
 
     layer: str
     tensor: Tensor
@@ -27,7 +27,7 @@ class FlatBlob:
 
     @property
     def stop(self) -> int:
-        """Where it ends."""
+        """The end of its place in the buffer."""
         return self.start + self.tensor.numel()
 
     @property
@@ -38,7 +38,7 @@ class FlatBlob:
 
 @dataclass(frozen=True)
 class BlobGroup:
-    """A stretch of the buffer that learns at one pace."""
+    """A part of the buffer whose blobs have equal multipliers."""
 
     start: int
     stop: int
@@ -48,29 +48,30 @@ class BlobGroup:
 
 
 class FlatWeights:
-    """A net's blobs, moved into one buffer; each stays the tensor that it was, as a view on it.
+    """A net's blobs, moved into one buffer; each blob stays the same tensor, now a view on the buffer.
 
-    `blobs` are in Caffe's order, each owned blob once; `groups` are what learns.
+    `blobs` has each blob once, in Caffe's order; `groups` has those that the solver changes, which are the first
+    `learned_size` values of the buffer.
     """
 
     def __init__(self, built: Built) -> None:
-        owned = [blob for blob in _owned(built) if blob.tensor.numel()]
-        learning = [blob for blob in owned if blob.learns]
-        paces = sorted({(blob.lr_mult, blob.decay_mult) for blob in learning}, reverse=True)
-        grouped = [[blob for blob in learning if (blob.lr_mult, blob.decay_mult) == pace] for pace in paces]
+        blobs = [blob for blob in _unique_blobs(built) if blob.tensor.numel()]
+        learning = [blob for blob in blobs if blob.learns]
+        multipliers = sorted({(blob.lr_mult, blob.decay_mult) for blob in learning}, reverse=True)
         self.groups, start = [], 0
-        for pace, members in zip(paces, grouped, strict=True):
-            placed = list(_placed(members, start))
+        for pair in multipliers:
+            members = [blob for blob in learning if (blob.lr_mult, blob.decay_mult) == pair]
+            placed = list(_place(members, start))
             stop = _aligned(placed[-1].stop)
-            self.groups.append(BlobGroup(start, stop, *pace, tuple(placed)))
+            self.groups.append(BlobGroup(start, stop, *pair, tuple(placed)))
             start = stop
-        self.learned = start  # how many values of the buffer learn
-        rest = list(_placed([blob for blob in owned if not blob.learns], start))
-        everything = [*(blob for group in self.groups for blob in group.blobs), *rest]
-        found = {id(blob.tensor): blob for blob in everything}
-        self.blobs = [found[id(blob.tensor)] for blob in owned]
-        self.buffer = _buffer(everything)
-        for blob in everything:
+        self.learned_size = start
+        constant = list(_place([blob for blob in blobs if not blob.learns], start))
+        all_placed = [*(blob for group in self.groups for blob in group.blobs), *constant]
+        by_tensor = {id(blob.tensor): blob for blob in all_placed}
+        self.blobs = [by_tensor[id(blob.tensor)] for blob in blobs]
+        self.buffer = _new_buffer(all_placed)
+        for blob in all_placed:
             view = self.view(self.buffer, blob)
             view.copy_(blob.tensor.detach())
             blob.tensor.data = view
@@ -81,7 +82,7 @@ class FlatWeights:
         return buffer[blob.start : blob.stop].view(blob.tensor.shape)
 
 
-def _buffer(blobs: Sequence[FlatBlob]) -> Tensor:
+def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:
     if not blobs:
         raise SolverError("the net has nothing to learn: no layer has blobs")
     kinds = {(blob.tensor.device, blob.tensor.dtype) for blob in blobs}
@@ -92,7 +93,8 @@ def _buffer(blobs: Sequence[FlatBlob]) -> Tensor:
     )
 
 
-def _placed(blobs: Sequence[FlatBlob], start: int) -> Iterator[FlatBlob]:
+def _place(blobs: Sequence[FlatBlob], start: int) -> Iterator[FlatBlob]:
+    """The blobs placed one after the other, each at an aligned position."""
     for blob in blobs:
         placed = FlatBlob(blob.layer, blob.tensor, blob.lr_mult, blob.decay_mult, start)
         yield placed
@@ -103,17 +105,17 @@ def _aligned(position: int) -> int:
     return -(-position // _ALIGNMENT) * _ALIGNMENT
 
 
-def _owned(built: Built) -> list[FlatBlob]:
-    """Every blob once, in Caffe's order: with its first layer, and with the multipliers that its sharers agree on."""
-    found: dict[int, tuple[str, Tensor, dict[str, float]]] = {}
+def _unique_blobs(built: Built) -> list[FlatBlob]:
+    """Every blob once, in Caffe's order: with its first layer, and with the multipliers of all layers that share it."""
+    blobs: dict[int, tuple[str, Tensor, dict[str, float]]] = {}
     for layer in built.layers:
         for index, name in enumerate(layer.blob_names()):
             tensor = layer.owner_of(name)
-            _, _, known = found.setdefault(id(tensor), (layer.layer.name, tensor, {}))
-            _merge(known, _multipliers(layer, index), layer.layer.name)
+            _, _, multipliers = blobs.setdefault(id(tensor), (layer.layer.name, tensor, {}))
+            _merge(multipliers, _multipliers(layer, index), layer.layer.name)
     return [
-        FlatBlob(name, tensor, known.get("lr_mult", 1.0), known.get("decay_mult", 1.0), 0)
-        for name, tensor, known in found.values()
+        FlatBlob(name, tensor, multipliers.get("lr_mult", 1.0), multipliers.get("decay_mult", 1.0), 0)
+        for name, tensor, multipliers in blobs.values()
     ]
 
 
@@ -124,13 +126,10 @@ def _multipliers(layer: Layer, index: int) -> dict[str, float]:
     return {name: getattr(spec, name) for name in ("lr_mult", "decay_mult") if spec.HasField(name)}
 
 
-def _merge(known: dict[str, float], given: dict[str, float], layer: str) -> None:
+def _merge(multipliers: dict[str, float], others: dict[str, float], layer: str) -> None:
     """Caffe's rule: layers that share a parameter may each set its multipliers, but not to different values."""
-    for name, value in given.items():
-        if known.setdefault(name, value) != value:
-            raise SolverError(f"layer '{layer}': {name} is {value:g} for a shared parameter that has {known[name]:g}")
-
-
-def shapes_of(blobs: Sequence[FlatBlob]) -> list[Shape]:
-    """The shapes of blobs."""
-    return [tuple(blob.tensor.shape) for blob in blobs]
+    for name, value in others.items():
+        if multipliers.setdefault(name, value) != value:
+            raise SolverError(
+                f"layer '{layer}': {name} is {value:g} for a shared parameter that has {multipliers[name]:g}"
+            )

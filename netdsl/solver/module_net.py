@@ -1,4 +1,4 @@
-"""A torch module and its data as one net that a solver trains or tests with."""
+"""A torch module with its data, as the net that a solver trains or tests."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ from netdsl.net.build import Types, build, running
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filtered
 from netdsl.net.module import NetModule
-from netdsl.solver.trainable import Positions
+from netdsl.solver.trainable_net import Positions
 from netdsl.tables.table import Table
 
 
 @dataclass(frozen=True)
 class Compute:
-    """How nets run: where, in what precision, compiled by torch or not, and how their data are loaded."""
+    """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    precision: torch.dtype = torch.float32  # of what is computed; weights, gradients and history stay float32
+    precision: torch.dtype = torch.float32  # of tops; weights, gradients and history stay float32
     compiled: bool = False
     loading: Loading = field(default_factory=Loading)
 
 
 class ModuleNet:
-    """A `NetModule` that runs on what its data layers read, or on `values` or a table that are given instead."""
+    """A `NetModule` that runs on the batches of its data layers, or on `values` or a table in their place."""
 
     def __init__(
         self,
         net: pb.NetParameter,
-        way: Compute | None = None,
+        compute: Compute | None = None,
         types: Types = LAYERS,
         values: Values | Table | None = None,
     ) -> None:
-        self.way = way or Compute()
+        self.compute = compute or Compute()
         graph = connect(filtered(net, net.state))
         table, values = (values, None) if isinstance(values, Table) else (None, values)
-        given = graph.blobs if values is not None else ()
-        loading, device = self.way.loading, self.way.device
-        self.feeds = Feeds.open(graph, types, loading=loading, given=given, table=table, device=device)
+        supplied_blobs = graph.blobs if values is not None else ()
+        loading, device = self.compute.loading, self.compute.device
+        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
-        self.module = NetModule(build(graph, types)).allocate(self.way.device)
+        self.module = NetModule(build(graph, types)).allocate(device)
         self.built = self.module.built
-        self._compute = torch.compile(self._computed) if self.way.compiled else self._computed
+        self._forward = torch.compile(self._loss_and_outputs) if self.compute.compiled else self._loss_and_outputs
         self._outputs: Mapping[str, Tensor] = {}
 
-    def _computed(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """The loss, and the outputs by name."""
+    def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss, and the outputs by name, of these inputs."""
         edges = self.module.run(edges)
         loss = self.module.loss(edges) if self.module.losses else torch.zeros(())
         return loss, {name: edges[edge] for name, edge in self.module.outputs.items()}
 
     def _run(self) -> Tensor:
         edges = self.feeds.next()
-        half = torch.autocast(self.way.device.type, self.way.precision, enabled=self.way.precision != torch.float32)
-        with running(self.built), half:
-            loss, self._outputs = self._compute(edges)
+        device, precision = self.compute.device, self.compute.precision
+        with running(self.built), torch.autocast(device.type, precision, enabled=precision != torch.float32):
+            loss, self._outputs = self._forward(edges)
         return loss
 
     def clear_gradients(self) -> None:
-        """Forget the gradients of all blobs."""
+        """Clear the gradients of all blobs."""
         self.module.zero_grad()
 
     def forward(self) -> Tensor:
@@ -76,34 +76,34 @@ class ModuleNet:
             return self._run()
 
     def forward_backward(self, share: float = 1.0) -> Tensor:
-        """The loss of the next batch. Its gradients, or a share of them, are added to those that are there."""
+        """The loss of the next batch. Its gradients, or a share of them, are added to those of the blobs."""
         loss = self._run()
         (loss * share if share != 1 else loss).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def outputs(self) -> Mapping[str, Tensor]:
-        """What the net made of the last batch."""
+        """The net's outputs for the last batch."""
         return self._outputs
 
     def loss_weights(self) -> Mapping[str, float]:
-        """What its outputs count in the loss."""
+        """The weights in the loss of those outputs that are losses."""
         losses, outputs = self.module.losses, self.module.outputs
         return {name: losses[edge] for name, edge in outputs.items() if edge in losses}
 
     def positions(self) -> Positions:
-        """Where its data layers are."""
+        """How many batches each data layer has handed out."""
         return self.feeds.positions()
 
     def seek(self, positions: Positions) -> None:
-        """Go on with the data from there."""
+        """Continue with the data at these positions."""
         self.feeds.seek(positions)
 
     @property
     def batch_size(self) -> int:
-        """How many items a batch has, by its first data layer."""
+        """The number of items in a batch of the first data layer."""
         shapes = [self.built.shapes[edge] for edge in self.module.inputs.values()]
         return next((shape[0] for shape in shapes if shape), 0)
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Close the data."""
         self.feeds.close()

@@ -1,4 +1,4 @@
-"""The nets that a solver names: one for training, any number for testing."""
+"""The nets that a solver's settings name: one for training, any number for testing."""
 
 from __future__ import annotations
 
@@ -6,76 +6,83 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import SolverError
+from netdsl.open_net import open_net
 
 _TRAIN = ("net", "net_param", "train_net", "train_net_param")
 
 
 def train_net(param: pb.SolverParameter, folder: Path | None = None) -> pb.NetParameter:
     """The net for training, in today's form, with its state: the solver's `train_state` over the net's own."""
-    given = [name for name in _TRAIN if param.HasField(name)]
-    if len(given) != 1:
-        what = f"names {' and '.join(given)}" if given else "names no net to train"
-        raise SolverError(f"the solver {what}; it needs exactly one of {', '.join(_TRAIN)}")
-    value = getattr(param, given[0])
-    return _with_state(_net(value, folder), pb.TRAIN, [param.train_state])
+    fields = _train_fields(param)
+    if not fields:
+        raise SolverError(f"the solver names no net to train; it needs exactly one of {', '.join(_TRAIN)}")
+    return _with_state(_net(getattr(param, fields[0]), folder), pb.TRAIN, [param.train_state])
+
+
+def _train_fields(param: pb.SolverParameter) -> list[str]:
+    """The field that has the net for training, if one has."""
+    fields = [name for name in _TRAIN if param.HasField(name)]
+    if len(fields) > 1:
+        raise SolverError(f"the solver names {' and '.join(fields)}; it needs exactly one of {', '.join(_TRAIN)}")
+    return fields
 
 
 def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.NetParameter]:
     """The nets for testing. Caffe's rule: `test_iter` says how many; the last ones are the `net` itself."""
-    own: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
-    both: list[str | pb.NetParameter] = [getattr(param, name) for name in ("net_param", "net") if param.HasField(name)]
+    test_only: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
+    shared: list[str | pb.NetParameter] = [
+        getattr(param, name) for name in ("net_param", "net") if param.HasField(name)
+    ]
     count = len(param.test_iter)
-    if count < len(own) or (not both and count != len(own)):
-        raise SolverError(f"{count} test_iter for {len(own)} test nets; give one for each")
+    if count < len(test_only) or (not shared and count != len(test_only)):
+        raise SolverError(f"the solver has {count} test_iter for {len(test_only)} test nets; give one for each")
     if param.test_state and len(param.test_state) != count:
-        raise SolverError(f"{len(param.test_state)} test_state for {count} test nets; give one for each, or none")
+        raise SolverError(
+            f"the solver has {len(param.test_state)} test_state for {count} test nets; give one for each, or none"
+        )
     if count and param.test_interval <= 0:
-        raise SolverError("test_iter is given, but test_interval isn't above 0")
-    sources = own + both[:1] * (count - len(own))
+        raise SolverError("the solver has a test_iter, so it needs a test_interval above 0")
+    sources = test_only + shared[:1] * (count - len(test_only))
     states = [[state] for state in param.test_state] or [[]] * count
-    return [_with_state(_net(one, folder), pb.TEST, more) for one, more in zip(sources, states, strict=True)]
+    return [_with_state(_net(source, folder), pb.TEST, state) for source, state in zip(sources, states, strict=True)]
 
 
 def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
-    """The same settings with the nets in them that they name files of."""
+    """The same settings with the nets themselves in place of the names of their files."""
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
-    for name in ("net", "train_net"):
-        if param.HasField(name):
+    for name in _train_fields(param):
+        if name in ("net", "train_net"):
             getattr(changed, f"{name}_param").CopyFrom(_net(getattr(param, name), folder))
             changed.ClearField(name)
     del changed.test_net_param[:], changed.test_net[:]
     tests: list[str | pb.NetParameter] = [*param.test_net_param, *param.test_net]
-    for one in tests:
-        changed.test_net_param.add().CopyFrom(_net(one, folder))
+    for source in tests:
+        changed.test_net_param.add().CopyFrom(_net(source, folder))
     return changed
 
 
 def _net(source: str | pb.NetParameter, folder: Path | None) -> pb.NetParameter:
-    if isinstance(source, pb.NetParameter):
-        return upgrade_net(source).message
-    return upgrade_net(read_net(find_file(source, folder), lenient=True).message).message
+    return open_net(source if isinstance(source, pb.NetParameter) else find_file(source, folder)).net
 
 
 def find_file(name: str, folder: Path | None) -> Path:
-    """A file that a solver names: from where we are, as Caffe does it, or from where the solver is."""
+    """The path of a file that a solver names: relative to the working folder as in Caffe, or to the solver's folder."""
     path = Path(name)
     beside = folder / path if folder is not None else path
     return beside if not path.exists() and beside.exists() else path
 
 
 def split_names(names: Iterable[str]) -> Iterator[str]:
-    """Caffe's rule: several files of weights may be named at once, with commas between them."""
+    """The single names in names of weights files. Caffe's rule: one may have several, with commas between them."""
     for name in names:
-        yield from (each.strip() for each in name.split(","))
+        yield from (part.strip() for part in name.split(","))
 
 
-def _with_state(net: pb.NetParameter, phase: pb.Phase, more: Sequence[pb.NetState]) -> pb.NetParameter:
-    state = pb.NetState(phase=phase)
-    for each in (net.state, *more):
-        state.MergeFrom(each)
-    net.state.CopyFrom(state)
+def _with_state(net: pb.NetParameter, phase: pb.Phase, states: Sequence[pb.NetState]) -> pb.NetParameter:
+    merged = pb.NetState(phase=phase)
+    for state in (net.state, *states):
+        merged.MergeFrom(state)
+    net.state.CopyFrom(merged)
     return net

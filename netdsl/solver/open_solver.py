@@ -1,4 +1,4 @@
-"""A solver and all that belongs to it, made ready from its settings."""
+"""Opening a solver: its nets, their data and their weights, from its settings."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.model import load_weights
 from netdsl.net.graph import Phase
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import Action, Solver, nobody_listens, nothing_wanted
+from netdsl.solver.solver import Action, Solver, ignore_event, no_action
 from netdsl.tables.table import Table
-from netdsl.weights.files import load_file
 
 
 @contextmanager
@@ -23,29 +23,29 @@ def open_solver(
     param: pb.SolverParameter,
     *,
     folder: Path | None = None,
-    way: Compute | None = None,
+    compute: Compute | None = None,
     weights: Sequence[str | Path] = (),
     tables: Mapping[Phase, Table] | None = None,
-    listen: Listener = nobody_listens,
-    requested: Callable[[], Action] = nothing_wanted,
+    listen: Listener = ignore_event,
+    poll_action: Callable[[], Action] = no_action,
 ) -> Iterator[Solver]:
-    """A solver with its nets, whose data are let go of at the end.
+    """Open a solver with its nets, whose data are closed at the end.
 
-    `folder` is where the files that it names may be. A phase that has a table takes its data from there.
+    Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it.
     """
     seed(param)
-    way, tables = way or Compute(), tables or {}
-    way = replace(way, loading=replace(way.loading, seed=max(0, param.random_seed)))
+    compute, tables = compute or Compute(), tables or {}
+    compute = replace(compute, loading=replace(compute.loading, seed=max(0, param.random_seed)))
     nets: list[ModuleNet] = []
     try:
-        train, table = train_net(param, folder), tables.get(Phase.TRAIN)
-        nets.append(ModuleNet(train, way, values=table))
-        for message in test_nets(param, folder):
-            nets.append(ModuleNet(message, way, values=tables.get(Phase.TEST)))
+        inlined = inline_nets(param, folder)
+        train, table = train_net(inlined), tables.get(Phase.TRAIN)
+        nets.append(ModuleNet(train, compute, values=table))
+        for message in test_nets(inlined):
+            nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
-            for net in nets:
-                load_file(net.built, find_file(name, folder))
-        yield Solver(param, nets[0], nets[1:], listen=listen, requested=requested)
+            load_weights(find_file(name, folder), *(net.built for net in nets))
+        yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action)
     finally:
         for net in nets:
             net.close()

@@ -12,9 +12,9 @@ Policy = Callable[[pb.SolverParameter, int, int], float]  # of the settings, the
 
 
 def next_step(param: pb.SolverParameter, iteration: int, step: int) -> int:
-    """How often the rate was lowered, counted on by one iteration.
+    """The step of an iteration, that is how often the rate was lowered, from the step of the one before.
 
-    Caffe's rule: `multistep` takes one step value in an iteration at most, and goes on from what a solver state says.
+    Caffe's rule: `multistep` takes at most one step in an iteration, and continues from the step of a solver state.
     """
     if param.lr_policy == "step":
         return iteration // _positive(param, "stepsize")
@@ -31,8 +31,8 @@ def rate_at(param: pb.SolverParameter, iteration: int, step: int) -> float:
 def policy_of(param: pb.SolverParameter) -> Policy:
     """The policy that a solver names."""
     if param.lr_policy not in POLICIES:
-        what = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "no lr_policy"
-        raise SolverError(f"{what}; it is one of {', '.join(POLICIES)}")
+        problem = f"unknown lr_policy '{param.lr_policy}'" if param.lr_policy else "the solver has no lr_policy"
+        raise SolverError(f"{problem}; it is one of {', '.join(POLICIES)}")
     return POLICIES[param.lr_policy]
 
 

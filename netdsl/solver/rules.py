@@ -1,4 +1,4 @@
-"""Caffe's six rules for changing weights, each on a stretch of weights, gradients and history."""
+"""The update rules of Caffe's six solvers, each for a stretch of weights, gradients and history."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from netdsl.errors import SolverError
 
 
 class Rule(Protocol):
-    """Changes weights and history in place; the gradient may be written over."""
+    """An update rule, which changes weights and history in place; it may overwrite the gradient."""
 
-    histories: ClassVar[int]  # how many values are remembered for each weight
+    histories: ClassVar[int]  # how many values of history each weight has
 
     def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
-        """One step."""
+        """Update the weights and the history."""
         ...
 
 
 @dataclass(frozen=True)
 class SGD:
-    """Momentum. Caffe's rule: the learning rate is part of what is remembered."""
+    """Momentum. Caffe's rule: the learning rate is part of the velocity."""
 
     momentum: float
     histories: ClassVar[int] = 1
@@ -37,7 +37,7 @@ class SGD:
 
 @dataclass(frozen=True)
 class Nesterov:
-    """Momentum that looks ahead: a step back by the old velocity, then over by the new one."""
+    """Nesterov's momentum: a step back by the old velocity, then a step over by the new one."""
 
     momentum: float
     histories: ClassVar[int] = 1
@@ -52,7 +52,7 @@ class Nesterov:
 
 @dataclass(frozen=True)
 class AdaGrad:
-    """Divided by the root of the sum of all squares so far."""
+    """Steps divided by the root of the sum of all squared gradients so far."""
 
     delta: float
     histories: ClassVar[int] = 1
@@ -65,7 +65,7 @@ class AdaGrad:
 
 @dataclass(frozen=True)
 class RMSProp:
-    """Divided by the root of a decaying mean of squares."""
+    """Steps divided by the root of a decaying mean of squared gradients."""
 
     decay: float
     delta: float
@@ -79,7 +79,7 @@ class RMSProp:
 
 @dataclass(frozen=True)
 class AdaDelta:
-    """Scaled by the ratio of two decaying means: of squared updates and of squared gradients."""
+    """Steps scaled by the ratio of two decaying means: of squared updates and of squared gradients."""
 
     momentum: float
     delta: float
@@ -96,7 +96,7 @@ class AdaDelta:
 
 @dataclass(frozen=True)
 class Adam:
-    """Decaying means of gradients and of their squares, corrected for having begun at zero."""
+    """Steps by decaying means of gradients and of their squares, which are corrected for their start at zero."""
 
     momentum: float
     momentum2: float
@@ -108,13 +108,13 @@ class Adam:
         mean, squares = history
         mean.mul_(self.momentum).add_(gradient, alpha=1 - self.momentum)
         squares.mul_(self.momentum2).addcmul_(gradient, gradient, value=1 - self.momentum2)
-        turn = iteration + 1
-        correction = math.sqrt(1 - self.momentum2**turn) / (1 - self.momentum**turn)
+        count = iteration + 1
+        correction = math.sqrt(1 - self.momentum2**count) / (1 - self.momentum**count)
         weights.addcdiv_(mean, squares.sqrt().add_(self.delta), value=-rate * correction)
 
 
 def rule_of(param: pb.SolverParameter) -> Rule:
-    """The rule that a solver names, with its settings."""
+    """The rule of a solver's type, with its settings."""
     match param.type:
         case "SGD":
             return SGD(param.momentum)
@@ -140,7 +140,7 @@ TYPES = tuple(rule.__name__ for rule in (SGD, Nesterov, AdaGrad, RMSProp, AdaDel
 
 def _without_momentum(param: pb.SolverParameter) -> None:
     if param.momentum:
-        raise SolverError(f"solver type {param.type} has no momentum; take `momentum: {param.momentum:g}` away")
+        raise SolverError(f"solver type {param.type} has no momentum; remove `momentum: {param.momentum:g}`")
 
 
 def _fraction(value: float, name: str) -> None:

@@ -1,4 +1,4 @@
-"""A solver's settings from its file, in today's form."""
+"""A solver's settings: reading them in today's form, and checking them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from netdsl.solver.rate import policy_of
 
 
 def read_settings(path: str | Path) -> pb.SolverParameter:
-    """The settings in a file.
+    """Read the settings of a solver's file.
 
-    Caffe's rule: snapshots are called as the solver's file unless `snapshot_prefix` says otherwise, and if that is a
-    folder they are called so in there.
+    Caffe's rule: the default of `snapshot_prefix` is the path of the solver's file without its ending; if it is a
+    folder, snapshots are named after the solver's file in that folder.
     """
     path = Path(path)
     param = upgrade_solver(read_solver(path, lenient=True).message).message
@@ -30,20 +30,20 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
 
 
 def seed(param: pb.SolverParameter, rank: int = 0) -> None:
-    """Make all random numbers follow from `random_seed`, if there is one; every rank has its own."""
+    """Seed torch's random numbers with `random_seed`, if the settings have one; every rank gets its own."""
     if param.random_seed >= 0:
         torch.manual_seed(param.random_seed + rank)
 
 
 def check(param: pb.SolverParameter) -> None:
-    """A SolverError for settings that don't work, before anything runs."""
+    """Raise a SolverError for settings that can't work."""
     for name in ("average_loss", "iter_size"):
         if getattr(param, name) < 1:
             raise SolverError(f"{name} is {getattr(param, name)}; it must be 1 or more")
     policy_of(param)
     _refuse_forks(param)
     if param.snapshot and not param.HasField("snapshot_prefix"):
-        raise SolverError("snapshot is given, but no snapshot_prefix that says where to")
+        raise SolverError("the solver has a snapshot interval, but no snapshot_prefix that says where snapshots go")
 
 
 _HARMLESS = {  # forks' settings that don't change what is learned
@@ -53,8 +53,8 @@ _HARMLESS = {  # forks' settings that don't change what is learned
 
 
 def _refuse_forks(param: pb.SolverParameter) -> None:
-    """Say so where a setting would change what is learned, rather than learn something else."""
+    """Raise a SolverError for settings of forks that would change what is learned."""
     for field, value in param.ListFields():
-        usual = field.has_default_value and value == field.default_value
-        if field.number >= FORKS and field.name not in _HARMLESS and not usual:
+        is_default = field.has_default_value and value == field.default_value
+        if field.number >= FORKS and field.name not in _HARMLESS and not is_default:
             raise SolverError(f"'{field.name}' is a setting of a fork of Caffe that isn't supported; remove it")

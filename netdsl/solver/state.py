@@ -1,4 +1,4 @@
-"""A solver's state in files: Caffe's own two, and one beside them with what Caffe forgets."""
+"""Snapshots of a solver: Caffe's two files, and one beside them with what Caffe doesn't save."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, read, read_net, write
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.errors import SolverError
-from netdsl.solver.events import Saved
-from netdsl.weights.files import load_file, save_net
+from netdsl.model import load_weights
+from netdsl.solver.events import SnapshotSaved
+from netdsl.weights.files import save_net
 
 if TYPE_CHECKING:
     from netdsl.solver.solver import Solver
 
-_RESUME = ".resume.json"
+_RESUME_SUFFIX = ".resume.json"
+_WITHOUT_IT = "if you remove it, training resumes, but not to the same bits"
 
 
-def save(solver: Solver) -> Saved:
-    """Write the weights, then what only we need, and the state last: where that is, the others are whole."""
+def save(solver: Solver) -> SnapshotSaved:
+    """Write the weights, the resume point, and last the state: where a state exists, the other files are complete."""
     hdf5 = solver.param.snapshot_format == pb.SolverParameter.HDF5
     suffix = ".h5" if hdf5 else ""
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
     save_net(solver.net.built, model, gradients=solver.param.snapshot_diff)
-    _write_json(Path(base + _RESUME), resume_point(solver))
+    _write_json(Path(base + _RESUME_SUFFIX), resume_point(solver))
     file = CaffeFile(
         pb.SolverState(iter=solver.iteration, learned_net=str(model)), form=Form.HDF5 if hdf5 else Form.BINARY
     )
@@ -40,40 +42,40 @@ def save(solver: Solver) -> Saved:
     for history in solver.updater.history():
         file.blobs.put(file.message.history.add(), history.cpu().numpy())
     write(file, path)
-    return Saved(solver.iteration, model, path)
+    return SnapshotSaved(solver.iteration, model, path)
 
 
 def restore(solver: Solver, path: str | Path) -> None:
-    """Go on from a state, Caffe's or our own: weights, history, iteration, place in the data, random numbers."""
+    """Resume from a state: weights, history and iteration, and of our own snapshots the data and random numbers."""
     path = Path(path)
     file = read(path)
     if not isinstance(file.message, pb.SolverState):
-        raise SolverError(f"{path}: is not the state of a solver; --weights takes a model")
+        raise SolverError(f"{path}: is not the state of a solver; a model is for --weights")
     if file.message.HasField("learned_net"):
-        load_file(solver.net.built, _model(file.message.learned_net, path))
+        load_weights(_model(file.message.learned_net, path), solver.net.built)
     _restore_history(solver, file, path)  # type: ignore[arg-type]
     solver.iteration, solver.current_step = file.message.iter, file.message.current_step
-    resume = path.with_name(path.name.partition(".solverstate")[0] + _RESUME)
-    if resume.exists():
-        go_on_from(solver, _read_json(resume), resume)
+    resume_path = path.with_name(path.name.partition(".solverstate")[0] + _RESUME_SUFFIX)
+    if resume_path.exists():
+        resume_from(solver, _read_json(resume_path), resume_path)
 
 
 def newest(prefix: str) -> Path | None:
-    """The state with the most iterations that is whole: it and the model that it names can be read."""
+    """The path of the state with the most iterations among those that are complete, with the model that they name."""
     folder, start = Path(prefix).parent, f"{Path(prefix).name}_iter_"
-    found = {}
+    states = {}
     for path in folder.glob(f"{_escaped(start)}*.solverstate*"):
         number = path.name[len(start) :].partition(".")[0]
         if number.isdigit() and path.name.endswith((".solverstate", ".solverstate.h5")):
-            found[int(number), path.name] = path
-    return next((found[key] for key in sorted(found, reverse=True) if _is_whole(found[key])), None)
+            states[int(number), path.name] = path
+    return next((states[key] for key in sorted(states, reverse=True) if _is_complete(states[key])), None)
 
 
 def _escaped(text: str) -> str:
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in text)
 
 
-def _is_whole(path: Path) -> bool:
+def _is_complete(path: Path) -> bool:
     try:
         state = read(path).message
         if isinstance(state, pb.SolverState) and state.HasField("learned_net"):
@@ -84,23 +86,23 @@ def _is_whole(path: Path) -> bool:
 
 
 def _model(name: str, state: Path) -> Path:
-    """The model that a state names: where it says, or beside it, as when both were moved or renamed together."""
-    own = state.with_name(state.name.replace(".solverstate", ".caffemodel"))
-    places = [Path(name), state.parent / Path(name).name, own]
-    found = next((place for place in places if place.exists()), None)
-    if found is None:
-        raise SolverError(f"{state}: its weights are neither at {' nor at '.join(map(str, dict.fromkeys(places)))}")
-    return found
+    """The model that a state names: at that path, or beside the state, as when both were moved or renamed together."""
+    same_name = state.with_name(state.name.replace(".solverstate", ".caffemodel"))
+    candidates = [Path(name), state.parent / Path(name).name, same_name]
+    model = next((path for path in candidates if path.exists()), None)
+    if model is None:
+        raise SolverError(f"{state}: its weights are neither at {' nor at '.join(map(str, dict.fromkeys(candidates)))}")
+    return model
 
 
 def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path) -> None:
-    own, given = list(solver.updater.history()), list(file.message.history)
-    if len(own) != len(given):
+    histories, protos = list(solver.updater.history()), list(file.message.history)
+    if len(histories) != len(protos):
         raise SolverError(
-            f"{path}: has {len(given)} histories, this net needs {len(own)} with solver type {solver.param.type}; "
-            "the state is of another net or of another type of solver"
+            f"{path}: has {len(protos)} histories, this net needs {len(histories)} with solver type "
+            f"{solver.param.type}; the state is of another net or of another type of solver"
         )
-    for index, (target, proto) in enumerate(zip(own, given, strict=True)):
+    for index, (target, proto) in enumerate(zip(histories, protos, strict=True)):
         array = file.blobs.array(proto)
         if array.size != target.numel():
             raise SolverError(f"{path}: history {index} has shape {list(array.shape)}, not {list(target.shape)}")
@@ -108,30 +110,30 @@ def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path
 
 
 def resume_point(solver: Solver) -> dict[str, Any]:
-    """What Caffe's state lacks: where the data are, and what the next random numbers will be."""
-    cuda = [_packed(each) for each in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
+    """What Caffe's state lacks, as JSON: the positions in the data, and the state of the random numbers."""
+    cuda = [_packed(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return {
         "iteration": solver.iteration,
         "data": dict(solver.net.positions()),
-        "test_data": [dict(each.positions()) for each in solver.tests],
+        "test_data": [dict(net.positions()) for net in solver.tests],
         "random": {"cpu": _packed(torch.get_rng_state()), "cuda": cuda},
     }
 
 
-def go_on_from(solver: Solver, given: dict[str, Any], path: Path) -> None:
-    """Go on with the data and the random numbers that were the next ones then."""
+def resume_from(solver: Solver, point: dict[str, Any], path: Path) -> None:
+    """Restore the data and the random numbers of a resume point, which was read from `path`."""
     try:
-        if given["iteration"] != solver.iteration:
-            raise SolverError(f"{path}: is of iteration {given['iteration']}, the state of {solver.iteration}")
-        solver.net.seek(given["data"])
-        for net, positions in zip(solver.tests, given["test_data"], strict=False):
+        if point["iteration"] != solver.iteration:
+            raise SolverError(f"{path}: is of iteration {point['iteration']}, the state of {solver.iteration}")
+        solver.net.seek(point["data"])
+        for net, positions in zip(solver.tests, point["test_data"], strict=False):
             net.seek(positions)
-        torch.set_rng_state(_unpacked(given["random"]["cpu"]))
-        cuda = [_unpacked(each) for each in given["random"]["cuda"]]
+        torch.set_rng_state(_unpacked(point["random"]["cpu"]))
+        cuda = [_unpacked(text) for text in point["random"]["cuda"]]
         if cuda and len(cuda) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(cuda)
     except (KeyError, TypeError, ValueError, RuntimeError) as problem:
-        raise SolverError(f"{path}: is damaged ({problem}); without it training goes on, but not to the bit") from None
+        raise SolverError(f"{path}: is damaged ({problem}); {_WITHOUT_IT}") from None
 
 
 def _packed(tensor: Tensor) -> str:
@@ -143,7 +145,7 @@ def _unpacked(text: str) -> Tensor:
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1) + "\n")
 
 
@@ -151,9 +153,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text())
     except (OSError, ValueError) as problem:
-        raise SolverError(
-            f"{path}: can't be read ({problem}); without it training goes on, but not to the bit"
-        ) from None
+        raise SolverError(f"{path}: can't be read ({problem}); {_WITHOUT_IT}") from None
     if not isinstance(value, dict):
-        raise SolverError(f"{path}: is no table; without it training goes on, but not to the bit")
+        raise SolverError(f"{path}: isn't a JSON object; {_WITHOUT_IT}")
     return value

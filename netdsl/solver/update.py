@@ -1,4 +1,4 @@
-"""One change of all weights, a stretch of the buffer at a time: gradients are clipped, decayed and made steps."""
+"""The update of all weights, one stretch of the buffer at a time: clipping, weight decay and the solver's rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CACHED = 1 << 17  # values: a stretch of weights, gradients and history togethe
 
 @dataclass(frozen=True)
 class GroupPart:
-    """Some of a blob's values; without a blob, the gap before the next one."""
+    """A part of a blob's values; without a blob, a gap between two blobs."""
 
     blob: FlatBlob | None
     start: int
@@ -27,7 +27,7 @@ class GroupPart:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A piece of the buffer that is changed at once, and whose gradients it takes."""
+    """A piece of a group that is updated at once, and the parts of blobs that it is made of."""
 
     group: BlobGroup
     start: int
@@ -36,78 +36,80 @@ class Stretch:
 
 
 class Updater:
-    """Changes the weights of a net by their gradients, as a solver's settings say."""
+    """Updates a net's weights by their gradients, as a solver's settings say."""
 
     def __init__(self, param: pb.SolverParameter, weights: FlatWeights) -> None:
         if param.regularization_type not in ("L1", "L2"):
             raise SolverError(f"unknown regularization_type '{param.regularization_type}'; it is L1 or L2")
         self.param, self.weights, self.rule = param, weights, rule_of(param)
-        learned = weights.buffer[: weights.learned]
+        learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
-        longest = _CACHED if learned.device.type == "cpu" else max(1, weights.learned)
+        longest = _CACHED if learned.device.type == "cpu" else max(1, weights.learned_size)
         self._stretches = [stretch for group in weights.groups for stretch in _stretches(group, longest)]
-        self._gradient = learned.new_empty(max((one.stop - one.start for one in self._stretches), default=0))
-        self._nothing = torch.zeros_like(self._gradient)
+        self._gradient = learned.new_empty(
+            max((stretch.stop - stretch.start for stretch in self._stretches), default=0)
+        )
+        self._zeros = torch.zeros_like(self._gradient)
 
     @torch.no_grad()
     def apply(self, rate: float, iteration: int) -> None:
-        """One step with the gradients that the blobs have now."""
-        scale = self._clipped() / self.param.iter_size
+        """Update the weights by the blobs' gradients."""
+        scale = self._clipping_scale() / self.param.iter_size
         for stretch in self._stretches:
             self._step(stretch, scale, rate, iteration)
 
     def _step(self, stretch: Stretch, scale: float, rate: float, iteration: int) -> None:
-        group, place = stretch.group, slice(stretch.start, stretch.stop)
-        weights, gradient = self.weights.buffer[place], self._gradient[: stretch.stop - stretch.start]
-        torch.cat([self._values(part) for part in stretch.parts], out=gradient)
+        group, part = stretch.group, slice(stretch.start, stretch.stop)
+        weights, gradient = self.weights.buffer[part], self._gradient[: stretch.stop - stretch.start]
+        torch.cat([self._gradient_of(blob_part) for blob_part in stretch.parts], out=gradient)
         if scale != 1:
             gradient.mul_(scale)
         decay = self.param.weight_decay * group.decay_mult
         if decay:
             gradient.add_(weights if self.param.regularization_type == "L2" else weights.sign(), alpha=decay)
-        self.rule(weights, gradient, [each[place] for each in self.histories], rate * group.lr_mult, iteration)
+        self.rule(weights, gradient, [history[part] for history in self.histories], rate * group.lr_mult, iteration)
 
-    def _values(self, part: GroupPart) -> Tensor:
+    def _gradient_of(self, part: GroupPart) -> Tensor:
         if part.blob is None or part.blob.tensor.grad is None:
-            return self._nothing[: part.stop - part.start]
+            return self._zeros[: part.stop - part.start]
         return part.blob.tensor.grad.reshape(-1)[part.start : part.stop]
 
-    def _clipped(self) -> float:
-        """Caffe's rule: gradients as they were added up, over all that learns, are scaled to `clip_gradients`."""
+    def _clipping_scale(self) -> float:
+        """Caffe's rule: `clip_gradients` limits the norm of all gradients, before their division by iter_size."""
         if self.param.clip_gradients < 0:
             return 1.0
         gradients = [blob.tensor.grad for group in self.weights.groups for blob in group.blobs]
-        norm = torch.nn.utils.get_total_norm([each for each in gradients if each is not None]).item()
+        norm = torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]).item()
         return self.param.clip_gradients / norm if norm > self.param.clip_gradients else 1.0
 
     def clear(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients of all blobs."""
         for blob in self.weights.blobs:
             blob.tensor.grad = None
 
     def history(self) -> Iterator[Tensor]:
-        """What is remembered, blob by blob in Caffe's order; zeros for those that don't learn."""
-        for flat in self.histories:
+        """The history, blob by blob in Caffe's order; zeros for blobs that don't learn."""
+        for history in self.histories:
             for blob in self.weights.blobs:
-                yield self.weights.view(flat, blob) if blob.learns else torch.zeros_like(blob.tensor)
+                yield self.weights.view(history, blob) if blob.learns else torch.zeros_like(blob.tensor)
 
 
 def _stretches(group: BlobGroup, longest: int) -> Iterator[Stretch]:
-    """A group cut into pieces that aren't longer than that."""
+    """A group cut into stretches of at most `longest` values."""
     for start in range(group.start, group.stop, longest):
         stop = min(start + longest, group.stop)
         yield Stretch(group, start, stop, tuple(_parts(group.blobs, start, stop)))
 
 
 def _parts(blobs: Sequence[FlatBlob], start: int, stop: int) -> Iterator[GroupPart]:
-    at = start
+    position = start
     for blob in blobs:
         first, last = max(blob.start, start), min(blob.stop, stop)
         if first >= last:
             continue
-        if at < first:
-            yield GroupPart(None, at, first)
+        if position < first:
+            yield GroupPart(None, position, first)
         yield GroupPart(blob, first - blob.start, last - blob.start)
-        at = last
-    if at < stop:
-        yield GroupPart(None, at, stop)
+        position = last
+    if position < stop:
+        yield GroupPart(None, position, stop)

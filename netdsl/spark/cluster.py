@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
-_PORT = "spark.netdsl.port"
-_LAST_PORT = 65534  # the next one is used as well
+PORT = "spark.netdsl.port"  # the setting that says where the driver listens
+_LAST_PORT = 65535
 _SLOTS = 60.0  # seconds for executors to come, or to come back
 _CANCEL = 30.0  # seconds for Spark to end a job
 _NAP = 0.2  # seconds between two looks
@@ -55,10 +55,10 @@ class Cluster:
 
     @property
     def port(self) -> int:
-        """The port that the driver listens at, and at the next one; 0 for any."""
-        text = self.setting(_PORT, "0")
+        """The port that the driver listens at; 0 for any."""
+        text = self.setting(PORT, "0")
         if not (text.isdecimal() and int(text) <= _LAST_PORT):
-            raise DistributedError(f"{_PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
+            raise DistributedError(f"{PORT} is '{text}'; give a port up to {_LAST_PORT}, or 0 for any")
         return int(text)
 
     def await_slots(self, wanted: int) -> None:
@@ -95,9 +95,9 @@ class BarrierJob:
         self._thread = threading.Thread(target=self._run, name=group, daemon=True)
         self._thread.start()
 
-    def ended(self, patience: float = 0.0) -> bool:
+    def ended(self, timeout: float = 0.0) -> bool:
         """Whether it ends within so many seconds."""
-        self._thread.join(patience)
+        self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def problem(self) -> str:

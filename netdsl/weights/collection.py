@@ -10,12 +10,10 @@ from typing import Any, Self, SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import WeightsError
-from netdsl.weights.match import AnyArray, LoadReport, Shape, arrays_of, pair_blobs
-
-__all__ = ["LoadReport", "WeightCollection"]
+from netdsl.model import NetSource, open_net, open_weights
+from netdsl.weights.match import LoadReport, Shape, Weights, pair_blobs
+from netdsl.weights.writing import write_weights
 
 Array = NDArray[np.float32]
 Layout = dict[str, tuple[Shape, ...]]  # the shapes of every layer's blobs
@@ -49,7 +47,7 @@ class WeightCollection(Mapping[str, list[Array]]):
             raise WeightsError(f"{size:,} float32 values in a row are needed, not {_kind_of(self.flat)}")
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Sequence[AnyArray]]) -> WeightCollection:
+    def of(cls, arrays: Weights) -> WeightCollection:
         """A collection with copies of arrays."""
         found = cls({name: tuple(array.shape for array in each) for name, each in arrays.items()})
         for name, each in arrays.items():
@@ -160,20 +158,18 @@ class WeightCollection(Mapping[str, list[Array]]):
         return float(np.linalg.norm(self.flat.astype(np.float64) - other.flat))
 
     def save(self, path: str | Path) -> None:
-        """Write a caffemodel, or an HDF5 file if it is called `.h5`, with names and blobs alone."""
-        file = CaffeFile(pb.NetParameter(name="weights"), form=Form.BINARY)
-        for name, arrays in self.items():
-            layer = file.message.layer.add(name=name)
-            for array in arrays:
-                file.blobs.put(layer.blobs.add(), array)
-        write(file, path)
+        """Write a file in the format that its name asks for, with names and blobs alone."""
+        write_weights(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> WeightCollection:
-        """The weights of a file: of those layers that have any."""
-        return cls.of(arrays_of(read_net(path)))
+    def load(cls, path: str | Path, net: NetSource | None = None) -> WeightCollection:
+        """The weights of a file of any format: of those layers that have any.
 
-    def update_from(self, other: Mapping[str, Sequence[AnyArray]], *, partial: bool = False) -> LoadReport:
+        Where tensors have torch's own names, the net says which layers they are for.
+        """
+        return cls.of(open_weights(path, None if net is None else open_net(net).net).weights)
+
+    def update_from(self, other: Weights, *, partial: bool = False) -> LoadReport:
         """Take the values of layers that have the same name, as a net does."""
         pairs, report = pair_blobs(self, other, partial=partial)
         for mine, theirs in pairs:

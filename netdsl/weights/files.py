@@ -1,8 +1,7 @@
-"""Weights between files and the layers of a built net."""
+"""Weights in the layers of a built net: copied from arrays, and saved with the net."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,31 +9,16 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, Form, form_of, read_net, write
-from netdsl.errors import WeightsError
+from caffe_proto.files import CaffeFile, Form, form_of, write
 from netdsl.layer import Layer
 from netdsl.net.build import AUTOMATIC, Built
-from netdsl.weights.match import AnyArray, LoadReport, arrays_of, distinct, pair_blobs
-
-Reader = Callable[[str | Path], CaffeFile[pb.NetParameter]]
+from netdsl.weights.match import AnyArray, LoadReport, Weights, distinct, pair_blobs
 
 
-def load_file(built: Built, path: str | Path, *, reader: Reader = read_net, partial: bool = False) -> LoadReport:
-    """Copy the blobs of a file, which an error then names, into the layers of the same name."""
-    file = reader(path)
-    try:
-        return copy_weights(built, file, partial=partial)
-    except WeightsError as problem:
-        raise WeightsError(f"{path}: {problem}") from None
-
-
-def copy_weights(
-    built: Built, weights: CaffeFile[pb.NetParameter] | Mapping[str, Sequence[AnyArray]], *, partial: bool = False
-) -> LoadReport:
+def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> LoadReport:
     """Copy arrays into the layers of the same name, all of them or, if some don't fit, none."""
-    arrays = arrays_of(weights) if isinstance(weights, CaffeFile) else weights
     own = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
-    pairs, report = pair_blobs(own, arrays, shared=shared_blobs(built), partial=partial)
+    pairs, report = pair_blobs(own, weights, shared=shared_blobs(built), partial=partial)
     with torch.no_grad():
         for tensor, array in pairs:
             _fill(tensor, array)
@@ -79,14 +63,15 @@ def _gradient_of(tensor: Tensor) -> AnyArray:
     return array_of(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
 
 
-def save_net(built: Built, path: str | Path, *, gradients: bool = False) -> None:
+def save_net(built: Built, path: str | Path, *, gradients: bool = False, form: Form | None = None) -> None:
     """Write a net with its weights, and with gradients if asked for, as Caffe's snapshots are.
 
-    Caffe's HDF5 files have a shared blob only once.
+    The form is what the file's name asks for, unless it is said. Caffe's HDF5 files have a shared blob only once.
     """
+    form = form or form_of(path)
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
     names = {id(layer): name for name, layer in learned_layers(built).items()}
-    shared = shared_blobs(built) if form_of(path) is Form.HDF5 else ()
+    shared = shared_blobs(built) if form is Form.HDF5 else ()
     for node, layer in zip(built.graph.nodes, built.layers, strict=True):
         message = file.message.layer.add()
         message.CopyFrom(node.layer)
@@ -97,4 +82,4 @@ def save_net(built: Built, path: str | Path, *, gradients: bool = False) -> None
             blob = message.blobs.add()
             if (names[id(layer)], index) not in shared:
                 file.blobs.put(blob, array_of(tensor), _gradient_of(tensor) if gradients else None)
-    write(file, path)
+    write(file, path, form=form)

@@ -14,6 +14,7 @@ from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
 
 AnyArray = NDArray[Any]
+Weights = Mapping[str, Sequence[AnyArray]]  # the blobs of layers, by the layers' names
 Shape = tuple[int, ...]
 Shared = Collection[tuple[str, int]]  # blobs, as a layer's name and an index, that another layer has
 

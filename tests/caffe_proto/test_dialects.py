@@ -43,7 +43,7 @@ def test_bvlc_comes_first_and_the_rest_by_rank() -> None:
 
 
 def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(DialectError, match="there is no dialect 'sdd'; there are bvlc, ssd, "):
+    with pytest.raises(DialectError, match="there is no dialect 'sdd'; the dialects are bvlc, ssd, "):
         dialect_named("sdd")
 
 

@@ -7,7 +7,7 @@ import pytest
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.difference import Difference, Setting, Weights, compare
+from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
 from caffe_proto.files import CaffeFile, Form
 from caffe_proto.text.prototxt import from_text
 
@@ -61,47 +61,47 @@ def test_layers_are_compared_by_name(
 @pytest.mark.parametrize(
     ("first", "second", "setting"),
     [
-        ("name: 'n'", "name: 'm'", Setting("name", '"n"', '"m"')),
-        ("name: 'n'", "", Setting("name", '"n"', None)),
-        ("input: 'x'", "input: ['x', 'y']", Setting("input[1]", None, '"y"')),
-        (A, "layer { name: 'a' type: 'TanH' }", Setting("layer 'a': type", '"ReLU"', '"TanH"')),
+        ("name: 'n'", "name: 'm'", SettingDifference("name", '"n"', '"m"')),
+        ("name: 'n'", "", SettingDifference("name", '"n"', None)),
+        ("input: 'x'", "input: ['x', 'y']", SettingDifference("input[1]", None, '"y"')),
+        (A, "layer { name: 'a' type: 'TanH' }", SettingDifference("layer 'a': type", '"ReLU"', '"TanH"')),
         (
             "layer { name: 'a' param { lr_mult: 1 } param { lr_mult: 2 } }",
             "layer { name: 'a' param { lr_mult: 1 } param { lr_mult: 3 } }",
-            Setting("layer 'a': param[1].lr_mult", "2", "3"),
+            SettingDifference("layer 'a': param[1].lr_mult", "2", "3"),
         ),
         (
             "layer { name: 'a' convolution_param { weight_filler { std: 1 } } }",
             "layer { name: 'a' convolution_param { weight_filler { std: 1.0000001 } } }",
-            Setting("layer 'a': convolution_param.weight_filler.std", "1", "1.0000001"),
+            SettingDifference("layer 'a': convolution_param.weight_filler.std", "1", "1.0000001"),
         ),
         (
             "layer { name: 'a' dropout_param { } }",
             "layer { name: 'a' dropout_param { dropout_ratio: 0.5 } }",
-            Setting("layer 'a': dropout_param.dropout_ratio", None, "0.5"),
+            SettingDifference("layer 'a': dropout_param.dropout_ratio", None, "0.5"),
         ),
         (
             "layer { name: 'a' dropout_param { dropout_ratio: 0.5 } }",
             "layer { name: 'a' }",
-            Setting("layer 'a': dropout_param.dropout_ratio", "0.5", None),
+            SettingDifference("layer 'a': dropout_param.dropout_ratio", "0.5", None),
         ),
-        ("state { }", "", Setting("state", "{ }", None)),
+        ("state { }", "", SettingDifference("state", "{ }", None)),
         (
             "layer { name: 'a' reshape_param { shape { } } }",
             "layer { name: 'a' reshape_param { } }",
-            Setting("layer 'a': reshape_param.shape", "{ }", None),
+            SettingDifference("layer 'a': reshape_param.shape", "{ }", None),
         ),
-        (A + A, A + "layer { name: 'a' }", Setting("layer 'a' (2): type", '"ReLU"', None)),
+        (A + A, A + "layer { name: 'a' }", SettingDifference("layer 'a' (2): type", '"ReLU"', None)),
     ],
 )
-def test_a_setting_that_differs_is_told_with_its_place(first: str, second: str, setting: Setting) -> None:
+def test_a_setting_that_differs_is_told_with_its_place(first: str, second: str, setting: SettingDifference) -> None:
     assert between(first, second).settings == (setting,)
-    assert between(second, first).settings == (Setting(setting.where, setting.after, setting.before),)
+    assert between(second, first).settings == (SettingDifference(setting.where, setting.after, setting.before),)
 
 
 def test_other_files_than_nets_are_compared_too() -> None:
     found = between("base_lr: 0.1 net: 'n'", "base_lr: 0.2 net: 'n'", pb.SolverParameter)
-    assert found == Difference(settings=(Setting("base_lr", "0.1", "0.2"),))
+    assert found == Difference(settings=(SettingDifference("base_lr", "0.1", "0.2"),))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_other_files_than_nets_are_compared_too() -> None:
 )
 def test_weights_are_compared_by_their_largest_difference(second: list[float], largest: float, relative: float) -> None:
     found = compare(weights(a=np.float32([1, -4])), weights(a=np.float32(second)))
-    assert found.weights == (Weights("layer 'a', blob 0", (2,), (2,), largest, relative),)
+    assert found.weights == (WeightDifference("layer 'a', blob 0", (2,), (2,), largest, relative),)
     assert bool(found) is bool(largest)
 
 
@@ -149,7 +149,7 @@ def test_weights_of_other_shape_differ(
 ) -> None:
     found = compare(weights(a=np.zeros(first)), weights(a=np.zeros(second)))
     assert found
-    assert found.weights == (Weights("layer 'a', blob 0", before, after, None, None),)
+    assert found.weights == (WeightDifference("layer 'a', blob 0", before, after, None, None),)
 
 
 def test_a_blob_that_one_file_lacks_differs() -> None:
@@ -157,9 +157,9 @@ def test_a_blob_that_one_file_lacks_differs() -> None:
     more.blobs.put(more.message.layer[0].blobs.add(), np.zeros(3))
     less = weights(a=np.zeros(2), b=np.zeros(2))
     assert compare(more, less).weights == (
-        Weights("layer 'a', blob 0", (2,), (2,), 0.0, 0.0),
-        Weights("layer 'a', blob 1", (3,), (), None, None),
-        Weights("layer 'b', blob 0", (2,), (2,), 0.0, 0.0),
+        WeightDifference("layer 'a', blob 0", (2,), (2,), 0.0, 0.0),
+        WeightDifference("layer 'a', blob 1", (3,), (), None, None),
+        WeightDifference("layer 'b', blob 0", (2,), (2,), 0.0, 0.0),
     )
 
 
@@ -190,5 +190,5 @@ def test_values_that_are_written_out_in_a_text_are_compared(kind: type[Message])
 
 def test_records_are_compared_by_their_pixels() -> None:
     first, second = (CaffeFile(pb.Datum(channels=1, data=data)) for data in (b"ab", b"ad"))
-    assert compare(first, second).weights == (Weights("blob 0", (2,), (2,), 2.0, 2 / 98),)
+    assert compare(first, second).weights == (WeightDifference("blob 0", (2,), (2,), 2.0, 2 / 98),)
     assert not compare(first, first)

@@ -371,7 +371,7 @@ def test_a_solver_is_expected_and_weights_are_there() -> None:
         ("loop.caffemodel", "can't be opened: Too many levels of symbolic links"),
         ("n" * 300, "can't be opened: File name too long"),
         ("a\0b", "can't be opened: embedded null byte"),
-        ("pipe.caffemodel", "is not a file on a disk"),
+        ("pipe.caffemodel", "is not a regular file"),
     ],
 )
 def test_a_place_that_cannot_be_read_is_a_file_error(name: str, what: str, tmp_path: Path) -> None:

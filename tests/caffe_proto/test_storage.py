@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import replacing, write_pieces
+from caffe_proto.storage import atomic_path, write_pieces
 
 
 def names_in(folder: Path) -> set[str]:
@@ -166,7 +166,7 @@ def test_the_rights_of_a_file_stay_and_a_new_one_gets_the_usual(tmp_path: Path) 
     path.chmod(0o604)
     write_pieces(path, [b"2"])
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
-    with replacing(path) as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_bytes(b"3")
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
@@ -225,7 +225,7 @@ def test_where_files_need_names_the_temporary_one_has_one_and_goes(monkeypatch, 
 
 
 def test_a_library_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), replacing(tmp_path / "file") as temporary:
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "file") as temporary:
         temporary.write_bytes(b"half")
         raise RuntimeError
     assert not names_in(tmp_path)

@@ -13,8 +13,9 @@ from caffe_proto import from_text, read_net, read_solver
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, write
 from converters.caffe import export_caffe
-from converters.model import Model, built_of, deployed, open_model
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import NetError, WeightsError
+from netdsl.model import Model, built_of, open_model
 from netdsl.net.graph import Phase
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -51,7 +52,7 @@ def test_weights_that_nobody_changed_are_written_as_they_were(digits: Path, tmp_
     weights = digits.with_suffix(".caffemodel")
     model = open_model(digits, [weights])
     through_torch = model.with_weights(Net(deployed(model).net, weights=model.weights).get_weights())
-    done = export_caffe(deployed(through_torch), tmp_path / "out", verified=True)
+    done = export_caffe(deployed(through_torch), tmp_path / "out", verify=True)
     written = done.files
     assert done.difference == 0
     assert written == (tmp_path / "out/deploy.caffemodel", tmp_path / "out/deploy.prototxt")
@@ -145,7 +146,7 @@ def test_nothing_half_written_is_left(digits: Path, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="Not a directory"):
         export_caffe(model, tmp_path / "file.prototxt/below")
     with pytest.raises(WeightsError, match="layer 'conv'"):
-        export_caffe(broken, tmp_path / "new/deeper", verified=True)
+        export_caffe(broken, tmp_path / "new/deeper", verify=True)
     assert not (tmp_path / "new").exists()
 
 

@@ -16,15 +16,16 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import CaffeModel, OnnxModel, compare
-from converters.model import Model, built_of, deployed, open_model
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.checking.dry_run import made_up, sample_inputs
 from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.layer import Shape
+from netdsl.checking.sample_inputs import sample_input, sample_inputs
+from netdsl.deploy.deploy_net import deployed
+from netdsl.layer import BringsData, Shape
 from netdsl.layer.fillers import fill
 from netdsl.layers.batch_norm import BatchNorm
 from netdsl.layers.scale import Scale
+from netdsl.model import Model, built_of, open_model
 from netdsl.net.build import Built
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
@@ -113,8 +114,8 @@ def _settle(built: Built) -> None:
     edges = dict[int, torch.Tensor]()
     with torch.no_grad():
         for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-            if layer.external:
-                edges |= {edge: made_up(built, edge) for edge in node.tops}
+            if isinstance(layer, BringsData):
+                edges |= {edge: sample_input(built, edge) for edge in node.tops}
                 continue
             bottoms = [edges[edge].clone() for edge in node.bottoms]
             if isinstance(layer, BatchNorm):
@@ -130,7 +131,7 @@ def _settle(built: Built) -> None:
 def _through_torch(model: Model, folder: Path) -> dict[str, bytes]:
     """The bytes of the files that a model is written to, whose weights were in a torch module meanwhile."""
     weights = Net(model.net, weights=model.weights).get_weights()
-    done = export_caffe(model.with_weights(weights), folder, verified=True)
+    done = export_caffe(model.with_weights(weights), folder, verify=True)
     assert done.difference == 0
     return {each.name: each.read_bytes() for each in done.files}
 

@@ -7,11 +7,12 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from converters.formats import Precision
-from converters.model import Model, deployed
 from converters.rewriting import Rewrites, rewrite
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
 
 NET = """name: "n"
 layer { name: "in" type: "Input" top: "data" input_param { shape { dim: 2 dim: 3 dim: 6 dim: 5 } } }
@@ -54,7 +55,7 @@ def test_what_does_not_compute_the_same_is_not_done() -> None:
     with pytest.raises(ConversionError, match=r"normalisations and scales folded: the outputs differ by .* isn't done"):
         rewrite(far, Rewrites(fold=True))
     assert rewrite(far, Rewrites(fold=True), tolerance=10)[1][0].tolerance == 10
-    assert [proof.difference for proof in rewrite(far, Rewrites(fold=True), verified=False)[1]] == [None]
+    assert [proof.difference for proof in rewrite(far, Rewrites(fold=True), verify=False)[1]] == [None]
 
 
 def test_only_nets_that_begin_with_an_image_prepare_images() -> None:

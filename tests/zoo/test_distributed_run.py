@@ -1,20 +1,25 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
-from netdsl.distributed.records import read_records
+import torch
 
+from caffe_proto.files import read_net
 from netdsl.distributed.run import Run
-from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError
-from netdsl.solver import events as told
-from netdsl.solver.events import Event, as_numbers
-from zoo import distributed_run as together
+from netdsl.solver.events import Event, TestFinished, as_numbers
+from netdsl.weights.match import arrays_of
+from zoo import distributed_run
+from zoo.backends import HERE
 from zoo.models import folder_of, solver_of
-from zoo.training import Run, train, with_data
+from zoo.training import train, with_data
 
 ITERATIONS = 300
 STRATEGIES = [
@@ -39,12 +44,16 @@ def digits(folder: Path, iterations: int) -> Run:
     param.test_initialization = False
     param.lr_policy, param.power = "poly", 1
     param.snapshot_prefix = str(folder / "lenet")
-    return Run(param, folder_of("lenet"))
+    return Run(param, folder=folder_of("lenet"))
+
+
+def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2) -> None:
+    distributed_run.begin(replace(run, strategy=parse(strategy), workers=workers), folder, HERE)
 
 
 def accuracy(events: list[Event]) -> float:
     """What was tested last."""
-    return [as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, told.Tested)][-1]
+    return [as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, TestFinished)][-1]
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +69,16 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_learns_digits(alone: float, tmp_path: Path, strategy: str, size: int) -> None:
     events: list[Event] = []
-    together.begin(digits(tmp_path, ITERATIONS), parse(strategy), size, tmp_path / "run")
-    together.train(tmp_path / "run", listeners=[events.append])
+    begin(digits(tmp_path, ITERATIONS), tmp_path / "run", strategy, size)
+    distributed_run.train(tmp_path / "run", HERE, listeners=[events.append])
     print(f"{strategy}, {size} workers: {accuracy(events):.4f}, alone {alone:.4f}")
     assert accuracy(events) >= alone - 0.005
 
 
 def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    together.begin(digits(tmp_path, 4), ModelAveraging(tau=2), 2, run)
-    together.train(run)
+    begin(digits(tmp_path, 4), run, "averaging:tau=2")
+    distributed_run.train(run, HERE)
     assert [(each.number, each.rank, each.iteration) for each in read_records(run)] == [
         (1, 0, 2),
         (1, 1, 2),
@@ -81,13 +90,33 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
 
 
 def test_cores_are_divided(tmp_path: Path) -> None:
-    together.begin(digits(tmp_path, 4), ModelAveraging(), 2, tmp_path / "run")
-    plan = Run.load(tmp_path / "run")
-    assert plan.threads == max(1, (os.cpu_count() or 1) // 2)
-    assert plan.solver.net_param.layer and not plan.solver.HasField("net")
+    begin(digits(tmp_path, 4), tmp_path / "run")
+    run = Run.load(tmp_path / "run")
+    assert run.threads == max(1, (os.cpu_count() or 1) // 2)
+    assert run.solver.net_param.layer and not run.solver.HasField("net")
 
 
 def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
-    run = Run(digits(tmp_path, 4).param, folder_of("lenet"), snapshot="auto")
+    run = replace(digits(tmp_path, 4), snapshot="auto")
     with pytest.raises(DistributedError, match="goes on with --resume"):
-        together.begin(run, ModelAveraging(), 2, tmp_path / "run")
+        begin(run, tmp_path / "run")
+
+
+def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path) -> None:
+    """Caffe's shards: of two, one reads every second item, so a double batch has the same items."""
+
+    def trained(batch: int, *devices: str) -> list[np.ndarray]:
+        run = digits(tmp_path, 6)
+        run.solver.max_iter, run.solver.snapshot_prefix = 6, str(tmp_path / str(batch))
+        for layer in run.solver.net_param.layer:
+            layer.data_param.batch_size = batch if layer.HasField("data_param") else 0
+        run = replace(run, devices=tuple(map(torch.device, devices)))
+        if len(devices) > 1:
+            assert distributed_run.train_on_devices(run) is End.FINISHED
+        else:
+            train(run)
+        file = read_net(tmp_path / f"{batch}_iter_6.caffemodel")
+        return [blob for blobs in arrays_of(file).values() for blob in blobs]
+
+    for one, two in zip(trained(16, "cpu"), trained(8, "cpu", "cpu"), strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)  # sums of 16 gradients, or of two sums of 8

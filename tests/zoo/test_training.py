@@ -14,7 +14,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase
 from netdsl.solver.module_net import Compute
@@ -117,8 +117,8 @@ def test_a_snapshot_and_weights_are_not_both_taken(folder: Path) -> None:
 def test_fine_tuning_begins_with_the_weights(folder: Path) -> None:
     runs = run_of("first"), run_of("again", weights=["first_iter_20.caffemodel"])
     for run in runs:
-        run.param.display = 0  # a display after training would add to the statistics
-    runs[1].param.max_iter = 0
+        run.solver.display = 0  # a display after training would add to the statistics
+    runs[1].solver.max_iter = 0
     first, again = map(train, runs)
     for mine, theirs in zip(again.net.built.layers, first.net.built.layers, strict=True):
         for blob, other in zip(mine.blob_tensors(), theirs.blob_tensors(), strict=True):
@@ -132,7 +132,7 @@ def test_bad_data_stop_it_or_are_skipped_by_choice(tmp_path: Path, folder: Path)
     (folder / "net.prototxt").write_text(NET.replace("train_lmdb", "bad/train_lmdb"))
     with pytest.raises(DataError, match="00000005"):
         train(run_of("stopped"))
-    solver = train(run_of("skipped", way=Compute(loading=Loading(bad=Bad.SKIP))))
+    solver = train(run_of("skipped", compute=Compute(loading=Loading(bad=BadItems.SKIP))))
     assert solver.iteration == 20
 
 
@@ -163,4 +163,4 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
 def test_data_layers_read_something_else(folder: Path) -> None:
     run = fed(run_of("run"), None, "digits")
     assert not run.tables
-    assert [layer.data_param.source for layer in run.param.net_param.layer[:2]] == ["train_lmdb", "digits:test"]
+    assert [layer.data_param.source for layer in run.solver.net_param.layer[:2]] == ["train_lmdb", "digits:test"]

@@ -1,4 +1,4 @@
-"""The command `zoo`: parses, calls one function, prints. Commands are imported only when they are used."""
+"""The command line `zoo`, whose commands parse, call one function and print. Each is imported when it is used."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ import click
 from caffe_proto.errors import CaffeError
 from zoo.cli.output import complain
 
-# Every command with the module that has it and its line in the help, so that the help imports none of them.
+# The module of every command and its line in the help, so that the help imports none of them.
 _COMMANDS = {
-    "show": ("zoo.cli.show", "What a file holds: a net, weights, a solver, a mean."),
+    "show": ("zoo.cli.show", "Show what files hold: nets, weights, solvers, means."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
-    "import": ("zoo.cli.import_", "A net as a readable Python program."),
-    "check": ("zoo.cli.check", "Whether nets would work: types, connections, shapes."),
+    "import": ("zoo.cli.import_", "Write a net as a readable Python program."),
+    "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
-    "report": ("zoo.cli.report", "How a run with several workers went: times, tests, pictures."),
-    "test": ("zoo.cli.test", "What a net with weights gives on its test data."),
-    "predict": ("zoo.cli.predict", "A table with what a net predicts for each row."),
-    "features": ("zoo.cli.features", "A table with any blobs of a net for each row."),
-    "time": ("zoo.cli.time", "How long a net takes, layer by layer."),
-    "simulate": ("zoo.cli.simulate", "Training with several machines, on a made-up clock."),
-    "caffe": ("zoo.cli.caffe", "The caffe program's own commands and flags."),
-    "diff": ("zoo.cli.diff", "What two files differ in: structure and weights."),
-    "export": ("zoo.cli.export", "A net ready to deploy, for Caffe, ONNX or torch."),
-    "convert": ("zoo.cli.convert", "Weights and nets from one format to another."),
-    "verify": ("zoo.cli.verify", "Whether two models compute the same."),
-    "data": ("zoo.cli.data", "Data sets: show, convert, take the mean image."),
+    "report": ("zoo.cli.report", "Report how a run with several workers went."),
+    "test": ("zoo.cli.test", "Test a net with weights on its test data."),
+    "predict": ("zoo.cli.predict", "Write a table with a net's prediction for each row."),
+    "features": ("zoo.cli.features", "Write a table with any blobs of a net for each row."),
+    "time": ("zoo.cli.time", "Measure how long a net takes, layer by layer."),
+    "simulate": ("zoo.cli.simulate", "Simulate training with several machines."),
+    "caffe": ("zoo.cli.caffe", "Run the caffe program's own commands, with its flags."),
+    "diff": ("zoo.cli.diff", "Show what two files differ in: structure and weights."),
+    "export": ("zoo.cli.export", "Export a net ready to deploy, for Caffe, ONNX or torch."),
+    "convert": ("zoo.cli.convert", "Convert weights and nets from one format to another."),
+    "verify": ("zoo.cli.verify", "Verify that two models compute the same."),
+    "data": ("zoo.cli.data", "Show and convert data sets, and take their mean image."),
 }
 
 
 class _Commands(click.Group):
-    """A group that loads a command when it is called."""
+    """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -71,15 +71,15 @@ def zoo() -> None:
 
 
 def main() -> None:
-    """The console script: errors as one line, never a traceback."""
-    # Threads that wait for each other by spinning make training twenty times as slow on a machine that is busy.
+    """Run the console script; errors are printed on one line, never as a traceback."""
+    # Threads that spin while they wait for each other slow training down by a factor of twenty on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _show_warning
-    signal.signal(signal.SIGTERM, _end)
-    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal's encoding lacks is no reason to fail
+    signal.signal(signal.SIGTERM, _exit)
+    if isinstance(sys.stdout, TextIOWrapper):  # a name that the terminal can't encode is printed all the same
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # a code only where a command exits with one
+        sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # the exit code of a command that has one
     except click.Abort:
         sys.exit(130)
     except click.ClickException as problem:
@@ -93,18 +93,18 @@ def main() -> None:
         _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    """SIGTERM ends the program as an exception does, so that nothing half written stays behind."""
+def _exit(number: int, frame: FrameType | None) -> None:
+    """Exit at SIGTERM by an exception, so that no incomplete file stays behind."""
     sys.exit(128 + number)
 
 
-def _fail(what: str) -> None:
-    complain(what)
+def _fail(problem: str) -> None:
+    complain(problem)
     sys.exit(2)
 
 
 def _drop_output() -> None:
-    """Python would try at exit to write again what a full disk didn't take, and complain in its own words."""
+    """Drop buffered output: at exit Python would write it again to a full disk, and print a traceback."""
     if sys.stdout is sys.__stdout__ and sys.stdout is not None:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

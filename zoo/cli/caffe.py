@@ -9,18 +9,17 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
-from netdsl.net.timing import TimedPass, time_net
+from netdsl.net.timing import TimingSettings, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, tell_test, tell_times, warn
+from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
 from zoo.distributed_run import train_on_devices
 from zoo.testing import TestRequest, test
 from zoo.training import train
@@ -118,7 +117,7 @@ def _train(flags: Flags) -> None:
         devices=tuple(devices),
     )
     log = TrainingLog(param)
-    with wishes(*effects) as requested:
+    with signal_actions(*effects) as requested:
         if len(devices) > 1:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
@@ -131,16 +130,18 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    wish = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    tell_test(*test(wish, device=device))
+    request = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
+    log_test(*test(request, device=device))
 
 
 def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
-    net = upgrade_net(read_net(model, lenient=True).message).message
+    net = open_net(model).net
     device = _devices(flags.gpu)[0]
-    tell_times(time_net(net, TimedPass(phase, flags.level, flags.stages, device=device, iterations=flags.iterations)))
+    log_times(
+        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
+    )
 
 
 def _device_query(flags: Flags) -> None:

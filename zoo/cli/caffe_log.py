@@ -1,4 +1,4 @@
-"""Caffe's log, for scripts that read it: lines as glog writes them, in the words that the scripts look for."""
+"""Caffe's log in glog's format, with the lines that scripts look for."""
 
 from __future__ import annotations
 
@@ -10,16 +10,26 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.timing import NetTime
-from netdsl.solver.events import Began, Displayed, Event, Inspected, Magnitude, Output, Saved, Tested, Testing
+from netdsl.solver.events import (
+    BlobMagnitude,
+    DebugInfo,
+    Event,
+    Output,
+    SnapshotSaved,
+    TestFinished,
+    TestStarted,
+    TrainingProgress,
+    TrainingStarted,
+)
 
 
 def info(where: str, text: str) -> None:
-    """Write a line. `where` is the place in Caffe's own source that it would come from."""
+    """Write a line; `where` is the line of Caffe's source that writes it there."""
     _write("I", where, text)
 
 
 def warn(where: str, text: str) -> None:
-    """Write a warning."""
+    """Write a warning; `where` is the line of Caffe's source that writes it there."""
     _write("W", where, text)
 
 
@@ -28,77 +38,77 @@ def _write(severity: str, where: str, text: str) -> None:
 
 
 class TrainingLog:
-    """Tells of a solver what Caffe's tells."""
+    """A listener that logs a solver's events as Caffe does."""
 
     def __init__(self, param: pb.SolverParameter) -> None:
         self._param = param
-        self._shown, self._since = 0, time.monotonic()
+        self._displayed_iteration, self._displayed_at = 0, time.monotonic()
 
     def __call__(self, event: Event) -> None:
-        """Write what happened."""
+        """Log an event."""
         match event:
-            case Began():
-                self._began(event)
-            case Displayed():
-                self._displayed(event)
-            case Inspected():
+            case TrainingStarted():
+                self._log_start(event)
+            case TrainingProgress():
+                self._log_progress(event)
+            case DebugInfo():
                 for line in map(_magnitude, event.magnitudes):
                     info("net.cpp:591", line)
-            case Testing():
+            case TestStarted():
                 info("solver.cpp:347", f"Iteration {event.iteration}, Testing net (#{event.net})")
-            case Tested():
+            case TestFinished():
                 if event.loss is not None:
                     info("solver.cpp:401", f"Test loss: {event.loss:g}")
                 _outputs("solver.cpp:414", "Test", event.outputs)
-            case Saved():
+            case SnapshotSaved():
                 kind = "HDF5" if event.model.suffix == ".h5" else "binary proto"
                 info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
 
-    def _began(self, event: Began) -> None:
-        """Scripts count the time from here."""
+    def _log_start(self, event: TrainingStarted) -> None:
+        """Log the start of training, from which scripts measure the time."""
         info("caffe.cpp:239", "Starting Optimization")
         info("solver.cpp:289", f"Solving {event.net}")
         info("solver.cpp:290", f"Learning Rate Policy: {self._param.lr_policy}")
-        self._shown, self._since = event.iteration, time.monotonic()
+        self._displayed_iteration, self._displayed_at = event.iteration, time.monotonic()
 
-    def _displayed(self, event: Displayed) -> None:
-        """Caffe's rule: after the last iteration there is only the loss."""
+    def _log_progress(self, event: TrainingProgress) -> None:
+        """Log the loss, the rate and the outputs. Caffe's rule: after the last iteration only the loss."""
         number = event.iteration
         if number >= self._param.max_iter:
             info("solver.cpp:327", f"Iteration {number}, loss = {event.loss:g}")
             return
-        seconds = time.monotonic() - self._since
-        speed = (number - self._shown) / (seconds or 1)
-        self._shown, self._since = number, time.monotonic()
+        seconds = time.monotonic() - self._displayed_at
+        speed = (number - self._displayed_iteration) / (seconds or 1)
+        self._displayed_iteration, self._displayed_at = number, time.monotonic()
         pace = f"({speed:g} iter/s, {seconds:g}s/{self._param.display} iters)"
         info("solver.cpp:239", f"Iteration {number} {pace}, loss = {event.loss:g}")
         _outputs("solver.cpp:258", "Train", event.outputs)
         info("sgd_solver.cpp:112", f"Iteration {number}, lr = {event.rate:g}")
 
     def end(self, *, stopped: bool) -> None:
-        """Caffe's rule: the solver says how it ended, and the program that it's done."""
-        ended = "Optimization stopped early." if stopped else "Optimization Done."
-        info("solver.cpp:311" if stopped else "solver.cpp:332", ended)
+        """Log the end of training: how the solver ended, and then that the program is done."""
+        message = "Optimization stopped early." if stopped else "Optimization Done."
+        info("solver.cpp:311" if stopped else "solver.cpp:332", message)
         info("caffe.cpp:250", "Optimization Done.")
 
 
-def _magnitude(each: Magnitude) -> str:
-    direction, blob = "Backward" if each.gradient else "Forward", "param" if each.own else "top"
-    what = "diff" if each.gradient else "data"
-    return f"    [{direction}] Layer {each.layer}, {blob} blob {each.blob} {what}: {each.mean:g}"
+def _magnitude(magnitude: BlobMagnitude) -> str:
+    direction, blob = "Backward" if magnitude.gradient else "Forward", "param" if magnitude.is_param else "top"
+    part = "diff" if magnitude.gradient else "data"
+    return f"    [{direction}] Layer {magnitude.layer}, {blob} blob {magnitude.blob} {part}: {magnitude.mean:g}"
 
 
-def tell_test(loss: float, outputs: tuple[Output, ...]) -> None:
-    """The means of a test."""
+def log_test(loss: float, outputs: tuple[Output, ...]) -> None:
+    """Log the averages of a test."""
     info("caffe.cpp:309", f"Loss: {loss:g}")
     for line in _values(outputs):
         info("caffe.cpp:321", line)
 
 
-def tell_times(times: NetTime) -> None:
-    """The times of every layer, and of the whole net."""
-    both = [each.forward + each.backward for each in times.passes]
+def log_times(times: NetTime) -> None:
+    """Log the times of every layer, and of the whole net."""
+    both = [timed.forward + timed.backward for timed in times.passes]
     info("caffe.cpp:365", "*** Benchmark begins ***")
     info("caffe.cpp:366", f"Testing for {len(both)} iterations.")
     for index, milliseconds in enumerate(both, 1):
@@ -120,11 +130,11 @@ def _outputs(where: str, phase: str, outputs: tuple[Output, ...]) -> None:
 
 
 def _values(outputs: tuple[Output, ...]) -> list[str]:
-    """Every value of every output, with what it counts in the loss."""
-    found = []
+    """A line for every value of every output, with its share of the loss."""
+    lines = []
     for output in outputs:
         for value in output.values:
             weight = output.loss_weight
             share = f" (* {weight:g} = {weight * value:g} loss)" if weight else ""
-            found.append(f"{output.name} = {value:g}{share}")
-    return found
+            lines.append(f"{output.name} = {value:g}{share}")
+    return lines

@@ -1,4 +1,4 @@
-"""`zoo check`: whether nets would work."""
+"""`zoo check`: check whether nets would work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zoo.cli import options, shapes
 from zoo.cli.output import print_json
 
 
-@click.command("check", short_help="Whether nets would work.")
+@click.command("check", short_help="Check whether nets would work.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--run", is_flag=True, help="Also run each net once, forward, on small random input.")
 @shapes.assume
@@ -28,16 +28,16 @@ def command(
     stub_unknown: bool,
     as_json: bool,
 ) -> None:
-    """Check that each net can be parsed, has only known layer types, connects in the phases that it is for, and has
-    shapes that fit. Exits with 1 if one doesn't.
+    """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
+    shapes that fit. The exit code is 1 if one doesn't.
 
-    What a data layer brings is read nowhere. Where the net doesn't say its shape, typical ones are tried, and the one
-    that fits is told.
+    Data aren't read. Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is
+    printed.
     """
-    wanted = CheckSettings(assume, stages, stub_unknown)
+    settings = CheckSettings(assume, stages, stub_unknown)
     findings = []
     for file in files:
-        findings.append(check_net(file, wanted, run=run))
+        findings.append(check_net(file, settings, run=run))
         if not as_json:
             click.echo(_line(findings[-1]))
     if as_json:

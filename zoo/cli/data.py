@@ -1,4 +1,4 @@
-"""`zoo data`: data sets shown, converted, and their mean taken."""
+"""`zoo data`: show and convert data sets, and take their mean image."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options
-from zoo.cli.counting import counting
 from zoo.cli.output import complain, print_json
+from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from netdsl.data.writing.summary import SourceSummary
+    from netdsl.data.sources.summary import SourceSummary
 
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
@@ -25,7 +25,7 @@ A data set is named by its path, or by its kind and path:
 """
 
 
-@click.group("data", short_help="Data sets: show, convert, mean.", epilog=_SOURCES)
+@click.group("data", short_help="Show and convert data sets, and take their mean image.", epilog=_SOURCES)
 def command() -> None:
     """Show data sets, convert them, and take their mean image."""
 
@@ -44,9 +44,9 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.argument("target", metavar="DST")
 @click.option("--resize", "size", metavar="HxW", callback=_size, help="Bring all images to one height and width.")
 @click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
-@click.option("--gray", is_flag=True, help="Store images without colours.")
+@click.option("--gray", is_flag=True, help="Convert images to gray.")
 @click.option("--shuffle", is_flag=True, help="Write the items in random order.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which random order.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the random order.")
 @click.option("--skip-bad", is_flag=True, help="Leave out items that can't be read, and say which.")
 @options.as_json
 def convert_command(
@@ -62,26 +62,26 @@ def convert_command(
 ) -> None:
     """Write a data set as LMDB, LevelDB or Parquet, all of it or nothing.
 
-    DST says which by its ending or its kind: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have Caffe's
-    records, under the keys that convert_imageset gives them.
+    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have
+    Caffe's records, with the keys of convert_imageset.
     """
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.convert import Conversion, convert
     from netdsl.data.writing.encode import ImageFormat
 
-    how = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
-    with closing(open_source(source, gray=gray)) as opened, counting(len(opened)) as done:
-        converted = convert(opened, target, how, done=done)
-    for reason in converted.bad:
+    settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
+    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data)) as advance:
+        report = convert(data, target, settings, done=advance)
+    for reason in report.bad:
         complain(f"skipped: {reason}")
     if as_json:
-        print_json(asdict(converted))
+        print_json(asdict(report))
     else:
-        skipped = f", {len(converted.bad):,} bad ones skipped" if converted.bad else ""
-        click.echo(f"{converted.written:,} items written{skipped}")
+        skipped = f", {len(report.bad):,} bad ones skipped" if report.bad else ""
+        click.echo(f"{report.written:,} items written{skipped}")
 
 
-@command.command("mean", short_help="The mean image, as mean_file and mean_value want it.")
+@command.command("mean", short_help="Write the mean image, for mean_file and mean_value.")
 @click.argument("source", metavar="SRC")
 @click.argument("output", metavar="OUT.binaryproto")
 @options.as_json
@@ -90,8 +90,8 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.mean_image import mean_image, write_mean
 
-    with closing(open_source(source)) as opened, counting(len(opened)) as done:
-        items, mean = len(opened), mean_image(opened, done=done)
+    with closing(open_source(source)) as data, progress_bar(len(data)) as advance:
+        items, mean = len(data), mean_image(data, done=advance)
     write_mean(mean, output)
     channels = [float(value) for value in mean.mean((1, 2), dtype=float)]
     if as_json:
@@ -102,7 +102,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
         click.echo(f"channel {channel}: {value:.6g}")
 
 
-@command.command("show", short_help="How many items, their shapes, their labels; a contact sheet.")
+@command.command("show", short_help="Show the number of items, their shapes and labels.")
 @click.argument("source", metavar="SRC")
 @click.option("-o", "--output", metavar="SHEET.png", help="Also write a contact sheet of the images with their labels.")
 @click.option(
@@ -111,14 +111,14 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 @click.option("--rgb", is_flag=True, help="Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.")
 @options.as_json
 def show_command(source: str, output: str | None, count: int, rgb: bool, as_json: bool) -> None:
-    """What a data set holds: how many items, their shapes and types, and the labels of the first ones."""
+    """Show how many items a data set has, their shapes and types, and the labels of the first ones."""
     from caffe_proto.storage import write_pieces
     from netdsl.data.sources.open_source import open_source
-    from netdsl.data.writing.summary import first_items, summarise
+    from netdsl.data.sources.summary import first_items, summarise
 
-    with closing(open_source(source)) as opened:
-        items = first_items(opened, count)
-        summary = summarise(opened, items)
+    with closing(open_source(source)) as data:
+        items = first_items(data, count)
+        summary = summarise(data, items)
     if output:
         from netdsl.data.writing.contact_sheet import contact_sheet
 
@@ -137,5 +137,5 @@ def _print(source: str, summary: SourceSummary) -> None:
         click.echo(f"  array {number}: {', '.join(shapes)}{more}, {', '.join(tops.types)}")
     if summary.labels:
         click.echo(f"labels of the first {summary.seen:,}:")
-    for label, found in summary.labels.items():
-        click.echo(f"  {label:>6}  {found:,}")
+    for label, count in summary.labels.items():
+        click.echo(f"  {label:>6}  {count:,}")

@@ -1,4 +1,4 @@
-"""The devices that a user names."""
+"""Devices by name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from caffe_proto import caffe_pb2 as pb
 
 
 def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
-    """cpu, cuda, cuda:1, several with commas, or all GPUs. Unnamed: what the solver asks for, if it is there."""
+    """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
     count = torch.cuda.device_count()
     if name is None:
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == "all":
         return [torch.device("cuda", index) for index in range(count)] or [torch.device("cpu")]
-    return [_device(each.strip(), count) for each in name.split(",")]
+    return [_device(part.strip(), count) for part in name.split(",")]
 
 
 def _device(name: str, count: int) -> torch.device:
@@ -24,6 +24,6 @@ def _device(name: str, count: int) -> torch.device:
     except RuntimeError:
         raise click.BadParameter(f"'{name}' is no device; try cpu, cuda:0 or all") from None
     if device.type == "cuda" and (device.index or 0) >= count:
-        there = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
-        raise click.BadParameter(f"there is no '{name}': {there}")
+        available = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
+        raise click.BadParameter(f"there is no '{name}': {available}")
     return device

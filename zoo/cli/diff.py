@@ -1,4 +1,4 @@
-"""`zoo diff`: what two files differ in."""
+"""`zoo diff`: show what two files differ in."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from caffe_proto.difference import Difference, Setting, Weights, compare
+from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
 from caffe_proto.files import read
 from zoo.cli import options
 from zoo.cli.output import print_json
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from caffe_proto.files import CaffeFile
 
 
-@click.command("diff", short_help="What two files differ in.")
+@click.command("diff", short_help="Show what two files differ in.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--as-written", is_flag=True, help="Compare old files as they are, not as they mean today.")
+@click.option("--as-written", is_flag=True, help="Compare old files without upgrading them.")
 @options.as_json
 @options.lenient
 @options.dialect
 def command(first: str, second: str, as_written: bool, as_json: bool, lenient: bool, dialect: str | None) -> None:
-    """What B has other than A: layers, settings, and for every blob the largest difference of its values. Old files are
-    brought to today's form first. Exits with 1 if anything differs.
+    """Show how B differs from A: in its layers, its settings, and the values of every blob. Old files are brought to
+    today's form first. The exit code is 1 if anything differs.
     """
 
     def load(path: str) -> CaffeFile[Message]:
@@ -51,7 +51,7 @@ def _show(console: Console, difference: Difference) -> None:
     for name in difference.added:
         console.print(f"[green]+ {escape(name)}[/]")
     if difference.moved:
-        console.print("~ layers stand in another order")
+        console.print("~ layers are in another order")
     for setting in difference.settings:
         console.print(_setting(setting))
     for line in difference.weights:
@@ -60,12 +60,12 @@ def _show(console: Console, difference: Difference) -> None:
         console.print("no difference")
 
 
-def _setting(setting: Setting) -> str:
+def _setting(setting: SettingDifference) -> str:
     before, after = setting.before or "(not set)", setting.after or "(not set)"
     return f"~ {escape(setting.where)}: {escape(before)} -> {escape(after)}"
 
 
-def _weights(line: Weights) -> str:
+def _weights(line: WeightDifference) -> str:
     if line.largest is None:
         return f"~ {escape(line.where)}: shape {list(line.before)} -> {list(line.after)}"
     if not line.largest:

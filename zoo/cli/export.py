@@ -1,4 +1,4 @@
-"""`zoo export`: a net with its weights, ready to deploy, in another format."""
+"""`zoo export`: export a net with its weights, ready to deploy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from converters.formats import Precision
 from converters.rewriting import Rewrites
 from netdsl.layer import Shape
+from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
 from zoo.exporting import Export, ExportedFiles, ExportTarget, export
 
-_HALVES = [each.name.lower() for each in Precision if each is not Precision.FLOAT32]
+_PRECISIONS = [precision.name.lower() for precision in Precision if precision is not Precision.FLOAT32]
 
 
 def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
@@ -24,15 +24,19 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
         raise click.BadParameter(f"'{text}' isn't like 104,117,123") from None
 
 
-@click.command("export", short_help="A net ready to deploy, for Caffe, ONNX or torch.")
+@click.command("export", short_help="Export a net ready to deploy.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
-@click.option("--to", "target", type=click.Choice([each.value for each in ExportTarget]), required=True)
+@click.option("--to", "target", type=click.Choice([target.value for target in ExportTarget]), required=True)
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
-@click.option("--tolerance", type=click.FloatRange(min=0), metavar="T", help="Of all proofs; each has its own without.")
-@click.option("--opset", type=int, metavar="N", help="ONNX's; by default the newest that runs.")
-@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs; 1 if nothing says it.")
+@click.option(
+    "--tolerance", type=click.FloatRange(min=0), metavar="T", help="The tolerance of all proofs, in place of their own."
+)
+@click.option("--opset", type=int, metavar="N", help="The opset of ONNX; by default the newest one that runs.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs; 1 if the net doesn't say it."
+)
 @shapes.assume
 @shapes.stages
 @click.option("--train-val", is_flag=True, help="Also write the net that was trained, to Caffe.")
@@ -41,7 +45,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--fully-convolutional", is_flag=True, help="Make fully connected layers convolutions.")
 @click.option("--rgb", is_flag=True, help="Take images in RGB, where the net was made for BGR.")
 @click.option("--mean", callback=_numbers, metavar="B,G,R", help="Subtract this mean inside the net.")
-@click.option("--precision", type=click.Choice(_HALVES), help="Round the weights; they are kept as float32.")
+@click.option("--precision", type=click.Choice(_PRECISIONS), help="Round the weights; they are stored as float32.")
 @click.option("--prune-to", metavar="LAYER", help="End the net at this layer.")
 @options.as_json
 def command(
@@ -65,37 +69,41 @@ def command(
     prune_to: str | None,
     as_json: bool,
 ) -> None:
-    """Write a net as one deploys it: data layers become inputs, losses become what they predict, and what only
-    training needs goes. Rewrites are done as one asks for them.
+    """Write a net as it is deployed: data layers become inputs, losses become the predictions that they are made for,
+    and layers that only training needs are removed. Other options rewrite the net further.
 
-    Each step, and what is written, is run beside what was before. How far outputs are from what they were is told in
-    parts of their spread; beyond the tolerance nothing is written.
+    After each step, and after writing, the net is run beside the one before. The differences of their outputs are
+    printed relative to the outputs' spread; beyond the tolerance nothing is written.
     """
-    kind = Precision[precision.upper()] if precision else None
-    rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, kind)
-    path, where = Path(output) if output else None, ExportTarget(target)
-    wanted = Export(
-        net, weights, where, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
+    rounded_to = Precision[precision.upper()] if precision else None
+    rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, rounded_to)
+    path, export_target = Path(output) if output else None, ExportTarget(target)
+    settings = Export(
+        net, weights, export_target, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
     )
-    _check(wanted)
-    _show(export(wanted), as_json)
+    _check(settings)
+    _show(export(settings), as_json)
 
 
-def _check(wanted: Export) -> None:
-    """A usage error if options don't go together."""
-    if wanted.target is not ExportTarget.CAFFE and (wanted.train_val or wanted.solver):
+def _check(settings: Export) -> None:
+    """Raise a usage error if options don't go together."""
+    if settings.target is not ExportTarget.CAFFE and (settings.train_val or settings.solver):
         raise click.UsageError("--train-val and --solver are for --to caffe")
-    if wanted.target is not ExportTarget.ONNX and wanted.opset is not None:
+    if settings.target is not ExportTarget.ONNX and settings.opset is not None:
         raise click.UsageError("--opset is for --to onnx")
-    if not wanted.verified and wanted.tolerance is not None:
-        raise click.UsageError("--tolerance is for what is verified; leave --no-verify out")
+    if not settings.verified and settings.tolerance is not None:
+        raise click.UsageError("--tolerance is for verifying; remove --no-verify")
 
 
-def _show(done: ExportedFiles, as_json: bool) -> None:
+def _show(exported: ExportedFiles, as_json: bool) -> None:
     if as_json:
-        files = [str(path) for path in done.files]
-        print_json({"files": files, "inputs": done.inputs, **proofs.plain(done.proofs, done.names)})
+        files = [str(path) for path in exported.files]
+        print_json({"files": files, "inputs": exported.inputs, **proofs.plain(exported.proofs, exported.names)})
         return
-    inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in done.inputs.items()]
-    for line in [*inputs, *proofs.lines(done.proofs, done.names), *(f"wrote {path}" for path in done.files)]:
+    inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in exported.inputs.items()]
+    for line in [
+        *inputs,
+        *proofs.lines(exported.proofs, exported.names),
+        *(f"wrote {path}" for path in exported.files),
+    ]:
         click.echo(line)

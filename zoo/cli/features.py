@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from netdsl.prediction.add_columns import NewColumns
+from netdsl.prediction.add_columns import ColumnNames
 from zoo.cli import places
-from zoo.cli.counting import counting
+from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
 
 
@@ -27,7 +27,7 @@ def command(
     array of a blob's values, or the value if there is but one. Only the layers that this needs are run.
     """
     place = places.table_backend_of(backend, master, workers)
-    wanted = NewColumns({blob: blob for blob in blobs}, prediction="", probability="")
-    wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
-    predict(wish, counting, place)
-    click.echo(f"wrote {wish.output}")
+    names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
+    request = PredictRequest(names=names, columns=places.columns_of(columns), **what)
+    predict(request, progress_bar, place)
+    click.echo(f"wrote {request.output}")

@@ -1,4 +1,4 @@
-"""`zoo fmt`: prototxt in one layout."""
+"""`zoo fmt`: put prototxt files into one layout."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import sys
 import click
 
 from caffe_proto.errors import CaffeError
-from caffe_proto.text.reformat import reformat, reformat_file
+from caffe_proto.text.prototxt import reformat, reformat_file
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
 
-@click.command("fmt", short_help="Put prototxt into one layout.")
+@click.command("fmt", short_help="Put prototxt files into one layout.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@click.option("--check", is_flag=True, help="Change nothing; the exit code is 1 if a file would change.")
 @options.as_json
 @options.lenient
 def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -> None:
     """Put prototxt files into one layout: two spaces, one field a line, double quotes. The order of fields and the
-    comments stay. `-` reads standard input and prints.
+    comments stay. With `-` standard input is formatted and printed.
     """
     if files == ("-",):
         data = sys.stdin.buffer.read()

@@ -19,42 +19,42 @@ _BOOLS = {
 
 
 class FlagError(CaffeError):
-    """A flag that doesn't exist, or whose value isn't one for it."""
+    """A flag that doesn't exist, or that has an invalid value."""
 
 
 def parse(words: Sequence[str], kind: type[T]) -> tuple[T, list[str]]:
-    """A dataclass whose fields are flags, filled, and the words that aren't flags.
+    """Parse words into an instance of a dataclass, whose fields are the flags, and the words that aren't flags.
 
-    Flags are text, whole numbers or bools, as their defaults are. Of several values the last one counts.
+    A flag is text, a whole number or a bool, as its default is. If it is repeated, the last value counts.
     """
-    defaults = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
-    found: dict[str, Any] = {}
+    defaults = {field.name: field.default for field in fields(kind)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
     others: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
+    remaining = iter(words)
+    for word in remaining:
         if word == "--":
-            others += waiting
+            others += remaining
         elif word.startswith("-") and word != "-":
-            name, value = _flag(word, waiting, defaults)
-            found[name] = value
+            name, value = _flag(word, remaining, defaults)
+            values[name] = value
         else:
             others.append(word)
-    return kind(**found), others
+    return kind(**values), others
 
 
 def _flag(word: str, following: Iterator[str], defaults: Mapping[str, Any]) -> tuple[str, Any]:
     """A flag's name and value, which may be the word that follows."""
-    given, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
-    name = given.replace("-", "_")
+    written_name, equals, text = word.removeprefix("-").removeprefix("-").partition("=")
+    name = written_name.replace("-", "_")
     if not equals and isinstance(defaults.get(name.removeprefix("no")), bool):
         return name.removeprefix("no"), not name.startswith("no")
     if name not in defaults:
-        raise FlagError(f"there is no flag -{given}; {_hint(name, defaults)}")
+        raise FlagError(f"there is no flag -{written_name}; {_hint(name, defaults)}")
     if not equals:
         text = next(following, "-")
         if re.match(r"-(?!\d)", text):
-            raise FlagError(f"-{given} needs a value, as -{given}=VALUE")
-    return name, _value(given, text, type(defaults[name]))
+            raise FlagError(f"-{written_name} needs a value, as -{written_name}=VALUE")
+    return name, _value(written_name, text, type(defaults[name]))
 
 
 def _hint(name: str, known: Mapping[str, Any]) -> str:
@@ -63,10 +63,10 @@ def _hint(name: str, known: Mapping[str, Any]) -> str:
 
 
 def _value(name: str, text: str, kind: type) -> Any:
-    """The text as what the flag is."""
-    read: Callable[[str], Any] = _BOOLS.__getitem__ if kind is bool else kind
+    """A flag's value, of the type of its default."""
+    convert: Callable[[str], Any] = _BOOLS.__getitem__ if kind is bool else kind
     try:
-        return read(text.lower() if kind is bool else text)
+        return convert(text.lower() if kind is bool else text)
     except (KeyError, ValueError):
-        what = "neither true nor false" if kind is bool else "no whole number"
-        raise FlagError(f"-{name} is '{text}', which is {what}") from None
+        problem = "neither true nor false" if kind is bool else "no whole number"
+        raise FlagError(f"-{name} is '{text}', which is {problem}") from None

@@ -1,4 +1,4 @@
-"""`zoo import`: a model brought in, for now as a program in the DSL."""
+"""`zoo import`: write a net as a Python program in the DSL."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import click
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from caffe_proto.files import read_net
 from caffe_proto.storage import write_pieces
-from caffe_proto.upgrade import upgrade_net
-from netdsl.dsl.params import check
+from netdsl.dsl.params import check_net
 from netdsl.dsl.source import to_python
+from netdsl.open_net import open_net
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
 
-@click.command("import", short_help="A net as a Python program.")
+@click.command("import", short_help="Write a net as a Python program.")
 @click.argument("model", metavar="MODEL")
 @click.option("--as-dsl", is_flag=True, help="Write the net as a Python program in the layer DSL.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of printing.")
@@ -27,10 +26,9 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
     program gives exactly the same net, without its weights.
     """
     if not as_dsl:
-        raise click.UsageError("say what to import it as; --as-dsl is all there is")
-    file = read_net(model, dialect=dialect, lenient=lenient)
+        raise click.UsageError("say what to write; --as-dsl is the only choice")
+    net = open_net(model, dialect=dialect, lenient=lenient).net
     try:
-        net = upgrade_net(file.message).message
         program = to_python(net)
     except CaffeError as error:
         raise type(error)(f"{model}: {error}") from None
@@ -47,9 +45,9 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
 
 
 def _problem(net: pb.NetParameter) -> str | None:
-    """Why the net wouldn't work, if so."""
+    """The reason why the net wouldn't work, if there is one."""
     try:
-        check(net)
+        check_net(net)
     except CaffeError as error:
         return str(error)
     return None

@@ -1,4 +1,4 @@
-"""How every command prints: JSON that any reader takes, complaints on one line."""
+"""Printing: JSON that every parser reads, and errors and warnings on one line."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 import click
 
 
-def print_json(found: Any) -> None:
-    """Numbers that JSON doesn't have are written as protobuf's JSON has them."""
-    click.echo(json.dumps(_plain(found), indent=2, allow_nan=False))
+def print_json(value: Any) -> None:
+    """Print a value as JSON; infinities and NaN become strings, as in protobuf's JSON."""
+    click.echo(json.dumps(_plain(value), indent=2, allow_nan=False))
 
 
-def complain(what: object) -> None:
-    """An error or a warning."""
-    click.echo("zoo: " + " ".join(str(what).splitlines()), err=True)
+def complain(problem: object) -> None:
+    """Print an error or a warning to standard error."""
+    click.echo("zoo: " + " ".join(str(problem).splitlines()), err=True)
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

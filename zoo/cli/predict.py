@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from netdsl.prediction.add_columns import NewColumns
+from netdsl.prediction.add_columns import ColumnNames
 from zoo.cli import places
-from zoo.cli.counting import counting
+from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
 
 
@@ -24,7 +24,7 @@ def command(
     of predictions itself. `zoo data convert` makes a table of other data.
     """
     place = places.table_backend_of(backend, master, workers)
-    wanted = NewColumns({}, prediction="prediction", probability="probability")
-    wish = PredictRequest(wanted=wanted, columns=places.columns_of(columns), **what)
-    predict(wish, counting, place)
-    click.echo(f"wrote {wish.output}")
+    names = ColumnNames({}, prediction="prediction", probability="probability")
+    request = PredictRequest(names=names, columns=places.columns_of(columns), **what)
+    predict(request, progress_bar, place)
+    click.echo(f"wrote {request.output}")

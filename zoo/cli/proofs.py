@@ -1,25 +1,27 @@
-"""How commands that convert models tell what they proved, and which tensors were taken for which layers."""
+"""The proofs of converting commands, and the matches of tensors and layers, as JSON and as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from converters.name_map import Mapped
 from converters.rewriting import Proof
+from netdsl.weights.torch_names import TensorMatch
 
 
-def plain(proofs: Sequence[Proof], names: Sequence[Mapped]) -> dict[str, object]:
-    """For JSON."""
+def plain(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> dict[str, object]:
+    """Proofs and matches as JSON."""
     return {
-        "proofs": [{"what": each.what, "difference": each.difference, "tolerance": each.tolerance} for each in proofs],
-        "names": [{"source": each.source, "layer": each.layer, "by": each.how.value} for each in names],
+        "proofs": [
+            {"what": proof.what, "difference": proof.difference, "tolerance": proof.tolerance} for proof in proofs
+        ],
+        "names": [{"source": name.source, "layer": name.layer, "by": name.by.value} for name in names],
     }
 
 
-def lines(proofs: Sequence[Proof], names: Sequence[Mapped]) -> list[str]:
-    """For people."""
-    found = [f"layer {each.layer} has {each.source}, by {each.how.value}" for each in names]
-    return found + [_line(each) for each in proofs]
+def lines(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> list[str]:
+    """Proofs and matches as lines of text."""
+    matches = [f"layer {name.layer} has {name.source}, by {name.by.value}" for name in names]
+    return matches + [_line(proof) for proof in proofs]
 
 
 def _line(proof: Proof) -> str:

@@ -1,4 +1,4 @@
-"""`zoo report`: what the rounds of a run with several workers were like."""
+"""`zoo report`: report how a run with several workers went."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ from netdsl.errors import DistributedError
 from zoo.cli import options
 from zoo.cli.output import print_json
 from zoo.logs.gantt import draw_rounds
-from zoo.logs.rounds import displayed_losses, draw_curves
-from zoo.logs.summary import RunSummary, Times, WorkerSummary, added, summarise
+from zoo.logs.run_curves import displayed_losses, draw_curves
+from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times, summarise
 
-_WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
+_FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
-@click.command("report", short_help="How a run with several workers went.")
+@click.command("report", short_help="Report how a run with several workers went.")
 @click.argument("run", metavar="RUN")
-@click.option("-o", "--output", metavar="FOLDER", help="Where the pictures go; if not given, RUN.")
+@click.option("-o", "--output", metavar="FOLDER", help="Where the pictures go; by default RUN.")
 @options.as_json
 def command(run: str, output: str | None, as_json: bool) -> None:
-    """How a run with several workers went, or goes: RUN is its folder. A table says what the workers' time went into,
-    in seconds and shares: waiting and exchanging count where they held a worker up, while broadcast, reduce and prepare
-    went on beside computing. Two pictures show what everybody did when in the last rounds, rounds.png, and the course
-    of tests, losses and times, curves.png.
+    """Report how a run with several workers went, or goes: RUN is its folder. A table says what the workers spent their
+    time on, in seconds and shares: waiting and exchanging are counted where they delayed a worker, while broadcast,
+    reduce and prepare ran beside computing. Two pictures show what each worker did in the last rounds, rounds.png, and
+    the course of tests, losses and times, curves.png.
     """
     records = read_records(Path(run))
     if not records:
-        raise DistributedError(f"{run}: no round is over yet; try again when one is")
+        raise DistributedError(f"{run}: no round is complete yet; try again later")
     summary = summarise(records)
     if as_json:
         print_json({"run": run, **asdict(summary)})
     else:
         _print(run, summary)
-    folder = _made(Path(run if output is None else output))
+    folder = Path(run if output is None else output)
+    _create(folder)
     draw_rounds(records, folder / "rounds.png")
     draw_curves(records, displayed_losses(Path(run) / EVENTS), folder / "curves.png")
 
 
-def _made(folder: Path) -> Path:
+def _create(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
-    return folder
+        raise FileError(f"{folder}: can't be created: {problem.strerror}") from None
 
 
 def _print(run: str, summary: RunSummary) -> None:
     rate = summary.iterations_per_second
-    each = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
-    console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    by_worker = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
+    console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
     console.print(
         f"{escape(run)}: {_counted(len(summary.workers), 'worker')}, {_counted(summary.rounds, 'round')}, "
-        f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {each}{rate:,.4g} iterations/s in all"
+        f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s in all"
     )
     console.print(_table(summary.workers))
     for test in summary.tests:
@@ -73,11 +73,13 @@ def _print(run: str, summary: RunSummary) -> None:
 
 
 def _table(workers: Sequence[WorkerSummary]) -> Table:
-    """Columns in which there is nothing are left out."""
+    """The table of the workers, without empty columns."""
     rows = [_row(worker) for worker in workers]
     if len(workers) > 1:
         iterations = f"{sum(worker.iterations for worker in workers):,}"
-        rows.append({"worker": "all", "iterations": iterations, **_times(added(worker.times for worker in workers))})
+        rows.append(
+            {"worker": "all", "iterations": iterations, **_times(sum_times(worker.times for worker in workers))}
+        )
     heads = [head for head in rows[0] if any(row.get(head) for row in rows)]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
@@ -96,7 +98,7 @@ def _row(worker: WorkerSummary) -> dict[str, str]:
     return {**named, **counted, **_times(worker.times), **beside, **exchanged, **distance}
 
 
-def _times(times: Times) -> dict[str, str]:
+def _times(times: WorkerTimes) -> dict[str, str]:
     """Seconds with their shares."""
     total = times.total
     return {name: f"{value:,.2f} {value / total:4.0%}" if value >= 0.005 else "" for name, value in vars(times).items()}
@@ -106,5 +108,5 @@ def _number(value: float | None, form: str) -> str:
     return format(value, form) if value else ""
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

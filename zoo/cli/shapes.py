@@ -64,16 +64,14 @@ class Shapes:
 
 def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file; an error says which one."""
-    from netdsl.checking.lint import (
-        CheckSettings,
-        in_todays_form,
-        resolve_shapes,
-    )  # torch takes seconds, which `zoo show` without shapes doesn't
+    # Imported here because of torch, which takes seconds, and `zoo show` without shapes doesn't need it.
+    from netdsl.checking.lint import CheckSettings, resolve_shapes
+    from netdsl.open_net import todays_form
 
     if not isinstance(message, pb.NetParameter):
         raise NetError(f"{file}: has no shapes to infer: it is no net, but a {message.DESCRIPTOR.name}")
     try:
-        found = resolve_shapes(in_todays_form(message), CheckSettings(assumed, stages, stub))
+        found = resolve_shapes(todays_form(message), CheckSettings(assumed, stages, stub))
     except NetError as problem:
         raise type(problem)(f"{file}: {problem}") from None
     phases = {}

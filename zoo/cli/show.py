@@ -1,4 +1,4 @@
-"""`zoo show`: what a file holds, as a table."""
+"""`zoo show`: show what files hold, as tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from zoo.cli import options, shapes
 from zoo.cli.output import print_json
 from zoo.cli.shapes import Shape, Shapes
 
-_WIDE = 200  # for files and pipes, where nobody wants lines folded at 80
+_FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
-@click.command("show", short_help="What a file holds.")
+@click.command("show", short_help="Show what files hold.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--shapes", "with_shapes", is_flag=True, help="Show the shapes of a net's blobs instead.")
 @shapes.assume
@@ -40,26 +40,26 @@ def command(
     lenient: bool,
     dialect: str | None,
 ) -> None:
-    """What a file holds: a net's layers with their settings, shapes and parameters; the blobs of weights, of a solver
-    state or of a mean; the settings of a solver.
+    """Show what files hold: the layers of a net with their settings, shapes and parameters; the blobs of weights, of a
+    solver state or of a mean; the settings of a solver.
 
-    With --shapes, which the options about nets need: the shapes of a net's blobs, in each phase that it is for.
+    With --shapes, show the shapes of a net's blobs, in each phase that it is for. The options about nets need it.
     """
     if not with_shapes and (assume or stages or stub_unknown):
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
     contents = {file: read(file, dialect=dialect, lenient=lenient) for file in files}
     if with_shapes:
-        each = {
+        shapes_by_file = {
             file: shapes.infer(file, content.message, assume, stages, stub=stub_unknown)
             for file, content in contents.items()
         }
-        _show_shapes(each, as_json=as_json)
-        shapes.complain_of_unused(assume, {name for found in each.values() for name in found.assumed})
+        _show_shapes(shapes_by_file, as_json=as_json)
+        shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.assumed})
         return
     summaries = {file: summarise(content) for file, content in contents.items()}
     if as_json:
-        found = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
-        print_json(found if len(found) > 1 else found[0])
+        objects = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
+        print_json(objects if len(objects) > 1 else objects[0])
         return
     console = _console()
     for file, summary in summaries.items():
@@ -67,21 +67,21 @@ def command(
 
 
 def _console() -> Console:
-    return Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _WIDE)
+    return Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
-def _show_shapes(each: Mapping[str, Shapes], *, as_json: bool) -> None:
+def _show_shapes(shapes_by_file: Mapping[str, Shapes], *, as_json: bool) -> None:
     if as_json:
-        found = [{"file": file, **asdict(one)} for file, one in each.items()]
-        print_json(found if len(found) > 1 else found[0])
+        objects = [{"file": file, **asdict(net)} for file, net in shapes_by_file.items()]
+        print_json(objects if len(objects) > 1 else objects[0])
         return
     console = _console()
-    for file, one in each.items():
-        for name, shape in one.assumed.items():
+    for file, net in shapes_by_file.items():
+        for name, shape in net.assumed.items():
             console.print(f"{escape(file)}: {escape(name)} is taken as {_shape(shape)}")
-        for kind in one.stubbed:
+        for kind in net.stubbed:
             console.print(f"{escape(file)}: {escape(kind)} hands on what it gets")
-        for phase, tops in one.phases.items():
+        for phase, tops in net.phases.items():
             console.print(f"{escape(file)}: {phase}")
             table = _table("layer", "type", "top", "shape")
             for top in tops:
@@ -115,17 +115,19 @@ def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
 
 
 def _layers(summary: Summary) -> Table:
-    weighed = summary.parameters > 0
+    has_weights = summary.parameters > 0
     conditional = any(line.when for line in summary.layers)
     heads = ["layer", "type", "bottom", "top", "settings"]
     heads += ["when"] if conditional else []
-    heads += ["blobs", "parameters"] if weighed else []
+    heads += ["blobs", "parameters"] if has_weights else []
     table = _table(*heads, right=("parameters",))
     for line in summary.layers:
         row = [line.name, line.type, "\n".join(line.bottoms), "\n".join(line.tops), line.settings]
         row += [line.when] if conditional else []
         row += (
-            ["\n".join(map(_shape, line.blobs)), f"{line.parameters:,}" if line.parameters else ""] if weighed else []
+            ["\n".join(map(_shape, line.blobs)), f"{line.parameters:,}" if line.parameters else ""]
+            if has_weights
+            else []
         )
         table.add_row(*map(escape, row))
     return table

@@ -1,4 +1,4 @@
-"""Signals: what Ctrl-C, a closed terminal and SIGTERM do to training."""
+"""Signals that stop or save a training: Ctrl-C, a closed terminal and SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from netdsl.solver.solver import Action
 
 
 @contextmanager
-def wishes(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
-    """A function that says what a signal has asked for since it was called last; SIGTERM always asks to stop.
+def signal_actions(on_interrupt: Action, on_hangup: Action) -> Iterator[Callable[[], Action]]:
+    """A function that returns the actions of the signals that came, one at each call; that of SIGTERM is to stop.
 
-    A second signal to stop, while the first one hasn't been heard yet, ends the program at once.
+    A second signal to stop ends the program at once, if the first one's action hasn't been returned yet.
     """
-    effects = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
-    waiting: list[Action] = []
+    actions = {signal.SIGINT: on_interrupt, signal.SIGTERM: Action.STOP, signal.SIGHUP: on_hangup}
+    pending: list[Action] = []
 
-    def heard(number: int, frame: FrameType | None) -> None:
-        if number != signal.SIGHUP and Action.STOP in waiting:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGHUP and Action.STOP in pending:
             raise KeyboardInterrupt
-        waiting.append(effects[signal.Signals(number)])
+        pending.append(actions[signal.Signals(number)])
 
-    def wish() -> Action:
-        return waiting.pop(0) if waiting else Action.NONE
+    def next_action() -> Action:
+        return pending.pop(0) if pending else Action.NONE
 
-    before = {number: signal.signal(number, heard) for number in effects}
+    previous_handlers = {number: signal.signal(number, handle) for number in actions}
     try:
-        yield wish
+        yield next_action
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)

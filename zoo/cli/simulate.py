@@ -1,4 +1,4 @@
-"""`zoo simulate`: training with several machines, on a clock that isn't real."""
+"""`zoo simulate`: simulate training with several machines."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import print_json
 from zoo.models import folder_of, solver_of
 from zoo.simulating import figures, tables
-from zoo.simulating.answer import Answer, Scene, answer
-from zoo.simulating.cache import DEFAULT, Cache
+from zoo.simulating.cache import DEFAULT, TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import batch_costs, costs
-from zoo.simulating.digits import Task
-from zoo.simulating.methods import MethodComparison, compared
-from zoo.simulating.needed import Question
-from zoo.simulating.pool import Told
+from zoo.simulating.digits import DigitsTask
+from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup
+from zoo.simulating.methods import MethodComparison, compare_methods
+from zoo.simulating.pool import ProgressCallback
 from zoo.simulating.speedup import TAUS, WORKERS, speedups
 from zoo.simulating.units import bandwidth, seconds
 from zoo.training import with_data
@@ -37,62 +37,76 @@ _COUNT = click.IntRange(min=1)
 def _numbers(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
     words = value.split(",")
     if not all(word.isdecimal() and int(word) for word in words):
-        raise click.BadParameter(f"'{value}' isn't like 1,2,5: whole numbers above 0 with commas")
+        raise click.BadParameter(f"'{value}' isn't like 1,2,5, whole numbers above 0")
     return tuple(dict.fromkeys(map(int, words)))
 
 
-def _made(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """A folder that is there before anything is trained."""
+def _existing_folder(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
+    """Create an output folder before anything is trained."""
     try:
         value.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise click.BadParameter(f"{value} can't be made: {problem.strerror}") from None
+        raise click.BadParameter(f"{value} can't be created: {problem.strerror}") from None
     return value
 
 
 def _link(function: Callable[..., Any]) -> Callable[..., Any]:
-    function = click.option("--latency", default="0.1ms", show_default=True, help="Until the first byte arrives.")(
-        function
-    )
+    function = click.option(
+        "--latency", default="0.1ms", show_default=True, help="The time until the first byte arrives."
+    )(function)
     return click.option(
-        "--bandwidth", "width", default="1Gbit", show_default=True, help="A second's, of each worker, each way."
+        "--bandwidth", "width", default="1Gbit", show_default=True, help="Per second, for each worker and direction."
     )(function)
 
 
 _output: Decorator = click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=".", callback=_made, metavar="FOLDER",
+    "-o", "--output", type=click.Path(path_type=Path), default=".", callback=_existing_folder, metavar="FOLDER",
     help="Where the files go.",
 )  # fmt: skip
 _cache: Decorator = click.option(
     "--cache", type=click.Path(path_type=Path), default=DEFAULT, show_default=True, metavar="FOLDER",
-    help="Where it is kept what trainings gave, which aren't done twice.",
+    help="Where the results of trainings are kept.",
 )  # fmt: skip
-_seeds: Decorator = click.option("--seeds", type=_COUNT, default=3, show_default=True, help="Trainings of each kind.")
+_seeds: Decorator = click.option(
+    "--seeds", type=_COUNT, default=3, show_default=True, help="How often each training is repeated."
+)
 _goal: Decorator = click.option(
-    "--accuracy", type=click.FloatRange(0, 1), default=0.96, show_default=True, help="What is to be reached."
+    "--accuracy", type=click.FloatRange(0, 1), default=0.96, show_default=True, help="The accuracy to reach."
 )
 _taus: Decorator = click.option(
-    "--taus", default=",".join(map(str, TAUS)), show_default=True, callback=_numbers, help="Iterations of a round."
+    "--taus",
+    default=",".join(map(str, TAUS)),
+    show_default=True,
+    callback=_numbers,
+    help="Iterations of a round; several values.",
 )
 
 
 def _iterations(count: int) -> Decorator:
-    return click.option("--iterations", type=_COUNT, default=count, show_default=True, help="Of the longest training.")
+    return click.option(
+        "--iterations", type=_COUNT, default=count, show_default=True, help="The most iterations of a training."
+    )
 
 
-@click.group("simulate", short_help="Training with several machines, on a virtual clock.")
+@click.group("simulate", short_help="Simulate training with several machines.")
 def command() -> None:
-    """How training would go with several machines, on a clock that isn't real. Every worker is really trained, in this
-    machine's memory; what is made up is the time that computing and exchanging take.
+    """Simulate training with several machines. Every worker is really trained, in the memory of this machine; only the
+    time that computing and exchanging take is simulated.
 
-    `run` is for a net of yours. The others draw figures of the SparkNet and MPCA papers again, with a small net on
-    digits, and write a PNG and CSV files.
+    `run` simulates a net of your own. The other commands draw figures of the SparkNet and MPCA papers again, with a
+    small net on digits, and write a PNG and CSV files.
     """
 
 
-@command.command("speedup", short_help="SparkNet's Figure 3: speed-up by workers and tau.")
+@command.command("speedup", short_help="Draw SparkNet's Figure 3: speed-up by workers and tau.")
 @_output
-@click.option("--workers", default=",".join(map(str, WORKERS)), show_default=True, callback=_numbers, help="K.")
+@click.option(
+    "--workers",
+    default=",".join(map(str, WORKERS)),
+    show_default=True,
+    callback=_numbers,
+    help="Numbers of workers, K.",
+)
 @_taus
 @_goal
 @_seeds
@@ -107,20 +121,20 @@ def speedup_command(
     iterations: int,
     cache: Path,
 ) -> None:
-    """How many times sooner K workers, who average their models after every tau iterations, are as accurate as one
-    alone, if exchanging costs nothing: N_a / (tau M_a), by the medians over the seeds.
+    """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
+    than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
     """
-    question = Question(accuracy, seeds, Task(iterations=iterations))
-    with _progress("speedup") as told:
-        found = speedups(question, told, Cache(cache), workers=workers, taus=taus)
-    tables.write_csv(output / "speedup.csv", tables.speedup_table(found))
-    figures.draw_speedups(found, accuracy, output / "speedup.png")
-    _print(tables.speedup_grid(found))
+    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
+    with _progress("speedup") as progress:
+        results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
+    tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
+    figures.draw_speedups(results, accuracy, output / "speedup.png")
+    _print(tables.speedup_grid(results))
 
 
-@command.command("cost", short_help="SparkNet's Figure 4: speed-up by what exchanging costs.")
+@command.command("cost", short_help="Draw SparkNet's Figure 4: speed-up by the cost of exchanges.")
 @_output
-@click.option("--workers", type=click.IntRange(min=2), default=5, show_default=True, help="K.")
+@click.option("--workers", type=click.IntRange(min=2), default=5, show_default=True, help="The number of workers, K.")
 @_taus
 @_goal
 @_seeds
@@ -138,57 +152,65 @@ def cost_command(
     latency: str,
     cache: Path,
 ) -> None:
-    """The speed-up of K workers by what an exchange costs, S, in iterations, C(b): for model averaging at the best tau,
-    and if every batch is divided among the workers.
+    """Draw the speed-up of K workers by the cost of an exchange, S, in units of an iteration, C(b): for model averaging
+    with the best tau, and for batches that are divided among the workers.
 
-    A table says what a batch of b takes on this machine, C(b), what an exchange would on the network, S, and how many
-    iterations one machine needs with such batches, N_a(b).
+    A table has the time of a batch of size b on this machine, C(b), the time of an exchange on the network, S, and the
+    number of iterations that one machine needs with such batches, N_a(b).
     """
-    question, kept = Question(accuracy, seeds, Task(iterations=iterations)), Cache(cache)
+    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
+    result_cache = TrialCache(cache)
     link = Link(bandwidth(width), seconds(latency))
-    with _progress("cost") as told:
-        found = costs(speedups(question, told, kept, workers=[workers], taus=taus))
-    with _progress("batches") as told:
-        batches = tables.batch_table(batch_costs(question, workers, link, told, kept))
-    tables.write_csv(output / "cost.csv", tables.cost_table(found))
+    with _progress("cost") as progress:
+        speedup_costs = costs(speedups(experiment, progress, result_cache, workers=[workers], taus=taus))
+    with _progress("batches") as progress:
+        batches = tables.batch_table(batch_costs(experiment, workers, link, progress, result_cache))
+    tables.write_csv(output / "cost.csv", tables.cost_table(speedup_costs))
     tables.write_csv(output / "batches.csv", batches)
-    figures.draw_costs(found, workers, output / "cost.png")
+    figures.draw_costs(speedup_costs, workers, output / "cost.png")
     _print(batches)
 
 
-@command.command("methods", short_help="The MPCA paper's comparison of four methods.")
+@command.command("methods", short_help="Draw the MPCA paper's comparison of four methods.")
 @_output
-@click.option("--workers", type=click.IntRange(min=2), default=8, show_default=True, help="K.")
+@click.option("--workers", type=click.IntRange(min=2), default=8, show_default=True, help="The number of workers, K.")
 @_seeds
 @_iterations(4000)
 @_cache
 def methods_command(output: Path, workers: int, seeds: int, iterations: int, cache: Path) -> None:
-    """The error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
-    networks on which all workers' models are averaged in the time of 10 and of 100 iterations.
+    """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
+    networks that average the models of all workers in the time of 10 and of 100 iterations.
     """
-    comparison = MethodComparison(workers, seeds, Task(iterations=iterations))
-    with _progress("methods") as told:
-        found = compared(comparison, told, Cache(cache))
-    table = tables.methods_table(found)
+    comparison = MethodComparison(workers, seeds, DigitsTask(iterations=iterations))
+    with _progress("methods") as progress:
+        results = compare_methods(comparison, progress, TrialCache(cache))
+    table = tables.methods_table(results)
     tables.write_csv(output / "methods.csv", table)
-    figures.draw_methods(found, output / "methods.png")
+    figures.draw_methods(results, output / "methods.png")
     _print(table)
 
 
-@command.command("run", short_help="How a net of yours would train on a network.")
+@command.command("run", short_help="Simulate the training of a net of your own.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
-@click.option("--data", metavar="SOURCE", help="What Data layers read instead: digits, mnist:FOLDER, folder:PATH, ...")
-@click.option("--strategy", default="averaging", show_default=True, help="As for training: averaging:tau=50.")
+@click.option("--data", metavar="SOURCE", help="Read these data instead: digits, mnist:FOLDER, folder:PATH, ...")
+@click.option("--strategy", default="averaging", show_default=True, help="As of zoo train: averaging:tau=50.")
 @click.option("--workers", type=_COUNT, default=4, show_default=True, help="How many machines.")
 @_link
-@click.option("--step", metavar="TIME", help="What an iteration takes on one machine; measured here if not given.")
+@click.option("--step", metavar="TIME", help="The time of an iteration on one machine; measured here by default.")
 @click.option("--stragglers", type=click.IntRange(min=0), default=0, help="How many machines are slow.")
 @click.option("--slowdown", type=float, default=2.0, show_default=True, help="How many times slower they are.")
-@click.option("--jitter", type=click.FloatRange(min=0), default=0.0, help="How much steps vary: 0.2 is about a fifth.")
-@click.option("--accuracy", type=click.FloatRange(0, 1), help="Train until it is reached, and compare by that.")
+@click.option(
+    "--jitter",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="How much the times of steps vary: 0.2 is about a fifth.",
+)
+@click.option(
+    "--accuracy", type=click.FloatRange(0, 1), help="Train until it is reached, and compare the times until then."
+)
 @click.option("--max-iter", type=_COUNT, metavar="N", help="Train to this iteration instead.")
-@click.option("--test-interval", type=_COUNT, metavar="N", help="Test so often instead.")
+@click.option("--test-interval", type=_COUNT, metavar="N", help="Test after this many iterations instead.")
 @as_json
 def run_command(
     model: str | None,
@@ -207,9 +229,9 @@ def run_command(
     test_interval: int | None,
     as_json: bool,
 ) -> None:
-    """Train a MODEL of the zoo, or one of your own by its --solver, with several workers and with one, and say when
-    each is how accurate, and what it did with its time. Without --accuracy both train to the end, and the best accuracy
-    that both have reached is what they are compared by.
+    """Simulate the training of a MODEL of the zoo, or of a net of your own by its --solver, with several workers and
+    with one, and print when each reaches which accuracy, and what it spends its time on. Without --accuracy both train
+    to the end, and are compared by the best accuracy that both reach.
     """
     if (model is None) == (solver is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
@@ -220,29 +242,29 @@ def run_command(
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval
     link = Link(bandwidth(width), seconds(latency))
-    scene = Scene(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
-    with _progress("simulating") as told:
-        found = answer(Run(param, parse(strategy), workers, folder), scene, told, accuracy)
-    _tell(found, as_json)
+    scene = SimulatedCluster(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
+    with _progress("simulating") as progress:
+        result = estimate_speedup(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
+    _show(result, as_json)
 
 
-def _tell(found: Answer, as_json: bool) -> None:
+def _show(result: SpeedupEstimate, as_json: bool) -> None:
     if as_json:
-        print_json({**asdict(found), "speedup": found.speedup})
+        print_json({**asdict(result), "speedup": result.speedup})
         return
-    _print(tables.answer_table(found))
-    if found.speedup is not None:
-        click.echo(f"{found.speedup:.2f} times as fast as one machine")
+    _print(tables.estimate_table(result))
+    if result.speedup is not None:
+        click.echo(f"{result.speedup:.2f} times as fast as one machine")
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Told]:
-    """At a terminal a line that says how many trainings are done."""
-    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+def _progress(label: str) -> Iterator[ProgressCallback]:
+    """A function that shows on a terminal how many trainings are done."""
+    columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _print(table: tables.Table) -> None:

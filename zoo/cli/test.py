@@ -51,8 +51,8 @@ def command(
     place = places.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    wish = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(wish, device=devices_of(device)[0], backend=place)
+    request = TestRequest(net, weights, data, places.columns_of(columns), iterations, level, stages)
+    loss, outputs = test(request, device=devices_of(device)[0], backend=place)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return

@@ -1,4 +1,4 @@
-"""`zoo time`: how long a net takes, layer by layer."""
+"""`zoo time`: measure how long a net takes, layer by layer."""
 
 from __future__ import annotations
 
@@ -12,29 +12,36 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from caffe_proto.files import read_net
-from caffe_proto.upgrade import upgrade_net
 from netdsl.layer import Shape
 from netdsl.net.graph import Phase
-from netdsl.net.timing import LayerTime, NetTime, TimedPass, time_net
+from netdsl.net.timing import LayerTime, NetTime, TimingSettings, time_net
+from netdsl.open_net import open_net
 from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 
 _HEADS = ("layer", "type", "forward ms", "backward ms", "%", "GFLOP", "GFLOP/s", "MB")
-_WORDS = 2  # columns of words; the others are numbers
+_TEXT_COLUMNS = 2  # the others are numbers
 
 
-@click.command("time", short_help="How long a net takes, layer by layer.")
+@click.command("time", short_help="Measure how long a net takes, layer by layer.")
 @click.argument("net", metavar="NET")
-@click.option("--weights", multiple=True, metavar="FILE", help="Its weights, by layer names; random ones if not given.")
+@click.option("--weights", multiple=True, metavar="FILE", help="Its weights, by layer names; by default random ones.")
 @click.option("--phase", type=click.Choice([phase.name for phase in Phase]), default="TRAIN", show_default=True)
-@click.option("--iterations", type=click.IntRange(min=1), default=10, show_default=True, help="After one to warm up.")
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Measured iterations, after a first one that isn't.",
+)
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
-@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs, instead of their own.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs, in place of their own."
+)
 @shapes.assume
-@click.option("--level", type=int, default=0, help="The net's level, for include rules.")
+@click.option("--level", type=int, default=0, help="The level of the net, for include rules.")
 @shapes.stages
 @options.as_json
 def command(
@@ -49,19 +56,22 @@ def command(
     stages: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Time the layers of a net, each alone, and then the whole net, on random input: means over the iterations.
+    """Measure the time of each layer of a net alone, and then of the whole net, on random input: means over the
+    iterations.
 
-    GFLOP is what a forward pass computes in convolutions and matrix products, a multiplication and an addition counted
-    as two; a layer without any counts one for each value of its largest blob. GFLOP/s is that by the forward time. MB
-    are the bottoms, tops and weights, each counted once. The whole net may take less than its layers together, because
-    some do their work along with the next one's.
+    GFLOP counts the multiplications and additions of a forward pass in convolutions and matrix products; a layer
+    without any counts one for each value of its largest blob. GFLOP/s is GFLOP divided by the forward time. MB is the
+    size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
+    because some layers are computed together with the next one.
     """
-    message = upgrade_net(read_net(net, lenient=True).message).message
-    where, names = devices_of(device)[0], list(split_names(weights))
-    times = time_net(message, TimedPass(Phase[phase], level, stages, assume, batch, names, where, iterations))
+    message = open_net(net).net
+    torch_device, names = devices_of(device)[0], list(split_names(weights))
+    times = time_net(
+        message, TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
+    )
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
-        print_json({"net": message.name, "phase": phase, "device": str(where), **_plain(times)})
+        print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})
         return
     _print([*_rows(times.layers), _row(_total(times), 1.0)])
     both = times.forward + times.backward
@@ -82,8 +92,8 @@ def _plain(times: NetTime) -> dict[str, object]:
 
 
 def _total(times: NetTime) -> LayerTime:
-    forward, backward = sum(each.forward for each in times.layers), sum(each.backward for each in times.layers)
-    return LayerTime("total", "", forward, backward, times.flops, sum(each.bytes for each in times.layers))
+    forward, backward = sum(layer.forward for layer in times.layers), sum(layer.backward for layer in times.layers)
+    return LayerTime("total", "", forward, backward, times.flops, sum(layer.bytes for layer in times.layers))
 
 
 def _rows(layers: Sequence[LayerTime]) -> list[tuple[str, ...]]:
@@ -98,11 +108,11 @@ def _row(layer: LayerTime, share: float) -> tuple[str, ...]:
 
 
 def _print(rows: list[tuple[str, ...]]) -> None:
-    """A table for a terminal; elsewhere columns that other programs can cut."""
+    """Print a table to a terminal, or aligned columns that programs can parse."""
     if sys.stdout.isatty():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for index, head in enumerate(_HEADS):
-            table.add_column(head, justify="left" if index < _WORDS else "right", overflow="fold")
+            table.add_column(head, justify="left" if index < _TEXT_COLUMNS else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(escape, row))
         Console(emoji=False, highlight=False).print(table)
@@ -111,7 +121,7 @@ def _print(rows: list[tuple[str, ...]]) -> None:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [
-            cell.ljust(width) if index < _WORDS else cell.rjust(width)
+            cell.ljust(width) if index < _TEXT_COLUMNS else cell.rjust(width)
             for index, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         click.echo("  ".join(cells).rstrip())

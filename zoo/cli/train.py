@@ -11,7 +11,7 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
@@ -25,8 +25,8 @@ from zoo.backends import TRAINING, Backend, ExternalBackend
 from zoo.cli.devices import devices_of
 from zoo.cli.output import complain
 from zoo.cli.places import backend_of
-from zoo.cli.progress import TrainingDisplay
-from zoo.cli.signals import wishes
+from zoo.cli.signals import signal_actions
+from zoo.cli.training_display import TrainingDisplay
 from zoo.models import folder_of, solver_of
 from zoo.training import fed, train
 
@@ -86,7 +86,7 @@ def command(
     """
     place = backend_of(backend, master)
     if resume is not None:
-        if what["model"] or what["solver"] or workers or strategy or folder or transport:
+        if what["model"] or what["solver"] or workers or strategy or folder:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
         run: Run | None = None
         kept: Path | None = Path(resume)
@@ -97,13 +97,19 @@ def command(
             raise click.UsageError(
                 "--strategy, --run, --transport and --backend are for several workers; give --workers too."
             )
-        kept = _begin(run, place, workers, strategy, folder, transport) if several else None
+        kept = _begin(run, place, workers, strategy, folder) if several else None
     with ExitStack() as stack:
         listeners = _listeners(stack, log, tensorboard, plot) if place.supervises else []
-        requested = stack.enter_context(wishes(Action(on_interrupt), Action(on_hangup)))
+        requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if kept is not None:
             distributed_run.train(
-                kept, place, listeners=listeners, on_restart=_complain, note=complain, requested=requested
+                kept,
+                place,
+                transport=None if transport is None else Transport(transport),
+                listeners=listeners,
+                on_restart=_complain,
+                note=complain,
+                requested=requested,
             )
         elif run is not None and len(run.devices) > 1:
             distributed_run.train_on_devices(run, listeners=listeners, on_restart=_complain, requested=requested)
@@ -111,9 +117,7 @@ def command(
             train(run, listeners=listeners, requested=requested)
 
 
-def _begin(
-    run: Run, place: Backend, workers: int | None, strategy: str | None, folder: str | None, transport: str | None
-) -> Path:
+def _begin(run: Run, place: Backend, workers: int | None, strategy: str | None, folder: str | None) -> Path:
     """Begin a run of several workers; returns its folder."""
     count = place.worker.size if workers is None and isinstance(place, ExternalBackend) else workers
     assert count is not None
@@ -122,7 +126,6 @@ def _begin(
         run,
         workers=count,
         strategy=ModelAveraging() if strategy is None else parse(strategy),
-        transport=None if transport is None else Transport(transport),
     )
     distributed_run.begin(several, kept, place)
     return kept
@@ -151,7 +154,7 @@ def _run(
     if max_iter is not None:
         param.max_iter = max_iter
     devices = devices_of(device, param.solver_mode)
-    loading = Loading(bad=Bad.SKIP if skip_bad else Bad.STOP)
+    loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
     run = Run(
@@ -183,13 +186,13 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
 
         found.append(stack.enter_context(closing(EventLog(log))))
     if tensorboard is not None:
-        from zoo.logs.board import Board
+        from zoo.logs.tensorboard import TensorBoardWriter
 
-        found.append(stack.enter_context(closing(Board(tensorboard))))
+        found.append(stack.enter_context(closing(TensorBoardWriter(tensorboard))))
     if plot is not None:
-        from zoo.logs.curves import Curves
+        from zoo.logs.curves import TrainingCurves
 
-        curves = Curves()
+        curves = TrainingCurves()
         stack.callback(curves.save, plot)
         found.append(curves)
     return found

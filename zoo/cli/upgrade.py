@@ -1,4 +1,4 @@
-"""`zoo upgrade`: old nets and solvers in today's form."""
+"""`zoo upgrade`: bring old nets and solvers to today's form."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 @options.dialect
 def command(file: str, output: str | None, in_place: bool, as_json: bool, lenient: bool, dialect: str | None) -> None:
     """Bring an old net or solver to today's form, as Caffe's own upgrade tools do: V0 and V1 layers, data
-    transformations, inputs, BatchNorm's parameters, solver types. All or nothing.
+    transformations, inputs, BatchNorm's parameters, solver types. If a part can't be upgraded, nothing is written.
 
-    A prototxt without OUTPUT is printed, and what was changed goes to standard error.
+    A prototxt is printed if there is no OUTPUT. The list of changes goes to standard error.
     """
     if in_place and output:
-        raise click.UsageError("give OUTPUT or --in-place, not both")
+        raise click.UsageError("name OUTPUT or use --in-place, not both")
     target = file if in_place else output
     upgraded, changes = upgrade(file, dialect, lenient)
     if target is None and upgraded.form is not Form.TEXT and not as_json:
@@ -49,7 +49,7 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
 
 
 def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Message], tuple[str, ...]]:
-    """A file in today's form, and what was changed; an error says which file it is about."""
+    """A file in today's form, and the list of changes; errors name the file."""
     file = read(path, dialect=dialect, lenient=lenient)
     try:
         return upgrade_file(file)

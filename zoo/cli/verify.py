@@ -1,4 +1,4 @@
-"""`zoo verify`: whether two models compute the same."""
+"""`zoo verify`: verify that two models compute the same."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Mapping
 
 import click
 
-from converters.compare import Compared, Comparison, compare, open_runnable
+from converters.compare import BlobDifference, Comparison, compare, open_runnable
 from netdsl.layer import Shape
 from zoo.cli import options, shapes
 from zoo.cli.output import complain, print_json
 
 
-@click.command("verify", short_help="Whether two models compute the same.")
+@click.command("verify", short_help="Verify that two models compute the same.")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option("--tolerance", type=float, default=1e-5, show_default=True, help="Of the spread of a blob's values.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
-@click.option("--outputs-only", is_flag=True, help="Don't list the blobs on the way.")
+@click.option(
+    "--tolerance", type=float, default=1e-5, show_default=True, help="Relative to the spread of a blob's values."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
+@click.option("--outputs-only", is_flag=True, help="Don't list the blobs between inputs and outputs.")
 @shapes.assume
 @options.as_json
 def command(
@@ -30,45 +32,45 @@ def command(
     assume: Mapping[str, Shape],
     as_json: bool,
 ) -> None:
-    """Run two models of any formats on the same random inputs, and tell for every blob that both have, in the order in
-    which they are computed, how far they are apart. Exits with 1 if an output is further than the tolerance.
+    """Run two models of any formats on the same random inputs, and print the difference of every blob that both have,
+    in the order in which they are computed. The exit code is 1 if an output's difference is above the tolerance.
 
-    A model is an .onnx file, a .caffemodel that has its net, or a net with its weights behind a comma, in any format
-    that has some: deploy.prototxt,weights.safetensors. A net that was trained is taken as it is deployed.
+    A model is an .onnx file, a .caffemodel that has its net, or a net with its weights after a comma, in any format of
+    weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
     """
-    found = compare(*(open_runnable(each, shapes=assume) for each in (first, second)), seed=seed)
+    comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
-        print_json(_plain(found, tolerance))
+        print_json(_plain(comparison, tolerance))
     else:
-        for blob in found.blobs:
+        for blob in comparison.blobs:
             if blob.is_output or not outputs_only:
                 click.echo(_line(blob))
-        for name, only in zip((first, second), found.only, strict=True):
+        for name, only in zip((first, second), comparison.only, strict=True):
             if only and not outputs_only:
                 click.echo(f"only in {name}: {', '.join(only)}")
-    if found.worst_output > tolerance:
-        beyond = found.first_beyond(tolerance)
-        assert beyond is not None
-        complain(f"the models differ: the first blob beyond {tolerance:g} is '{beyond.blob}'")
+    if comparison.worst_output > tolerance:
+        different = comparison.first_beyond(tolerance)
+        assert different is not None
+        complain(f"the models differ: the first blob beyond {tolerance:g} is '{different.blob}'")
         raise click.exceptions.Exit(1)
 
 
-def _line(blob: Compared) -> str:
+def _line(blob: BlobDifference) -> str:
     kind = "output" if blob.is_output else "blob"
-    how = (
-        "has another shape, or values without end"
+    difference = (
+        "has another shape, or values that aren't finite"
         if math.isinf(blob.difference)
         else f"differs by {blob.difference:.1e} of its spread"
     )
-    return f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {how}"
+    return f"{kind} {blob.blob} {'x'.join(map(str, blob.shape))} {difference}"
 
 
-def _plain(found: Comparison, tolerance: float) -> dict[str, object]:
+def _plain(comparison: Comparison, tolerance: float) -> dict[str, object]:
     return {
-        "same": found.worst_output <= tolerance,
+        "same": comparison.worst_output <= tolerance,
         "blobs": [
-            {"blob": each.blob, "shape": each.shape, "output": each.is_output, "difference": each.difference}
-            for each in found.blobs
+            {"blob": blob.blob, "shape": blob.shape, "output": blob.is_output, "difference": blob.difference}
+            for blob in comparison.blobs
         ],
-        "only": found.only,
+        "only": comparison.only,
     }

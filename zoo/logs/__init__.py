@@ -1,1 +1,1 @@
-"""What is kept of a training run: lines of JSON, TensorBoard's events, a picture of the curves."""
+"""Reports of training runs: TensorBoard's events, plots of curves and of workers' time, and summaries."""

@@ -1,4 +1,4 @@
-"""A picture of how training went: losses above, what the test nets gave below."""
+"""The plot of a training run: losses above, other outputs of the test nets below."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from netdsl.solver.events import Displayed, Event, Tested, as_numbers
+from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 from zoo.logs.drawing import pyplot, save
 
-Points = dict[int, float]  # by iteration; a resumed run writes over what it repeats
+Points = dict[int, float]  # by iteration; a resumed run overwrites the iterations that it repeats
 
 
-class Curves:
-    """Collects what happens, and draws it."""
+class TrainingCurves:
+    """A listener that collects the events of a solver and plots them."""
 
     def __init__(self) -> None:
         self.losses: dict[str, Points] = defaultdict(dict)
         self.scores: dict[str, Points] = defaultdict(dict)
 
     def __call__(self, event: Event) -> None:
-        """Note what happened."""
-        if isinstance(event, Displayed):
+        """Collect an event."""
+        if isinstance(event, TrainingProgress):
             self.losses["train"][event.iteration] = event.loss
-        elif isinstance(event, Tested):
+        elif isinstance(event, TestFinished):
             prefix = f"test {event.net} " if event.net else "test "
             weights = {output.name: output.loss_weight for output in event.outputs}
             for name, value in as_numbers(event.outputs).items():
@@ -32,19 +32,19 @@ class Curves:
                 kind[prefix + name][event.iteration] = value
 
     def save(self, path: str | Path) -> None:
-        """Write a PNG."""
-        panels = [(name, found) for name, found in (("loss", self.losses), ("test", self.scores)) if found]
+        """Write the plot as a PNG."""
+        panels = [(name, curves) for name, curves in (("loss", self.losses), ("test", self.scores)) if curves]
         size = (8, 3.2 * max(1, len(panels)))
         figure, axes = pyplot().subplots(max(1, len(panels)), 1, figsize=size, squeeze=False, layout="tight")
-        for axis, (title, found) in zip(axes[:, 0], panels, strict=False):
-            _draw(axis, title, found)
+        for axis, (title, curves) in zip(axes[:, 0], panels, strict=False):
+            _draw(axis, title, curves)
         save(figure, path)
 
 
 def _draw(axis: Any, title: str, curves: dict[str, Points]) -> None:
     for name, points in curves.items():
         iterations = sorted(points)
-        axis.plot(iterations, [points[each] for each in iterations], label=name, marker=_marker(iterations))
+        axis.plot(iterations, [points[iteration] for iteration in iterations], label=name, marker=_marker(iterations))
     axis.set_xlabel("iteration")
     axis.set_ylabel(title)
     axis.grid(alpha=0.3)

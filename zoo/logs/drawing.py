@@ -1,4 +1,4 @@
-"""Pictures through matplotlib, which is imported only here; and what activities look like in them."""
+"""Access to matplotlib, which is imported only here, and the colours of activities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import MissingExtraError
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.record import Activity
 
 COLOURS: Mapping[Activity, str] = {
@@ -23,11 +23,11 @@ COLOURS: Mapping[Activity, str] = {
 
 
 def pyplot() -> Any:
-    """The part of matplotlib that draws into files."""
+    """Matplotlib's pyplot, which draws into files; a MissingExtraError if it isn't installed."""
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtraError("pictures need matplotlib: pip install 'netdsl[logs]'") from None
+        raise MissingExtraError("plots need matplotlib: pip install 'netdsl[logs]'") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -35,7 +35,7 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, path: str | Path) -> None:
-    """Write a figure as a PNG, and be done with it."""
-    with replacing(path) as temporary:
+    """Write a figure as a PNG and close it."""
+    with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png", dpi=120)
     pyplot().close(figure)

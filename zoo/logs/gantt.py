@@ -1,4 +1,4 @@
-"""A picture of what every worker did when in the last rounds, with the exchanges that went on beside computing."""
+"""The timeline of workers in the last rounds, with the exchanges that overlapped with computing."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from netdsl.distributed.record import Activity, RoundRecord, Span
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed
 
-_BESIDE = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)  # each in a lane of its own
-_SPANS = 60  # of one worker, which can still be told apart
-_RECENT = 50  # rounds, whose length is the usual one
-_LONG = 5  # times as long as usual: a pause or a long test, beside which nothing else could be seen
+_OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)  # each has a lane of its own
+_MAX_SPANS = 60  # of one worker, that can still be distinguished
+_RECENT_ROUNDS = 50  # whose median length is the usual one
+_LONG_FACTOR = 5  # times the usual length: a longer pause or test would make everything else too small
 _ROW, _LANE, _GAP = 0.36, 0.16, 0.16  # inches
 _WIDE, _TALLEST = 13.0, 100.0
-_LEFT, _RIGHT, _ABOVE, _BELOW, _LEGEND = 0.9, 0.2, 0.4, 1.05, 0.55  # margins, and how far below the legend is
-_READABLE = 0.012  # of the width, from which on a bar has room for a number
+_LEFT, _RIGHT, _ABOVE, _BELOW, _LEGEND = 0.9, 0.2, 0.4, 1.05, 0.55  # margins, and the distance of the legend
+_MIN_NUMBERED_WIDTH = 0.012  # of the whole width; a narrower bar has no room for a number
 
 
 @dataclass(frozen=True)
 class TimeWindow:
-    """From when to when, by the clock."""
+    """An interval of time, by the clock."""
 
     start: float
     stop: float
 
-    def shows(self, of: Span | RoundRecord) -> bool:
-        """Whether something of it is inside."""
-        return of.start < self.stop and of.stop > self.start
+    def shows(self, item: Span | RoundRecord) -> bool:
+        """Whether a span or a round overlaps with the window."""
+        return item.start < self.stop and item.stop > self.start
 
 
 def draw_rounds(records: Sequence[RoundRecord], path: str | Path) -> None:
-    """Write a PNG of the last rounds."""
+    """Write a PNG with the timeline of the last rounds."""
     window, ranks = last_rounds(records), sorted({record.rank for record in records})
     chart = _Chart(window, [record for record in records if window.shows(record)], ranks)
     chart.draw()
@@ -46,38 +46,38 @@ def draw_rounds(records: Sequence[RoundRecord], path: str | Path) -> None:
 
 
 def last_rounds(records: Sequence[RoundRecord]) -> TimeWindow:
-    """The last rounds of usual length, as many as can be told apart, by the worker that has done most of them."""
+    """The window of the last rounds of usual length that can be distinguished, of the worker with the most rounds."""
     by_rank = defaultdict(list)
     for record in records:
         by_rank[record.rank].append(record)
     rounds = max(by_rank.values(), key=len)
     last = rounds[-1]
-    lengths = [later.start - earlier.start for earlier, later in pairwise(rounds[-_RECENT:])]
-    longest = _LONG * median(lengths) if lengths else last.stop - last.start
-    start = last.start if len(last.spans) <= _SPANS else last.spans[-_SPANS].start
+    lengths = [later.start - earlier.start for earlier, later in pairwise(rounds[-_RECENT_ROUNDS:])]
+    longest = _LONG_FACTOR * median(lengths) if lengths else last.stop - last.start
+    start = last.start if len(last.spans) <= _MAX_SPANS else last.spans[-_MAX_SPANS].start
     spans = len(last.spans)
     for earlier, later in reversed(list(pairwise(rounds))):
         spans += len(earlier.spans)
-        if spans > _SPANS or later.start - earlier.start > longest:
+        if spans > _MAX_SPANS or later.start - earlier.start > longest:
             break
         start = earlier.start
     return TimeWindow(start, min(max(record.stop for record in records), last.start + longest))
 
 
 class _Chart:
-    """Workers below each other, each with a row for what it did and thin lanes for what went on beside."""
+    """A chart with a row for each worker's activities and thin lanes for overlapping exchanges."""
 
     def __init__(self, window: TimeWindow, records: Sequence[RoundRecord], ranks: Sequence[int]) -> None:
         self._window, self._records, self._ranks = window, records, ranks
         spans = [span for record in records for span in record.spans if span.stop > span.start and window.shows(span)]
         self._activities = [activity for activity in Activity if any(span.activity is activity for span in spans)]
-        self._lanes = [activity for activity in self._activities if activity in _BESIDE]
+        self._lanes = [activity for activity in self._activities if activity in _OVERLAPPED]
         self._shards = 1 + max((span.shard or 0 for span in spans), default=0)
         self._height = _ROW + len(self._lanes) * _LANE + _GAP
         self.figure, self._axis = pyplot().subplots()
 
     def draw(self) -> None:
-        """Draw everybody."""
+        """Draw all workers."""
         for row, rank in enumerate(self._ranks):
             self._draw_worker(rank, row * self._height)
         middles = [row * self._height + _ROW / 2 for row in range(len(self._ranks))]
@@ -86,18 +86,18 @@ class _Chart:
         self._axis.set_xlim(0, self._window.stop - self._window.start or 1.0)
 
     def label(self, elapsed: float) -> None:
-        """Say what is what; and after how many seconds of the run this begins."""
+        """Add title, axis label and legend; the chart begins `elapsed` seconds after the start of the run."""
         numbers = [record.number for record in self._records] or [0]
         self._axis.set_title(f"rounds {min(numbers)} to {max(numbers)}, from {elapsed:,.4g} s on; | begins a round")
         self._axis.set_xlabel("seconds")
         patches = [self._patch(COLOURS[activity], activity.value) for activity in self._activities]
         if self._lanes:
             patches += [self._patch(self._shade("black", shard), f"shard {shard}") for shard in range(self._shards)]
-        place = (0.5, -_LEGEND / self._framed())
+        place = (0.5, -_LEGEND / self._set_sizes())
         self._axis.legend(handles=patches, ncols=len(patches) or 1, loc="upper center", bbox_to_anchor=place)
 
-    def _framed(self) -> float:
-        """Give everything its room; how high the axes are then."""
+    def _set_sizes(self) -> float:
+        """Set the sizes of figure and margins; the result is the height of the axes."""
         height = min(_TALLEST, _GAP + self._height * len(self._ranks))
         whole = _ABOVE + height + _BELOW
         self.figure.set_size_inches(_WIDE, whole)
@@ -106,7 +106,7 @@ class _Chart:
 
     def _draw_worker(self, rank: int, top: float) -> None:
         records = [record for record in self._records if record.rank == rank]
-        for activity in self._activities:  # computing first: what an iteration waits for is drawn upon it
+        for activity in self._activities:  # computing comes first, so that waiting within an iteration is drawn over it
             spans = [span for record in records for span in record.spans if span.activity is activity]
             if activity in self._lanes:
                 lane = top + _ROW + self._lanes.index(activity) * _LANE
@@ -123,16 +123,16 @@ class _Chart:
         self._axis.broken_barh(places, (top, height), facecolors=colours, edgecolor="white", linewidth=0.3)
 
     def _number(self, spans: Sequence[Span], middle: float) -> None:
-        """Write the shards' numbers where there is room."""
+        """Write the numbers of shards where there is room."""
         whole = self._window.stop - self._window.start
         for span in spans:
             start, stop = max(span.start, self._window.start), min(span.stop, self._window.stop)
-            if stop - start > _READABLE * whole:
+            if stop - start > _MIN_NUMBERED_WIDTH * whole:
                 where = (start + stop) / 2 - self._window.start
                 self._axis.text(where, middle, span.shard, fontsize=6, ha="center", va="center_baseline")
 
     def _shade(self, colour: str, shard: int) -> tuple[str, float]:
-        """The higher a shard's number, the lighter."""
+        """The colour of a shard; higher numbers are lighter."""
         return colour, 1 - 0.65 * shard / max(1, self._shards - 1)
 
     @staticmethod

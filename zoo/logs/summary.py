@@ -1,4 +1,4 @@
-"""What the rounds of a run were like, in numbers: where each worker's time went, and how tests came out."""
+"""The summary of a run with several workers: the time of each worker by activity, and the results of tests."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from netdsl.distributed.record import Activity, RoundRecord
 
 
 @dataclass(frozen=True)
-class Times:
-    """Seconds of a worker by what it did, one thing at a time. What was exchanged beside computing isn't in them."""
+class WorkerTimes:
+    """The seconds of a worker by activity, without exchanges that overlapped with computing."""
 
     compute: float = 0.0
     wait: float = 0.0
@@ -25,13 +25,13 @@ class Times:
 
     @property
     def total(self) -> float:
-        """All of its time."""
+        """The sum of all seconds."""
         return float(sum(astuple(self)))
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Seconds in which shards were exchanged while a worker computed."""
+class OverlappedTimes:
+    """The seconds of exchanges of shards that overlapped with computing."""
 
     broadcast: float
     reduce: float
@@ -40,14 +40,14 @@ class Beside:
 
 @dataclass(frozen=True)
 class WorkerSummary:
-    """A worker's part of a run."""
+    """The summary of one worker."""
 
     rank: int
-    host: str  # at last, where there can be several
+    host: str  # that of the last round
     rounds: int
     iterations: int
-    times: Times
-    beside: Beside
+    times: WorkerTimes
+    beside: OverlappedTimes
     bytes: int  # sent and received
     divergence_mean: float | None
     divergence_last: float | None
@@ -55,7 +55,7 @@ class WorkerSummary:
 
 @dataclass(frozen=True)
 class LoggedScore:
-    """How an output of the test nets came out. The best of a loss is the lowest."""
+    """The best and the last value of a test net's output. The best loss is the lowest."""
 
     name: str
     best: float
@@ -66,18 +66,18 @@ class LoggedScore:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A run with several workers until now."""
+    """The summary of a run so far."""
 
     rounds: int
     iteration: int  # the last one that a worker reached
-    seconds: float  # in which rounds were under way
+    seconds: float  # without pauses
     iterations_per_second: float  # of all workers together
     workers: tuple[WorkerSummary, ...]
     tests: tuple[LoggedScore, ...]
 
 
 class Elapsed:
-    """How long a run had been under way at a time of the clock. The pause before it was resumed doesn't count."""
+    """The elapsed time of a run at a time of the clock, without the pauses before it was resumed."""
 
     def __init__(self, records: Iterable[RoundRecord]) -> None:
         starts, stops = [], [float("-inf")]
@@ -92,12 +92,12 @@ class Elapsed:
         self._elapsed = np.repeat(np.concatenate([[0.0], np.cumsum(lengths)]), 2)[1:-1]
 
     def __call__(self, time: float) -> float:
-        """What had elapsed then."""
+        """The seconds that had elapsed at a time."""
         return float(np.interp(time, self._clock, self._elapsed))
 
 
 def summarise(records: Sequence[RoundRecord]) -> RunSummary:
-    """The numbers of a run that has one record at least."""
+    """Summarise a run that has at least one record."""
     seconds = Elapsed(records)(max(record.stop for record in records))
     by_rank = defaultdict(list)
     for record in records:
@@ -113,39 +113,39 @@ def summarise(records: Sequence[RoundRecord]) -> RunSummary:
     )
 
 
-def added(times: Iterable[Times]) -> Times:
-    """The sum."""
-    return Times(*(sum(column) for column in zip(*map(astuple, times), strict=True)))
+def sum_times(times: Iterable[WorkerTimes]) -> WorkerTimes:
+    """The sum of several workers' times."""
+    return WorkerTimes(*(sum(column) for column in zip(*map(astuple, times), strict=True)))
 
 
-def times_of(record: RoundRecord) -> Times:
-    """Where the time of a round went.
+def times_of(record: RoundRecord) -> WorkerTimes:
+    """The time of a round by activity.
 
-    Waiting and exchanging count only as far as they fit beside the rest: they may go on while a worker computes.
+    Waiting and exchanging can overlap with computing; they count only as far as they fit into the rest of the round.
     """
     test, save = _spent(record, Activity.TEST), _spent(record, Activity.SAVE)
-    left = max(0.0, record.stop - record.start - record.compute - test - save)
-    fits = min(1.0, left / (record.wait + record.exchange or 1.0))
+    rest = max(0.0, record.stop - record.start - record.compute - test - save)
+    fits = min(1.0, rest / (record.wait + record.exchange or 1.0))
     wait, exchange = record.wait * fits, record.exchange * fits
-    return Times(record.compute, wait, exchange, test, save, max(0.0, left - wait - exchange))
+    return WorkerTimes(record.compute, wait, exchange, test, save, max(0.0, rest - wait - exchange))
 
 
 def less_is_better(output: str) -> bool:
-    """Whether an output of a test net is a loss, as its name says; `loss3/top-1` is none."""
+    """Whether an output of a test net is a loss, judged by its name; `loss3/top-1` isn't one."""
     name = output.rpartition("/")[2].lower()
     return "loss" in name or "error" in name
 
 
 def _worker(records: Sequence[RoundRecord]) -> WorkerSummary:
     divergences = [record.divergence for record in records if record.divergence is not None]
-    beside = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
+    overlapped = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
     return WorkerSummary(
         rank=records[0].rank,
         host=records[-1].host,
         rounds=len(records),
         iterations=sum(record.steps for record in records),
-        times=added(map(times_of, records)),
-        beside=Beside(*(sum(_spent(record, activity) for record in records) for activity in beside)),
+        times=sum_times(map(times_of, records)),
+        beside=OverlappedTimes(*(sum(_spent(record, activity) for record in records) for activity in overlapped)),
         bytes=sum(record.bytes for record in records),
         divergence_mean=fmean(divergences) if divergences else None,
         divergence_last=divergences[-1] if divergences else None,
@@ -157,11 +157,11 @@ def _spent(record: RoundRecord, activity: Activity) -> float:
 
 
 def _tests(records: Sequence[RoundRecord]) -> tuple[LoggedScore, ...]:
-    found = defaultdict(list)
+    scores_by_name = defaultdict(list)
     for record in records:
         for name, value in record.accuracy.items():
-            found[name].append((value, record.iteration))
-    return tuple(_test(name, scores) for name, scores in found.items())
+            scores_by_name[name].append((value, record.iteration))
+    return tuple(_test(name, scores) for name, scores in scores_by_name.items())
 
 
 def _test(name: str, scores: Sequence[tuple[float, int]]) -> LoggedScore:

@@ -1,1 +1,1 @@
-"""The simulator's experiments: the papers' figures drawn again, and how a run would go on a given network."""
+"""Experiments with the simulator: the papers' figures reproduced, and estimates of a run on a given network."""

@@ -1,4 +1,4 @@
-"""What was trained, kept in a folder, so that nothing is trained twice."""
+"""The cache of simulated trials, so that no trial runs twice."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import torch
 
 import caffe_proto
 import netdsl
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.errors import DistributedError
-from zoo.simulating.trial import Outcome, Trial
+from zoo.simulating.trial import Trial, TrialOutcome
 
 DEFAULT = Path("~/.cache/netdsl/simulate")
 
 
-class Cache:
-    """A JSON file for every trial, called by a hash of its settings and of the code that trains."""
+class TrialCache:
+    """A folder with a JSON file for every trial, named by a hash of its settings and of the code."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.expanduser()
@@ -29,16 +29,16 @@ class Cache:
         except OSError as problem:
             raise DistributedError(f"{folder}: can't be made: {problem.strerror}; name another --cache") from None
 
-    def get(self, trial: Trial) -> Outcome | None:
-        """What came out, if it is here and not damaged."""
+    def get(self, trial: Trial) -> TrialOutcome | None:
+        """The outcome of a trial, or None if it isn't cached or the file is damaged."""
         try:
-            return Outcome.from_json(json.loads(self._path(trial).read_text()))
+            return TrialOutcome.from_json(json.loads(self._path(trial).read_text()))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, trial: Trial, outcome: Outcome) -> None:
-        """Keep what came out."""
-        with replacing(self._path(trial)) as temporary:
+    def put(self, trial: Trial, outcome: TrialOutcome) -> None:
+        """Store the outcome of a trial."""
+        with atomic_path(self._path(trial)) as temporary:
             temporary.write_text(json.dumps(outcome.to_json()) + "\n")
 
     def _path(self, trial: Trial) -> Path:
@@ -46,20 +46,20 @@ class Cache:
 
 
 def key_of(trial: Trial) -> str:
-    """The same for the same settings and code."""
+    """The cache key of a trial: a hash of its settings and of the code."""
     plan = vars(trial.plan) | {
         "solver": trial.plan.solver.SerializeToString(deterministic=True).hex(),
         "strategy": text_of(trial.plan.strategy),
     }
-    words = [_code(), torch.__version__, sorted(plan.items()), trial.link, trial.machines, trial.goal]
-    return hashlib.sha256(repr(words).encode()).hexdigest()
+    parts = [_code(), torch.__version__, sorted(plan.items()), trial.link, trial.machines, trial.goal]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 @cache
 def _code() -> str:
-    """A hash of the sources that training depends on."""
-    found = hashlib.sha256()
+    """A hash of the source files that training depends on."""
+    digest = hashlib.sha256()
     for package in (caffe_proto, netdsl):
         for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

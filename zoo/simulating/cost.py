@@ -1,4 +1,4 @@
-"""SparkNet's Figure 4: what exchanging may cost before several machines are no faster than one."""
+"""SparkNet's Figure 4: the speed-up of several machines by the cost of an exchange."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from zoo.simulating.cache import Cache
-from zoo.simulating.measuring import Measured, measured
-from zoo.simulating.needed import Question, needed
-from zoo.simulating.pool import Told
+from zoo.simulating.cache import TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
+from zoo.simulating.pool import ProgressCallback
 from zoo.simulating.speedup import Speedup
+from zoo.simulating.step_time import StepMeasurement, measure_step
 
 BATCHES = (4, 8, 16, 32, 64)
 RATIOS = tuple(10 ** (power / 8) for power in range(-16, 25))  # S / C(b)
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Speed-ups when an exchange takes `ratio` iterations: gradients in each of them, or models at the best tau."""
+class ExchangeCost:
+    """Speed-ups if an exchange takes `ratio` iterations: of gradients in each one, and of models at the best tau."""
 
     ratio: float
     naive: float
@@ -28,21 +28,23 @@ class Costs:
     tau: int | None
 
 
-def costs(found: Sequence[Speedup]) -> list[Costs]:
-    """For each ratio, from what one number of workers needed without any cost."""
-    return [_at(ratio, found) for ratio in RATIOS]
+def costs(speedups: Sequence[Speedup]) -> list[ExchangeCost]:
+    """The speed-ups for each ratio, computed from those without any cost for one number of workers."""
+    return [_cost_at(ratio, speedups) for ratio in RATIOS]
 
 
-def _at(ratio: float, found: Sequence[Speedup]) -> Costs:
-    workers = found[0].workers
-    best = [(each.factor / (1 + ratio / each.tau), each.tau) for each in found if each.factor is not None]
+def _cost_at(ratio: float, speedups: Sequence[Speedup]) -> ExchangeCost:
+    workers = speedups[0].workers
+    best = [
+        (speedup.factor / (1 + ratio / speedup.tau), speedup.tau) for speedup in speedups if speedup.factor is not None
+    ]
     factor, tau = max(best) if best else (None, None)
-    return Costs(ratio, 1 / (1 / workers + ratio), factor, tau)
+    return ExchangeCost(ratio, 1 / (1 / workers + ratio), factor, tau)
 
 
 @dataclass(frozen=True)
 class BatchCost:
-    """A batch on this machine, and the iterations N_a(b) that a single machine needs with such batches."""
+    """The cost of a batch on this machine, and the iterations N_a(b) that one machine needs with such batches."""
 
     batch: int
     step: float  # C(b), in seconds
@@ -51,14 +53,18 @@ class BatchCost:
 
 
 def batch_costs(
-    question: Question, workers: int, link: Link, told: Told, cache: Cache | None = None
+    experiment: ConvergenceExperiment,
+    workers: int,
+    link: Link,
+    report_progress: ProgressCallback,
+    cache: TrialCache | None = None,
 ) -> list[BatchCost]:
-    """For batches of several sizes, which are all trained at one rate."""
-    found = needed(question, [question.serial(batch) for batch in BATCHES], told, cache)
+    """The costs of batches of several sizes, all trained with the same learning rate."""
+    iterations = iterations_needed(experiment, [experiment.serial(batch) for batch in BATCHES], report_progress, cache)
     rows = []
     for batch in BATCHES:
-        plan = Run(replace(question.task, batch=batch).settings(1, 1), ModelAveraging(), 1)
-        one: Measured = measured(plan)
-        exchange = link.seconds(ExchangeKind.MEAN, workers, one.bytes)
-        rows.append(BatchCost(batch, one.step, exchange, found[question.serial(batch)]))
+        plan = Run(replace(experiment.task, batch=batch).settings(1, 1), ModelAveraging(), 1)
+        measurement: StepMeasurement = measure_step(plan)
+        exchange = link.seconds(ExchangeKind.MEAN, workers, measurement.bytes)
+        rows.append(BatchCost(batch, measurement.step, exchange, iterations[experiment.serial(batch)]))
     return rows

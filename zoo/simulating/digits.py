@@ -1,4 +1,4 @@
-"""The task that the experiments train: a small net on digits, by steps that are mostly noise."""
+"""The task of the experiments: a small net that learns digits with noisy steps."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: 
 
 
 @dataclass(frozen=True)
-class Task:
-    """How it is trained: plain SGD with a fixed rate, near the one with which a single machine is quickest.
+class DigitsTask:
+    """The settings of training: plain SGD with a fixed rate, near the best one for a single machine.
 
-    With batches as small as these, averaging has something to do: it takes the noise out of the steps.
+    The batches are so small that steps are noisy, and averaging, which reduces noise, has an effect.
     """
 
     batch: int = 4
@@ -47,7 +47,7 @@ class Task:
     iterations: int = 4000
 
     def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
-        """A solver's settings, with the net in them."""
+        """The settings of a solver, including the net."""
         param = pb.SolverParameter(type="SGD", base_lr=self.rate, lr_policy="fixed", max_iter=self.iterations)
         param.random_seed, param.test_interval = seed, test_interval
         param.test_iter.append(1)

@@ -1,4 +1,4 @@
-"""Trials run side by side, one process for each core."""
+"""Parallel trials, one process for each core."""
 
 from __future__ import annotations
 
@@ -14,41 +14,45 @@ from multiprocessing import active_children, get_context, parent_process
 import torch
 
 from netdsl.errors import DistributedError
-from zoo.simulating.cache import Cache, key_of
-from zoo.simulating.trial import Outcome, Trial
+from zoo.simulating.cache import TrialCache, key_of
+from zoo.simulating.trial import Trial, TrialOutcome
 
-Told = Callable[[int, int], None]  # how many trials are done, and how many there are
+ProgressCallback = Callable[[int, int], None]  # takes the numbers of finished and of all trials
 
 
-def outcomes(trials: Iterable[Trial], told: Told, cache: Cache | None = None) -> list[Outcome]:
-    """What comes out of each. What is in the cache already isn't trained again; what is equal is trained once."""
+def run_trials(
+    trials: Iterable[Trial], report_progress: ProgressCallback, cache: TrialCache | None = None
+) -> list[TrialOutcome]:
+    """Run trials and return their outcomes. Cached trials aren't run again; equal ones are run once."""
     ordered = list(trials)
     keys = [key_of(trial) for trial in ordered]
-    wanted = dict(zip(keys, ordered, strict=True))
-    found = {key: kept for key, trial in wanted.items() if cache and (kept := cache.get(trial)) is not None}
-    told(len(found), len(wanted))
-    for key, outcome in _trained({key: trial for key, trial in wanted.items() if key not in found}):
+    trials_by_key = dict(zip(keys, ordered, strict=True))
+    outcomes = {
+        key: cached for key, trial in trials_by_key.items() if cache and (cached := cache.get(trial)) is not None
+    }
+    report_progress(len(outcomes), len(trials_by_key))
+    for key, outcome in _run_in_processes({key: trial for key, trial in trials_by_key.items() if key not in outcomes}):
         if cache is not None:
-            cache.put(wanted[key], outcome)
-        found[key] = outcome
-        told(len(found), len(wanted))
-    return [found[key] for key in keys]
+            cache.put(trials_by_key[key], outcome)
+        outcomes[key] = outcome
+        report_progress(len(outcomes), len(trials_by_key))
+    return [outcomes[key] for key in keys]
 
 
-def _trained(trials: dict[str, Trial]) -> Iterable[tuple[str, Outcome]]:
-    """As they come; the largest begin first, so that none is left alone at the end."""
+def _run_in_processes(trials: dict[str, Trial]) -> Iterable[tuple[str, TrialOutcome]]:
+    """Outcomes as trials finish; the largest trials start first, so that they don't run alone at the end."""
     if not trials:
         return
     count, others = min(len(trials), os.cpu_count() or 1), set(active_children())
-    with ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin) as pool:
+    with ProcessPoolExecutor(count, get_context("spawn"), initializer=_initialise_process) as pool:
         largest = sorted(trials, key=lambda key: -trials[key].plan.workers)
-        with _interrupts_ignored():
-            keys: dict[Future[Outcome], str] = {pool.submit(trials[key].run): key for key in largest}
+        with _ignore_interrupts():
+            keys: dict[Future[TrialOutcome], str] = {pool.submit(trials[key].run): key for key in largest}
         try:
             for future in as_completed(keys):
                 yield keys[future], future.result()
         except BrokenProcessPool:
-            raise DistributedError("a process that simulated ended; is there enough memory?") from None
+            raise DistributedError("a simulating process died; is there enough memory?") from None
         except BaseException:
             for process in set(active_children()) - others:
                 process.terminate()
@@ -56,9 +60,9 @@ def _trained(trials: dict[str, Trial]) -> Iterable[tuple[str, Outcome]]:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Processes that begin now are deaf to Ctrl-C, and leave it to the one that began them."""
-    if threading.current_thread() is not threading.main_thread():  # which alone may change that
+def _ignore_interrupts() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C, which the parent process handles."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread can set signals
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -68,8 +72,8 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _begin() -> None:
-    """Begin a process that ends with the one that began it, whatever ended that."""
+def _initialise_process() -> None:
+    """Initialise a process that ends when its parent does, for whatever reason."""
     torch.set_num_threads(1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -1,13 +1,13 @@
-"""SparkNet's Figure 3: how much faster several machines are when exchanging costs nothing."""
+"""SparkNet's Figure 3: the speed-up of several machines if exchanging costs nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zoo.simulating.cache import Cache
-from zoo.simulating.needed import Question, needed
-from zoo.simulating.pool import Told
+from zoo.simulating.cache import TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
+from zoo.simulating.pool import ProgressCallback
 
 TAUS = (1, 2, 5, 10, 25, 100, 250)
 WORKERS = (1, 2, 3, 4, 5, 6)
@@ -24,20 +24,20 @@ class Speedup:
 
     @property
     def factor(self) -> float | None:
-        """N_a / (tau M_a)."""
+        """The speed-up N_a / (tau M_a), or None if the accuracy was never reached."""
         return None if self.serial is None or self.parallel is None else self.serial / self.parallel
 
 
 def speedups(
-    question: Question,
-    told: Told,
-    cache: Cache | None = None,
+    experiment: ConvergenceExperiment,
+    report_progress: ProgressCallback,
+    cache: TrialCache | None = None,
     *,
     workers: Sequence[int] = WORKERS,
     taus: Sequence[int] = TAUS,
 ) -> list[Speedup]:
-    """Row by row: for each number of workers, each tau."""
-    places = {(count, tau): question.parallel(count, tau) for count in workers for tau in taus}
-    found = needed(question, [question.serial(), *places.values()], told, cache)
-    serial = found[question.serial()]
-    return [Speedup(count, tau, serial, found[cell]) for (count, tau), cell in places.items()]
+    """The speed-ups of each number of workers with each tau, row by row."""
+    setups = {(count, tau): experiment.parallel(count, tau) for count in workers for tau in taus}
+    iterations = iterations_needed(experiment, [experiment.serial(), *setups.values()], report_progress, cache)
+    serial = iterations[experiment.serial()]
+    return [Speedup(count, tau, serial, iterations[setup]) for (count, tau), setup in setups.items()]

@@ -1,4 +1,4 @@
-"""One run of the simulator, and what is kept of it."""
+"""One run of the simulator and its outcome."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from netdsl.distributed.simulator.run import Simulation, simulate
 
 @dataclass(frozen=True)
 class Trial:
-    """What to simulate. It ends when the model is as accurate as `goal`."""
+    """A run to simulate. It ends when the model reaches the accuracy `goal`."""
 
     plan: Run
     link: Link
     machines: Machines
     goal: float = math.inf
 
-    def run(self) -> Outcome:
-        """Train."""
-        return Outcome.of(simulate(self.plan, link=self.link, pace=self.machines, goal=self.goal))
+    def run(self) -> TrialOutcome:
+        """Simulate the run."""
+        return TrialOutcome.of(simulate(self.plan, link=self.link, pace=self.machines, goal=self.goal))
 
 
 @dataclass(frozen=True)
-class Point:
-    """A test."""
+class AccuracyPoint:
+    """The accuracy of a test."""
 
     time: float
     iteration: int
@@ -38,8 +38,8 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Usage:
-    """What one worker did all the time."""
+class WorkerUsage:
+    """The totals of one worker: its steps, seconds by activity and exchanged bytes."""
 
     steps: int
     compute: float  # seconds
@@ -49,42 +49,44 @@ class Usage:
 
     @classmethod
     def of(cls, records: tuple[RoundRecord, ...]) -> Self:
-        """The sums over its rounds."""
+        """The sums over a worker's rounds."""
         names = ("steps", "compute", "wait", "exchange", "bytes")
         return cls(**{name: sum(getattr(record, name) for record in records) for name in names})
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How accurate the model was when, what each worker did, and when the last one was done."""
+class TrialOutcome:
+    """The outcome of a trial: accuracies over time, the workers' totals, and the time at which the last one ended."""
 
-    points: tuple[Point, ...]
-    usages: tuple[Usage, ...]
+    points: tuple[AccuracyPoint, ...]
+    usages: tuple[WorkerUsage, ...]
     time: float
 
     @classmethod
     def of(cls, simulation: Simulation) -> Self:
-        """What is kept of a simulation."""
+        """The outcome of a simulation."""
         scores = [(score, score.accuracy) for score in simulation.scores]
-        points = [Point(score.time, score.iteration, found) for score, found in scores if found is not None]
-        return cls(tuple(points), tuple(map(Usage.of, simulation.records)), simulation.time)
+        points = [
+            AccuracyPoint(score.time, score.iteration, accuracy) for score, accuracy in scores if accuracy is not None
+        ]
+        return cls(tuple(points), tuple(map(WorkerUsage.of, simulation.records)), simulation.time)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The outcome of which these are the values."""
-        points = tuple(Point(**each) for each in values["points"])
-        return cls(points, tuple(Usage(**each) for each in values["usages"]), float(values["time"]))
+        """Make an outcome of the values of `to_json`."""
+        points = tuple(AccuracyPoint(**fields) for fields in values["points"])
+        return cls(points, tuple(WorkerUsage(**fields) for fields in values["usages"]), float(values["time"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, from which it can be made again."""
+        """Plain values for JSON."""
         return asdict(self)
 
-    def reached(self, accuracy: float) -> Point | None:
-        """The first test that was as good."""
+    def first_reaching(self, accuracy: float) -> AccuracyPoint | None:
+        """The first test with at least an accuracy."""
         return next((point for point in self.points if point.accuracy >= accuracy), None)
 
     def share(self, name: str) -> float:
-        """What part of all workers' time is `compute`, `wait` or `exchange`."""
+        """The share of `compute`, `wait` or `exchange` in all workers' time."""
         whole = self.time * len(self.usages)
         return sum(getattr(usage, name) for usage in self.usages) / whole if whole else 0.0
 

@@ -1,4 +1,4 @@
-"""Bandwidths and times as people write them: 1Gbit, 100MB, 0.3s, 50us."""
+"""Bandwidths and times with units: 1Gbit, 100MB, 0.3s, 50us."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
 
 
 def bandwidth(text: str) -> float:
-    """Bytes a second."""
-    found = re.fullmatch(_NUMBER + r"([kKMGT]?)(bit|B)(?:/s|ps)?", text.strip())
-    if found is None or not float(found[1]):
-        raise DistributedError(f"'{text}' is no bandwidth; write it like 1Gbit or 100MB, which are a second's")
-    return float(found[1]) * _PREFIXES[found[2]] * _BYTES[found[3]]
+    """Parse a bandwidth into bytes per second."""
+    match = re.fullmatch(_NUMBER + r"([kKMGT]?)(bit|B)(?:/s|ps)?", text.strip())
+    if match is None or not float(match[1]):
+        raise DistributedError(f"'{text}' is not a bandwidth; write it per second, like 1Gbit or 100MB")
+    return float(match[1]) * _PREFIXES[match[2]] * _BYTES[match[3]]
 
 
 def seconds(text: str) -> float:
-    """Seconds."""
-    found = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
-    if found is None:
-        raise DistributedError(f"'{text}' is no time; write it like 0.3s, 20ms or 50us")
-    return float(found[1]) * _SECONDS[found[2]]
+    """Parse a time into seconds."""
+    match = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
+    if match is None:
+        raise DistributedError(f"'{text}' is not a time; write it like 0.3s, 20ms or 50us")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
-def in_words(value: float) -> str:
-    """Seconds in a unit that suits them."""
+def format_seconds(value: float) -> str:
+    """Format seconds with a suitable unit."""
     if not math.isfinite(value):
         return "-"
     for limit, unit, size in ((1e-3, "us", 1e-6), (1.0, "ms", 1e-3), (600.0, "s", 1.0), (36_000.0, "min", 60.0)):
@@ -39,8 +39,8 @@ def in_words(value: float) -> str:
     return f"{value / 3600:.3g} h"
 
 
-def bytes_in_words(count: float) -> str:
-    """Bytes in a unit that suits them."""
+def format_bytes(count: float) -> str:
+    """Format bytes with a suitable unit."""
     for prefix in ("", "k", "M", "G"):
         if count < 1000:
             return f"{count:.3g} {prefix}B"

@@ -1,1 +1,1 @@
-"""Items in Caffe's order as batches, made ahead of training."""
+"""Batches of items in Caffe's order, loaded by threads before they are needed."""

@@ -1,4 +1,4 @@
-"""One batch in the making: a tensor for each top, filled at once, or item by item from several threads."""
+"""A batch that is being made: a tensor for each top, filled at once or item by item from several threads."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from netdsl.data.batches.reading import ImageTransform, Random
-from netdsl.data.sources.source import Array, Item
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Array, Random, Shape
 from netdsl.errors import DataError, ShapeError
-
-Shape = tuple[int, ...]
 
 
 class Batch:
-    """Batch `number` of `size` items, of which `missing` aren't there yet.
+    """Batch `number` of `size` items, `missing` of which aren't there yet.
 
-    The first item to come says what shape all have, as the first of the batch does in Caffe. `problem` is why the
-    batch will never be complete; `skipped` are the reasons why items gave their place to the next.
+    The first item that arrives sets the shapes of all others, as the first item of a batch does in Caffe. `problem` is
+    the error for which the batch can't be completed; `skipped` says why bad items were replaced by the next ones.
     """
 
     def __init__(self, number: int, size: int, transforms: Sequence[ImageTransform | None], *, pinned: bool) -> None:
@@ -29,11 +28,11 @@ class Batch:
         self.skipped: list[str] = []
         self.problem: Exception | None = None
         self._transforms, self._pinned, self._lock = transforms, pinned, Lock()
-        self._arrays: list[Array] = []
+        self._arrays: list[Array] = []  # views on the tops
 
     def put(self, slot: int, item: Item, random: Random) -> None:
-        """Put an item in its place."""
-        transforms = self._make_room([array.shape for array in item])
+        """Transform an item into its slot."""
+        transforms = self._allocate([array.shape for array in item])
         for transform, target, array in zip(transforms, self._arrays, item, strict=True):
             if transform is None:
                 target[slot] = array
@@ -41,29 +40,29 @@ class Batch:
                 transform(array, random, out=target[slot])
 
     def put_all(self, items: Item, random: Callable[[int], Random]) -> None:
-        """Put all items in their places, from arrays with one more axis; `random` is for the one in a slot."""
-        transforms = self._make_room([array.shape[1:] for array in items])
-        chance = any(transform is not None and not transform.constant for transform in transforms)
-        randoms = [random(slot) for slot in range(self.size if chance else 1)]
+        """Transform all items, which are arrays with a batch axis; `random` gives the generator of a slot."""
+        transforms = self._allocate([array.shape[1:] for array in items])
+        needs_random = any(transform is not None and not transform.constant for transform in transforms)
+        generators = [random(slot) for slot in range(self.size if needs_random else 1)]
         for transform, targets, arrays in zip(transforms, self._arrays, items, strict=True):
             if transform is None:
                 targets[...] = arrays
             elif transform.constant:
-                transform(arrays, randoms[0], out=targets)
+                transform(arrays, generators[0], out=targets)
             else:
-                for target, array, own in zip(targets, arrays, randoms, strict=True):
-                    transform(array, own, out=target)
+                for target, array, generator in zip(targets, arrays, generators, strict=True):
+                    transform(array, generator, out=target)
 
-    def _make_room(self, shapes: list[Shape]) -> list[ImageTransform | None]:
-        """Have memory for items of these shapes; the transforms of their arrays come back."""
+    def _allocate(self, shapes: list[Shape]) -> list[ImageTransform | None]:
+        """Allocate the tops for items of these shapes, if no item did so before; return a transform for each array."""
         transforms = [*self._transforms[: len(shapes)], *[None] * (len(shapes) - len(self._transforms))]
         pairs = zip(transforms, shapes, strict=True)
-        made = [shape if transform is None else transform.shape(*_image(shape)) for transform, shape in pairs]
+        top_shapes = [shape if transform is None else transform.shape(*_image(shape)) for transform, shape in pairs]
         with self._lock:
             if not self._arrays:
-                self.tops = tuple(self._empty((self.size, *shape)) for shape in made)
+                self.tops = tuple(self._empty((self.size, *shape)) for shape in top_shapes)
                 self._arrays = [top.numpy() for top in self.tops]
-        self._check(made)
+        self._check(top_shapes)
         return transforms
 
     def _empty(self, shape: Shape) -> Tensor:
@@ -73,11 +72,11 @@ class Batch:
         return torch.from_numpy(np.empty(shape, np.float32))
 
     def _check(self, shapes: list[Shape]) -> None:
-        wanted = [array.shape[1:] for array in self._arrays]
-        if shapes != wanted:
+        first_shapes = [array.shape[1:] for array in self._arrays]
+        if shapes != first_shapes:
             raise ShapeError(
-                f"items of different shapes in one batch: {_text(shapes)} and {_text(wanted)}; "
-                "bring images to one size with new_height and new_width, or crop_size, or take a batch_size of 1"
+                f"items of different shapes in one batch: {_text(shapes)} and {_text(first_shapes)}; "
+                "bring images to one size with new_height and new_width, or crop_size, or use a batch_size of 1"
             )
 
 

@@ -1,44 +1,23 @@
-"""What batches are made of, as a data layer says it, and how they are loaded, as whoever runs the net says it."""
+"""Settings of batches: what they are made of, as a data layer says, and how they are loaded, as a net's user says."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
-import numpy as np
-
-from netdsl.data.sources.source import Array, Source
-
-Random = np.random.Generator
-
-
-class ImageTransform(Protocol):
-    """What becomes of an image on its way into a batch.
-
-    One that is `constant` does the same to all images, and takes several of them in an array with one more axis.
-    """
-
-    constant: bool
-
-    def shape(self, channels: int, height: int, width: int, /) -> tuple[int, int, int]:
-        """The shape of what it makes of an image of this shape."""
-        ...
-
-    def __call__(self, image: Array, random: Random, out: Array) -> object:
-        """Write what it makes of an image; chance is only what `random` says."""
-        ...
+from netdsl.data.sources.source import Source
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Shape
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Batches of `batch_size` items of a source.
+    """The source of a data layer's batches, and how its items become batches of `batch_size`.
 
-    The transforms are for the arrays of every item in their order; what has none, or None, stays as it is.
-
-    The first `start` items are passed over at the beginning. `groups` are the lengths of runs of items that lie
-    together, such as the rows of one file: shuffling mixes the runs, and each of them, but not one with another.
+    `transforms` are for the arrays of an item, in their order; an array with None, or without any, stays as it is.
+    The first `start` items of the first epoch are skipped. `groups` are the lengths of runs of items that lie together,
+    such as the rows of one file: shuffling permutes the runs, and the items within each run, but never mixes two runs.
     """
 
     source: Source
@@ -51,23 +30,23 @@ class Reading:
 
 @dataclass(frozen=True)
 class Intake:
-    """What a layer whose tops come from outside takes of every item, whatever source that is from.
+    """The tops that a layer takes from outside: their shapes and the transform of their values, for any source.
 
-    A top's shape, without the batch, is None where only the data say it. The transform is for the first top; `gray`
-    images are decoded without colours.
+    A shape has no batch axis; it is None where only the data say it. `transform` is for the first top. With `gray`,
+    encoded images are decoded without colours.
     """
 
     tops: tuple[str, ...]
     batch_size: int
-    shapes: tuple[tuple[int, ...] | None, ...]
+    shapes: tuple[Shape | None, ...]
     transform: ImageTransform | None = None
     gray: bool = False
 
 
-class Bad(Enum):
-    """What an item that can't be read or decoded does."""
+class BadItems(Enum):
+    """What happens to an item that can't be read or decoded."""
 
-    STOP = "stop"  # an error that says where it is
+    STOP = "stop"  # an error that says which one it is
     SKIP = "skip"  # the next item takes its place, and it is counted
 
 
@@ -75,10 +54,10 @@ class Bad(Enum):
 class Loading:
     """How batches are loaded.
 
-    This is process `rank` of `size` that share the items: each takes every size-th. Each has batches as big as the net
-    says, or, if the batch is `divided`, they do so together. `workers` threads decode, and up to
-    `ahead` batches are made before they are asked for. Whoever waits longer than `deadline` seconds for one is told
-    what it waits for. `pinned` batches go to a GPU without another copy.
+    `size` processes share the items, of which this one, number `rank`, takes every size-th. Each process makes batches
+    as large as the net says or, with `divided`, its part of one such batch. `workers` threads decode items, and up to
+    `prefetch` batches are made before they are needed. Waiting for a batch longer than `deadline` seconds is an error.
+    With `pinned`, batches lie in pinned memory, from which a GPU copies faster.
     """
 
     seed: int = 0
@@ -86,7 +65,7 @@ class Loading:
     size: int = 1
     divided: bool = False
     workers: int = min(8, os.cpu_count() or 1)
-    ahead: int = 3
-    bad: Bad = Bad.STOP
+    prefetch: int = 3
+    bad: BadItems = BadItems.STOP
     deadline: float = 600.0
     pinned: bool = False

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netdsl.data.batches.reading import ImageTransform, Intake, Reading
+from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.sources.open_source import chooses_columns, open_source
-from netdsl.data.sources.source import Array, Indices, Item, Source, WholeSource
+from netdsl.data.sources.source import Indices, Item, Source, WholeSource
+from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.types import Array
 from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn
+from netdsl.tables.column_readers import Shape
+from netdsl.tables.columns import fit_shape
 from netdsl.tables.table import Table
-
-Shape = tuple[int, ...]
 
 
 def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
-    """What all tops of some layers are read from together, so that what belongs together stays together."""
-    tops = [top for intake in intakes for top in intake.tops]
-    _check(table, intakes, tops)
-    columns = [table.columns.get(top, top) for top in tops]
-    source = open_source(table.source, gray=any(intake.gray for intake in intakes), columns=columns)
+    """The reading of all tops of some layers from one table, so that the values of a row stay together."""
+    _check(table, intakes)
+    blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
+    source = open_source(table.source, gray=any(intake.gray for intake in intakes), blobs=blobs)
     transforms = tuple(transform for intake in intakes for transform in _transforms(intake))
-    shapes = [shape for intake in intakes for shape in intake.shapes]
-    targets = [_Target(*each) for each in zip(tops, shapes, transforms, strict=True)]
-    name = table.source
-    rows = _WholeRows(name, source, targets) if isinstance(source, WholeSource) else _Rows(name, source, targets)
+    targets = [_Target(blob, transform) for blob, transform in zip(blobs, transforms, strict=True)]
+    rows = (
+        _WholeBoundRows(table.source, source, targets)
+        if isinstance(source, WholeSource)
+        else _BoundRows(table.source, source, targets)
+    )
     return Reading(rows, intakes[0].batch_size, transforms, table.shuffle)
+
+
+def blob_columns(intake: Intake, columns: Mapping[str, str]) -> list[BlobColumn]:
+    """The blobs that a layer takes from outside. Where no column is named it is called as the blob."""
+    color = Color.GRAY if intake.gray else Color.COLOR
+    pairs = zip(intake.tops, intake.shapes, strict=True)
+    return [BlobColumn(top, columns.get(top, top), shape, color) for top, shape in pairs]
 
 
 def _transforms(intake: Intake) -> list[ImageTransform | None]:
     return [intake.transform, *[None] * (len(intake.tops) - 1)]
 
 
-def _check(table: Table, intakes: Sequence[Intake], tops: Sequence[str]) -> None:
+def _check(table: Table, intakes: Sequence[Intake]) -> None:
+    tops = [top for intake in intakes for top in intake.tops]
     if not intakes:
         raise DataError(f"{table.source}: none of the net's blobs come from outside; it needs an Input layer")
     unknown = [blob for blob in table.columns if blob not in tops]
@@ -53,36 +65,29 @@ def _check(table: Table, intakes: Sequence[Intake], tops: Sequence[str]) -> None
 
 @dataclass(frozen=True)
 class _Target:
-    """A blob that rows go to."""
+    """A blob that rows go to, and the transform of their values."""
 
-    name: str
-    shape: Shape | None
+    blob: BlobColumn
     transform: ImageTransform | None
 
-    def fitted(self, own: Shape) -> Shape:
+    def fit(self, shape: Shape) -> Shape:
         """The shape that values of some shape get before they are transformed; a ValueError if they don't fit."""
-        if self.shape is None:
-            return own
-        if math.prod(own) == math.prod(self.shape) and are_alike(own, self.shape):
-            own = self.shape
-        made = self.transform.shape(*own) if self.transform is not None and len(own) == 3 else own
-        if made != self.shape:
-            becomes = "" if made == own else f", {list(made)} after its transform,"
+        wanted = self.blob.shape
+        if wanted is None:
+            return shape
+        shape = fit_shape(shape, wanted)
+        made = self.transform.shape(*shape) if self.transform is not None and len(shape) == 3 else shape
+        if made != wanted:
+            becomes = "" if made == shape else f", {list(made)} after its transform,"
             raise ValueError(
-                f"a value of shape {list(own)}{becomes} doesn't fit '{self.name}', which takes {list(self.shape)}; "
+                f"a value of shape {list(shape)}{becomes} doesn't fit '{self.blob.name}', which takes {list(wanted)}; "
                 "change the layer's shape, the column, or the layer's transform_param"
             )
-        return own
+        return shape
 
 
-def are_alike(one: Shape, other: Shape) -> bool:
-    """Whether the order of values is the same in both: one is flat, or they differ in axes of length 1."""
-    long = [[length for length in shape if length != 1] for shape in (one, other)]
-    return min(map(len, long)) <= 1 or long[0] == long[1]
-
-
-class _Rows:
-    """The rows of a source as what blobs get of them."""
+class _BoundRows:
+    """The rows of a source, with an array for each blob."""
 
     def __init__(self, name: str, source: Source, targets: Sequence[_Target]) -> None:
         self._name, self._source, self._targets = name, source, targets
@@ -91,20 +96,19 @@ class _Rows:
         return len(self._source)
 
     def fetch(self, index: int) -> tuple[int, Any]:
-        """An item and its number."""
+        """The number of an item, and the item as it is stored."""
         return index, self._source.fetch(index)
 
     def item(self, fetched: tuple[int, Any]) -> Item:
-        """Its arrays, as many as there are blobs."""
-        index, found = fetched
-        arrays = self._source.item(found)
+        """The arrays of an item, as many as there are blobs."""
+        index, stored = fetched
+        arrays = self._source.item(stored)
         if len(arrays) < len(self._targets):
-            names = ", ".join(target.name for target in self._targets)
+            names = ", ".join(target.blob.name for target in self._targets)
             raise DataError(f"{self._name}: an item has {len(arrays)} arrays, too few for {names}")
+        pairs = zip(self._targets, arrays, strict=False)
         try:
-            return tuple(
-                array.reshape(target.fitted(array.shape)) for target, array in zip(self._targets, arrays, strict=False)
-            )
+            return tuple(array.reshape(target.fit(array.shape)) for target, array in pairs)
         except ValueError as problem:
             raise DataError(f"{self._name}: item {index}: {problem}") from None
 
@@ -113,23 +117,23 @@ class _Rows:
         self._source.close()
 
 
-class _WholeRows(_Rows):
-    """The same of a source that gives many at once."""
+class _WholeBoundRows(_BoundRows):
+    """The rows of a source that gives many at once."""
 
     def __init__(self, name: str, source: WholeSource, targets: Sequence[_Target]) -> None:
         super().__init__(name, source, targets)
         self._take = source.take
 
     def take(self, indices: Indices) -> Item | None:
-        """Their arrays; None if they don't fit, which is told better of one."""
-        found = self._take(indices)
-        if found is None or len(found) < len(self._targets):
+        """The arrays of many items; None if they don't fit, of which a single item tells more."""
+        arrays = self._take(indices)
+        if arrays is None or len(arrays) < len(self._targets):
             return None
         try:
-            return tuple(_fitted(target, array) for target, array in zip(self._targets, found, strict=False))
+            return tuple(_fit_rows(target, array) for target, array in zip(self._targets, arrays, strict=False))
         except ValueError:
             return None
 
 
-def _fitted(target: _Target, array: Array) -> Array:
-    return array.reshape(len(array), *target.fitted(array.shape[1:]))
+def _fit_rows(target: _Target, array: Array) -> Array:
+    return array.reshape(len(array), *target.fit(array.shape[1:]))

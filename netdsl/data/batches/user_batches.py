@@ -1,4 +1,4 @@
-"""Batches that the program gives: whole ones as they are, or single items that are put together."""
+"""Batches that a program passes in: whole ones as they are, or single items that are stacked."""
 
 from __future__ import annotations
 
@@ -11,61 +11,63 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from netdsl.data.types import Shape
 from netdsl.errors import DataError
 
-Shape = tuple[int, ...]
-Rows = Mapping[str, Any] | Sequence[Any]  # arrays or tensors by name, or in the order of the blobs
+Rows = Mapping[str, Any] | Sequence[Any]  # arrays or tensors by blob, or in the order of the blobs
 Values = Iterable[Rows] | Callable[[], Rows]
 
 
 class UserBatches(Iterator[tuple[Tensor, ...]]):
-    """A tensor for each of the blobs of these shapes, from an iterable or from a function that returns the next values.
+    """An iterator over batches for blobs of these shapes, from an iterable or from a function that returns the next.
 
-    Values are a batch, or an item, as the blob with the largest items tells: an item has one axis less. Batches aren't
-    copied. An iterable begins again at its end.
+    Each value is a batch or an item, which has one axis less; the blob with the largest items tells which. Batches
+    aren't copied. An iterable begins again at its end.
     """
 
     def __init__(self, values: Values, shapes: Mapping[str, Shape]) -> None:
         self._values, self._shapes = values, dict(shapes)
         self._largest = max(shapes, key=lambda name: math.prod(shapes[name][1:]))
-        self._next = self._draws()
+        self._rows = self._endless_rows()
         self.position = 0
         self.waited = 0.0
 
     def __next__(self) -> tuple[Tensor, ...]:
         start = time.perf_counter()
-        values = self._draw()
+        values = self._next_values()
         if self._is_item(values):
             count = self._shapes[self._largest][0]
-            items = [values, *(self._draw() for _ in range(count - 1))]
+            items = [values, *(self._next_values() for _ in range(count - 1))]
             values = {name: _stacked(name, [item[name] for item in items]) for name in self._shapes}
         self.waited += time.perf_counter() - start
         self.position += 1
         return self._batch({name: _tensor(value) for name, value in values.items()})
 
     def _is_item(self, values: Mapping[str, Any]) -> bool:
-        shape, given = self._shapes[self._largest], np.shape(values[self._largest])
-        if len(given) not in (len(shape), len(shape) - 1):
-            what = f"a batch has {len(shape)} axes, as {list(shape)}, and an item one less"
-            raise DataError(f"'{self._largest}' is given with shape {list(given)}; {what}")
-        return len(given) < len(shape)
+        batch_shape, shape = self._shapes[self._largest], np.shape(values[self._largest])
+        if len(shape) not in (len(batch_shape), len(batch_shape) - 1):
+            expected = f"a batch has {len(batch_shape)} axes, as {list(batch_shape)}, and an item one less"
+            raise DataError(f"'{self._largest}' has shape {list(shape)}; {expected}")
+        return len(shape) < len(batch_shape)
 
     def _batch(self, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """All blobs with as many items; labels may have axes of length 1 more or less than the net says."""
+        """Tensors with equally many items; labels may have axes of length 1 more or less than the net says."""
         count = len(tensors[self._largest])
-        return tuple(_shaped(name, tensors[name], (count, *shape[1:])) for name, shape in self._shapes.items())
+        return tuple(_reshaped(name, tensors[name], (count, *shape[1:])) for name, shape in self._shapes.items())
 
-    def _draw(self) -> Mapping[str, Any]:
-        """The next values by name."""
-        found = next(self._next)
-        named = found if isinstance(found, Mapping) else dict(zip(self._shapes, found, strict=False))
+    def _next_values(self) -> Mapping[str, Any]:
+        """The next values by blob."""
+        rows = next(self._rows)
+        named = rows if isinstance(rows, Mapping) else dict(zip(self._shapes, rows, strict=False))
         missing = [name for name in self._shapes if name not in named]
         if missing:
-            given = ", ".join(named) if isinstance(found, Mapping) else f"{len(found)} arrays"
-            raise DataError(f"nothing is given for '{missing[0]}'; wanted are {', '.join(self._shapes)}, given {given}")
+            values = ", ".join(named) if isinstance(rows, Mapping) else f"{len(rows)} arrays"
+            raise DataError(
+                f"there is no value for '{missing[0]}': the net needs {', '.join(self._shapes)}, the data have {values}"
+            )
         return {name: named[name] for name in self._shapes}
 
-    def _draws(self) -> Iterator[Rows]:
+    def _endless_rows(self) -> Iterator[Rows]:
         values = self._values
         if callable(values):
             while True:
@@ -81,16 +83,18 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
                 )
 
     def seek(self, position: int) -> None:
-        """Go on with this batch: those before it are passed over."""
+        """Continue with the batch of this number; those before it are read and dropped."""
         if position < self.position:
             if callable(self._values) or iter(self._values) is self._values:
-                raise DataError(f"data that was given can't go back from batch {self.position} to batch {position}")
-            self._next, self.position = self._draws(), 0
+                raise DataError(
+                    f"these data can't go back from batch {self.position} to batch {position}; give a list to allow it"
+                )
+            self._rows, self.position = self._endless_rows(), 0
         while self.position < position:
             next(self)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since no file or thread is open."""
 
 
 def _tensor(value: Any) -> Tensor:
@@ -108,9 +112,9 @@ def _stacked(name: str, items: list[Any]) -> Any:
         raise DataError(f"'{name}' has items of different shapes: {', '.join(shapes[:3])}") from None
 
 
-def _shaped(name: str, tensor: Tensor, shape: Shape) -> Tensor:
+def _reshaped(name: str, tensor: Tensor, shape: Shape) -> Tensor:
     if tensor.numel() == math.prod(shape):
         return tensor.reshape(shape)
     if tensor.dim() == len(shape) and len(tensor) == shape[0]:
-        return tensor  # as a net that takes images of any size is given them
-    raise DataError(f"'{name}' is given with shape {list(tensor.shape)}, which isn't {list(shape)}")
+        return tensor  # for nets that take images of any size
+    raise DataError(f"'{name}' has shape {list(tensor.shape)}, which can't be reshaped to {list(shape)}")

@@ -1,1 +1,1 @@
-"""Where items come from: databases, image lists, well-known data sets, tables and arrays."""
+"""Sources of items: databases, lists of images, tables and well-known data sets."""

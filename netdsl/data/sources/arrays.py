@@ -1,4 +1,4 @@
-"""Items that lie in arrays along the first axis, in memory or in mapped files."""
+"""Sources whose items are rows of arrays, in memory or in mapped files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from netdsl.data.batches.gather import gathered
-from netdsl.data.sources.source import Array, Indices, Item
+from netdsl.data.sources.gather import gather_rows
+from netdsl.data.sources.source import Indices, Item
+from netdsl.data.types import Array
 
 
 class ArraySource:
-    """Items out of parts that follow each other; a part is one array for each top, all equally long."""
+    """Items from parts that follow each other; a part is one array for each top, all equally long."""
 
     def __init__(self, parts: Sequence[tuple[Array, ...]]) -> None:
         self._parts = [tuple(np.asarray(array) for array in part) for part in parts]  # mapped ones are slow to index
@@ -22,22 +23,22 @@ class ArraySource:
 
     def fetch(self, index: int) -> Item:
         """The rows of one item, copied out of their files."""
-        which = int(np.searchsorted(self._ends, index, side="right"))
-        row = index - int(self._ends[which]) + len(self._parts[which][0])
-        return tuple(as_top(np.array(array[row])) for array in self._parts[which])
+        part = int(np.searchsorted(self._ends, index, side="right"))
+        row = index - int(self._ends[part]) + len(self._parts[part][0])
+        return tuple(as_top(np.array(array[row])) for array in self._parts[part])
 
     def item(self, fetched: Item) -> Item:
-        """What was fetched is it already."""
+        """The item, which is complete once it is fetched."""
         return fetched
 
     def take(self, indices: Indices) -> Item | None:
         """The rows of many items."""
-        return gathered(indices, self._ends, lambda part: self._parts[part])
+        return gather_rows(indices, self._ends, lambda part: self._parts[part])
 
     def close(self) -> None:
-        """Nothing is open: mapped files close with their arrays."""
+        """Do nothing, since mapped files are closed with their arrays."""
 
 
 def as_top(array: Array) -> Array:
-    """Values in the types that transforms and nets take: bytes of images stay bytes, all else is float32."""
+    """Values in the types that transforms and nets take: arrays of bytes stay so, all others become float32."""
     return array if array.dtype == np.uint8 and array.ndim else array.astype(np.float32, copy=False)

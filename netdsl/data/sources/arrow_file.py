@@ -6,42 +6,48 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from netdsl.data.sources.columns import ColumnSource, check_columns, files_of
+from netdsl.data.sources.columns import ColumnSource, check_schema, files_of
 from netdsl.data.sources.file_errors import file_errors
 from netdsl.data.transforms.decode import Color
-from netdsl.tables.arrow import Columns, arrow, columns_of
+from netdsl.tables.arrow import arrow
+from netdsl.tables.binding import BlobColumn
+from netdsl.tables.columns import ColumnValues
 
 
 class ArrowSource(ColumnSource):
-    """The rows of a file, or of all files in a folder by name, with columns as `ParquetSource` has them.
+    """The rows of a file, or of all files in a folder by name, with columns as `ColumnValues` has them.
 
     Files are mapped into memory. Their format is Arrow's for files, not for streams; one that is compressed is kept in
     memory instead.
     """
 
-    def __init__(self, path: str | Path, *, columns: Sequence[str] = (), color: Color = Color.COLOR) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        columns: Sequence[str] = (),
+        color: Color = Color.COLOR,
+        blobs: Sequence[BlobColumn] = (),
+    ) -> None:
         self._names: tuple[str, ...] = tuple(columns)
-        self._parts = [(file, batch) for file in files_of(Path(path), ".arrow") for batch in self._batches(file)]
-        super().__init__(self._names, [batch.num_rows for _, batch in self._parts], color)
-        self._columns: dict[int, Columns] = {}
+        files = files_of(Path(path), ".arrow")
+        self._parts = [(file, batch) for file in files for batch in self._batches(file)]
+        super().__init__(self._names, [(file, batch.num_rows) for file, batch in self._parts], color, blobs)
+        self._columns: dict[int, list[ColumnValues]] = {}
 
     def _batches(self, path: Path) -> list[Any]:
         """What a file has, which may be nothing."""
         with file_errors(path, arrow().ArrowException), arrow().memory_map(str(path)) as file:
             opened = arrow().ipc.open_file(file)
             self._names = self._names or tuple(opened.schema.names)
-            check_columns(path, opened.schema, self._names)
+            check_schema(path, opened.schema, self._names)
             return [opened.get_batch(index) for index in range(opened.num_record_batches)]
 
-    def file(self, part: int) -> Path:
-        """The file that has a batch of rows."""
-        return self._parts[part][0]
-
-    def columns(self, part: int) -> Columns:
+    def columns(self, part: int) -> list[ColumnValues]:
         """Views on the file."""
         if part not in self._columns:
             batch = self._parts[part][1]
-            self._columns[part] = columns_of(batch.column(name) for name in self._names)
+            self._columns[part] = self._values(part, [batch.column(blob.column) for blob in self._blobs])
         return self._columns[part]
 
     def close(self) -> None:

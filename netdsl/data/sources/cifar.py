@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100 in their binary form: records of labels and an image, never the pickled batches."""
+"""CIFAR-10 and CIFAR-100 in their binary version, whose records are labels and an image."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.source import Array
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _IMAGE = (3, 32, 32)
@@ -20,31 +20,33 @@ HUNDRED = {DataSplit.TRAIN: ["train.bin"], DataSplit.TEST: ["test.bin"]}
 
 
 class Cifar10Source(ArraySource):
-    """Images with one of ten labels. The channels are red, green, blue, in which Caffe's own converter keeps them."""
+    """Images with one of ten labels. Their channels stay red, green, blue, as with Caffe's own converter."""
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         super().__init__(_parts(Path(folder), TEN[split], labels=1))
 
 
 class Cifar100Source(ArraySource):
-    """Images with one of the hundred fine labels; channels as in CIFAR-10."""
+    """Images with one of the hundred fine labels. Their channels are red, green, blue."""
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         super().__init__(_parts(Path(folder), HUNDRED[split], labels=2))
 
 
 def _parts(folder: Path, names: Sequence[str], labels: int) -> list[tuple[Array, Array]]:
-    records = [_records(folder / name, labels + _PIXELS) for name in names]
-    return [(each[:, labels:].reshape(-1, *_IMAGE), each[:, labels - 1]) for each in records]  # views on the files
+    files = [_records(folder / name, labels + _PIXELS) for name in names]
+    return [(records[:, labels:].reshape(-1, *_IMAGE), records[:, labels - 1]) for records in files]  # views
 
 
 def _records(path: Path, length: int) -> Array:
     if not path.exists() and path.with_suffix("").exists():
         raise DataError(
-            f"{path.with_suffix('')}: is pickled, which isn't safe to read; download CIFAR's binary version"
+            f"{path.with_suffix('')}: is a pickle, which isn't safe to read; download CIFAR's binary version"
         )
     with file_errors(path):
         size = path.stat().st_size
     if not size or size % length:
-        raise DataError(f"{path}: its {size:,} bytes aren't records of {length:,}; it is cut short, or another format")
+        raise DataError(
+            f"{path}: its {size:,} bytes aren't records of {length:,}; it is truncated, or in another format"
+        )
     return np.memmap(path, np.uint8, "r", shape=(size // length, length))

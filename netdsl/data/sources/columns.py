@@ -3,98 +3,111 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netdsl.data.batches.gather import gathered
 from netdsl.data.sources.arrays import as_top
-from netdsl.data.sources.source import Array, Indices, Item
+from netdsl.data.sources.gather import gather_rows
+from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.arrow import Columns, Row, rows_of
+from netdsl.tables.binding import BlobColumn
+from netdsl.tables.column_readers import reader_of
+from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 
 
 class Cells(NamedTuple):
-    """What the columns have in one row, where images are still encoded."""
+    """The values of one row, where image files are still encoded, and the row's place in a part of the table."""
 
-    where: str
-    values: list[Any]
+    values: list[Array | bytes]
+    rows: RowRange
+    row: int
 
 
 class ColumnSource(ABC):
-    """Rows with a value in each of the named columns, in parts of these sizes."""
+    """Rows with a value in each of the named columns.
 
-    def __init__(self, names: Sequence[str], sizes: Sequence[int], color: Color) -> None:
-        self._names, self._color = tuple(names), color
-        self._sizes, self._ends = sizes, np.cumsum(sizes, dtype=np.int64)
+    The parts are the file and the number of rows of each. `blobs` are what the columns are for, in their order, as far
+    as that is known; a column without a blob has its images decoded to `color`.
+    """
+
+    def __init__(
+        self, names: Sequence[str], parts: Iterable[tuple[Path, int]], color: Color, blobs: Sequence[BlobColumn]
+    ) -> None:
+        bound = [replace(blob, column=name) for blob, name in zip(blobs, names, strict=False)]
+        self._blobs = [*bound, *(BlobColumn(name, name, color=color) for name in names[len(bound) :])]
+        self._rows, self._sizes, rows_of_files = list[RowRange](), list[int](), Counter[Path]()
+        for path, size in parts:
+            self._rows.append(RowRange(str(path), rows_of_files[path]))
+            self._sizes.append(size)
+            rows_of_files[path] += size
+        self._ends = np.cumsum(self._sizes, dtype=np.int64)
 
     @abstractmethod
-    def columns(self, part: int) -> Columns:
-        """What the named columns have in a part."""
-
-    @abstractmethod
-    def file(self, part: int) -> Path:
-        """The file that a part is in."""
+    def columns(self, part: int) -> list[ColumnValues]:
+        """The values of the named columns in a part."""
 
     @abstractmethod
     def close(self) -> None:
         """Let go of what is kept."""
 
+    def _values(self, part: int, columns: Iterable[Any]) -> list[ColumnValues]:
+        """The values of Arrow's columns, which are the named ones in a part."""
+        pairs = zip(self._blobs, columns, strict=True)
+        return [ColumnValues(column, blob.column, self._rows[part], blob.shape) for blob, column in pairs]
+
     def __len__(self) -> int:
         return sum(self._sizes)
 
     def fetch(self, index: int) -> Cells:
-        """Where an item stands, and what its columns have."""
+        """The values of an item."""
         part = int(np.searchsorted(self._ends, index, side="right"))
         row = index - int(self._ends[part]) + self._sizes[part]
-        where = f"{self.file(part)}: item {index}"
-        named = zip(self._names, self.columns(part).rows, strict=True)
-        return Cells(where, [_value(where, name, rows, row) for name, rows in named])
+        return Cells([values.row(row) for values in self.columns(part)], self._rows[part], row)
 
     def item(self, fetched: Cells) -> Item:
-        """The arrays of the columns; encoded images are decoded here."""
-        return tuple(self._array(fetched.where, value) for value in fetched.values)
-
-    def _array(self, where: str, value: Any) -> Array:
-        return decode(value, self._color, where) if isinstance(value, bytes) else as_top(value)
+        """The arrays of the columns; image files are decoded here."""
+        return tuple(
+            decode(value, blob.color, fetched.rows.place(blob.column, fetched.row))
+            if isinstance(value, bytes)
+            else as_top(value)
+            for blob, value in zip(self._blobs, fetched.values, strict=True)
+        )
 
     def take(self, indices: Indices) -> Item | None:
         """Many rows at once, if none is incomplete and all are of one shape."""
-        return gathered(indices, self._ends, lambda part: self.columns(part).whole)
+        arrays = gather_rows(indices, self._ends, self._arrays)
+        return None if arrays is None else tuple([in_net_types(array) for array in arrays])
 
-
-def _value(where: str, name: str, rows: Row, row: int) -> Any:
-    try:
-        value = rows(row)
-    except ValueError as problem:
-        raise DataError(f"{where}: column '{name}': {problem}") from None
-    if value is None:
-        raise DataError(f"{where}: column '{name}' is empty there")
-    return value
+    def _arrays(self, part: int) -> list[Array] | None:
+        arrays = [array for values in self.columns(part) if (array := values.whole) is not None]
+        return arrays if len(arrays) == len(self._blobs) else None
 
 
 def files_of(path: Path, ending: str) -> list[Path]:
     """A file itself, or all files below a folder, but those that Spark hides."""
     if not path.is_dir():
         return [path]
-    found = (file for file in path.rglob(f"*{ending}") if file.is_file() and not file.name.startswith(("_", ".")))
-    files = sorted(found)
+    visible = (file for file in path.rglob(f"*{ending}") if file.is_file() and not file.name.startswith(("_", ".")))
+    files = sorted(visible)
     if not files:
         raise DataError(f"{path}: has no {ending} files")
     return files
 
 
-def check_columns(path: Path, schema: Any, names: Sequence[str]) -> None:
+def check_schema(path: Path, schema: Any, names: Sequence[str]) -> None:
     """A DataError unless a file has these columns, of types that can be read."""
     for name in names:
         if schema.names.count(name) != 1:
             raise DataError(f"{path}: no single column is called '{name}'; there are {', '.join(schema.names)}")
         kind = schema.field(name).type
-        if rows_of(kind) is None:
-            usable = ", ".join(field.name for field in schema if rows_of(field.type) is not None) or "none"
-            raise DataError(
-                f"{path}: column '{name}' is of type {kind}, which can't be an array; choose columns out of {usable}"
-            )
+        if reader_of(kind, None) is None:
+            usable = ", ".join(field.name for field in schema if reader_of(field.type, None) is not None) or "none"
+            what = f"column '{name}' is of type {kind}, {NOT_AN_ARRAY}"
+            raise DataError(f"{path}: {what}; choose columns out of {usable}")

@@ -1,4 +1,4 @@
-"""Tables of numbers in text: each line an item, one column its label."""
+"""CSV files of numbers: each line is an item, and one column its label."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ _LABEL = "label"
 
 
 class CsvSource(ArraySource):
-    """Columns of a table as a vector, and its label. The first line names the columns.
+    """The lines of a CSV file, whose first line names the columns: a vector of `columns`, and the column `label`.
 
-    The label is the column that is named, else the one called `label`; the vector has all the others, or those that
-    are named, in their order.
+    Without `columns` the vector has all columns but the label.
     """
 
     def __init__(self, path: str | Path, *, columns: Sequence[str] = (), label: str = _LABEL) -> None:
@@ -28,23 +27,23 @@ class CsvSource(ArraySource):
         with file_errors(path, UnicodeDecodeError, csv.Error), path.open(newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
             names = [name.strip() for name in next(lines, [])]
-            wanted = [*(columns or [name for name in names if name != label]), label]
-            places = [_place(path, names, name) for name in wanted]
-            table = np.array(_values(path, lines, names, places)).reshape(-1, len(places))
+            selected = [*(columns or [name for name in names if name != label]), label]
+            indices = [_index(path, names, name) for name in selected]
+            table = np.array(_values(path, lines, names, indices)).reshape(-1, len(indices))
         if not len(table):
             raise DataError(f"{path}: has no lines after the names of its columns")
         super().__init__([(table[:, :-1], table[:, -1])])
 
 
-def _place(path: Path, names: list[str], name: str) -> int:
+def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
-        fault = "several columns are" if name in names else "no column is"
-        raise DataError(f"{path}: {fault} called '{name}'; there are {', '.join(names) or 'none'}")
+        count = "several columns are" if name in names else "no column is"
+        raise DataError(f"{path}: {count} called '{name}'; there are {', '.join(names) or 'none'}")
     return names.index(name)
 
 
-def _values(path: Path, lines: Iterator[list[str]], names: list[str], places: list[int]) -> array[float]:
-    """All values in a row; numbers in an array need far less memory than Python's own."""
+def _values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:
+    """The values of all lines; an array of numbers needs far less memory than a list."""
     values = array("f")
     for number, line in enumerate(lines, 2):
         if not line:
@@ -52,16 +51,16 @@ def _values(path: Path, lines: Iterator[list[str]], names: list[str], places: li
         if len(line) != len(names):
             raise DataError(f"{path}:{number}: has {len(line)} values for {len(names)} columns")
         try:
-            values.extend([float(line[place]) for place in places])
+            values.extend([float(line[index]) for index in indices])
         except ValueError:
-            raise DataError(f"{path}:{number}: {_fault(line, names, places)}") from None
+            raise DataError(f"{path}:{number}: {_bad_value(line, names, indices)}") from None
     return values
 
 
-def _fault(line: list[str], names: list[str], places: list[int]) -> str:
-    for place in places:
+def _bad_value(line: list[str], names: list[str], indices: list[int]) -> str:
+    for index in indices:
         try:
-            float(line[place])
+            float(line[index])
         except ValueError:
-            return f"column '{names[place]}': '{line[place][:40]}' isn't a number"
+            return f"column '{names[index]}': '{line[index][:40]}' isn't a number"
     raise AssertionError("one of them isn't a number")

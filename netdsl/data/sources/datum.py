@@ -1,4 +1,4 @@
-"""What the databases share: their records are Caffe's Datum, an image and a label."""
+"""Databases of Caffe's Datum records, which hold an image and a label."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.source import Array, Item
+from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 
@@ -23,7 +24,7 @@ class DatumRecord(NamedTuple):
 
 
 class DatumSource(ABC):
-    """A database in the order of its keys; an item is an image and a label."""
+    """The records of a database in the order of their keys; an item is an image and a label."""
 
     def __init__(self, path: str | Path, color: Color) -> None:
         self.path, self.color = Path(path), color
@@ -38,7 +39,7 @@ class DatumSource(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
 
     def item(self, fetched: DatumRecord) -> Item:
         """The image, uint8 or float32, and the label."""
@@ -56,20 +57,20 @@ def _datum(value: bytes, where: str) -> pb.Datum:
 
 
 def _raw(datum: pb.Datum, where: str) -> Array:
-    """Values as they are; where a datum has both kinds Caffe takes the bytes."""
+    """The image of values that aren't encoded. Caffe's rule: bytes win where a record also has floats."""
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) <= 0:
-        raise DataError(f"{where}: a Datum of {shape} channels, height and width; it holds no image")
+        raise DataError(f"{where}: has {shape} channels, height and width, so it holds no image")
     count, values = shape[0] * shape[1] * shape[2], np.frombuffer(datum.data, np.uint8)
     if not values.size:
         values = np.fromiter(datum.float_data, np.float32)
     if values.size < count:
-        raise DataError(f"{where}: {values.size:,} values for an image of {shape}, which needs {count:,}")
+        raise DataError(f"{where}: has {values.size:,} values for an image of {shape}, which needs {count:,}")
     return values[:count].reshape(shape)
 
 
 def check_folder(path: Path, needed: str, kind: str) -> None:
-    """A DataError unless a path is a folder with the file that every database of a kind has."""
+    """Raise a DataError unless a path is a folder with the file that every database of its kind has."""
     if not path.exists():
         raise DataError(f"{path}: there is no such folder; it should be {kind}")
     if not path.is_dir():

@@ -1,4 +1,4 @@
-"""scikit-learn's handwritten digits: 1797 images of 8 by 8 that are there without a download."""
+"""scikit-learn's handwritten digits: 1797 images of 8 by 8 pixels that need no download."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 
 from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.source import Array
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
+from netdsl.data.types import Array
 
-_EVERY = 5  # of each digit's images, one in so many is for testing
+_TEST_EVERY = 5  # one in so many of each digit's images is for testing
 
 
 class DigitsSource(ArraySource):
     """Images with values from 0 to 255 and their digits; without a split, all of them."""
 
     def __init__(self, split: DataSplit | None = None) -> None:
-        found = _library().load_digits()
-        images, labels = found.images, found.target
-        chosen = np.ones(len(labels), bool) if split is None else _for_testing(labels) == (split is DataSplit.TEST)
-        brightness = np.rint(images[chosen] * (255 / 16)).astype(np.uint8)
-        super().__init__([(brightness[:, np.newaxis], labels[chosen])])
+        digits = _library().load_digits()
+        images, labels = digits.images, digits.target
+        selected = np.ones(len(labels), bool) if split is None else _for_testing(labels) == (split is DataSplit.TEST)
+        pixels = np.rint(images[selected] * (255 / 16)).astype(np.uint8)
+        super().__init__([(pixels[:, np.newaxis], labels[selected])])
 
 
 def _for_testing(labels: Array) -> Array:
-    """Which items are for testing: always the same ones, and as large a share of every digit."""
-    chosen = np.zeros(len(labels), bool)
+    """A mask of the items for testing: always the same ones, and an equal share of every digit."""
+    selected = np.zeros(len(labels), bool)
     for label in np.unique(labels):
-        chosen[np.flatnonzero(labels == label)[_EVERY - 1 :: _EVERY]] = True
-    return chosen
+        selected[np.flatnonzero(labels == label)[_TEST_EVERY - 1 :: _TEST_EVERY]] = True
+    return selected
 
 
 @cache

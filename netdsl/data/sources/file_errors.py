@@ -1,4 +1,4 @@
-"""Faults of files, told with the file's name."""
+"""Errors of reading a file, which name the file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from netdsl.errors import DataError
 
 @contextmanager
 def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
-    """A DataError for an OSError in here, and for what else the format's library raises."""
-    faults: tuple[type[Exception], ...] = (OSError, *more)
+    """Raise a DataError in place of an OSError, or of the other exceptions that a format's library raises."""
+    exceptions: tuple[type[Exception], ...] = (OSError, *more)
     try:
         yield
-    except faults as problem:
+    except exceptions as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise DataError(f"{path}: can't be read: {reason}") from None

@@ -1,4 +1,4 @@
-"""Images in folders that are named after their classes."""
+"""Folders of images, one for each class."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.errors import DataError
 
-NAMES = "labels.txt"
+_LABELS = "labels.txt"
 _ENDINGS = {".jpg", ".jpeg", ".png", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".webp"}
 
 
 class FolderSource:
-    """All images below the folders of a folder, class by class.
+    """The images below the folders of a folder, class by class.
 
-    A class's label is its place among all classes, by name; or its line, from 0, in `labels.txt`, if that is there.
+    A class is numbered by its place among the sorted names of all classes, or by its line, from 0, in `labels.txt` if
+    the folder has such a file.
     """
 
     def __init__(self, path: str | Path, color: Color = Color.COLOR) -> None:
         self._path, self._color = Path(path), color
         self.classes = _classes(self._path)
-        self._names = [(name, label) for label, each in enumerate(self.classes) for name in _images(self._path, each)]
+        self._names = [
+            (name, label) for label, folder in enumerate(self.classes) for name in _images(self._path, folder)
+        ]
         if not self._names:
             raise DataError(f"{path}: has no images in folders named after their classes")
 
@@ -34,7 +37,7 @@ class FolderSource:
         return len(self._names)
 
     def name(self, index: int) -> str:
-        """The path of an image from the folder on."""
+        """The path of an image within the folder."""
         return self._names[index][0]
 
     def fetch(self, index: int) -> ImageFile:
@@ -48,30 +51,28 @@ class FolderSource:
         return decode(fetched.data, self._color, fetched.path), np.array(fetched.label, np.float32)
 
     def close(self) -> None:
-        """No file stays open."""
+        """Do nothing, since no file stays open."""
 
 
 def class_folders(path: Path) -> list[str]:
-    """The names of the folders in a folder, but for hidden ones."""
-    return sorted(each.name for each in path.iterdir() if each.is_dir() and not each.name.startswith("."))
+    """The sorted names of the folders in a folder, without hidden ones."""
+    return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
 def _classes(path: Path) -> list[str]:
     if not path.is_dir():
-        raise DataError(f"{path}: there is no such folder; folders of images should be in it")
-    found = class_folders(path)
-    if not (path / NAMES).exists():
-        return found
-    listed = [line.strip() for _, line in numbered_lines(path / NAMES)]
-    for name in found:
-        if listed.count(name) != 1:
-            raise DataError(
-                f"{path / NAMES}: has {listed.count(name)} lines '{name}', the name of a folder; one is due"
-            )
-    return listed
+        raise DataError(f"{path}: there is no such folder; name one that has a folder of images for each class")
+    folders, file = class_folders(path), path / _LABELS
+    if not file.exists():
+        return folders
+    classes = [line.strip() for _, line in numbered_lines(file)]
+    for name in folders:
+        if classes.count(name) != 1:
+            raise DataError(f"{file}: has {classes.count(name)} lines '{name}', and there must be one for each folder")
+    return classes
 
 
 def _images(path: Path, name: str) -> list[str]:
-    """The images of one class, also in folders below."""
-    found = [Path(folder, file) for folder, _, files in os.walk(path / name) for file in files]
-    return sorted(file.relative_to(path).as_posix() for file in found if file.suffix.lower() in _ENDINGS)
+    """The images of one class, also those in nested folders."""
+    files = [Path(folder, file) for folder, _, names in os.walk(path / name) for file in names]
+    return sorted(file.relative_to(path).as_posix() for file in files if file.suffix.lower() in _ENDINGS)

@@ -1,4 +1,4 @@
-"""Images from files, and labels from the list that names them."""
+"""Image files with labels, which a list names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netdsl.errors import DataError
 
 
 class ImageFile(NamedTuple):
-    """An image as its file has it, with its label."""
+    """An encoded image, its path and its label."""
 
     path: str
     label: int
@@ -24,8 +24,8 @@ class ImageFile(NamedTuple):
 class ImageSource:
     """The images of a list with lines of a path and a label; an item is an image and its label.
 
-    As in Caffe `root_folder` is put before a path as it is, so it ends with a slash, and the label is what stands
-    behind the last space. Images keep their sizes unless there is a new one.
+    As in Caffe `root_folder` is prepended to a path as it is, so it ends with a slash, and a line's label stands after
+    its last space. Images keep their sizes unless there is a new one.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class ImageSource:
         return image, np.array(fetched.label, np.float32)
 
     def name(self, index: int) -> str:
-        """The path of an image as the list has it."""
+        """The path of an image as it is in the list."""
         return self._lines[index][0]
 
     def close(self) -> None:
-        """No file stays open."""
+        """Do nothing, since no file stays open."""
 
 
 def _split(path: str | Path, number: int, line: str) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""NetCDF: variables whose first dimension counts the items."""
+"""NetCDF files: variables whose first dimension counts the items."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import numpy as np
 from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources.arrays import as_top
 from netdsl.data.sources.file_errors import file_errors
-from netdsl.data.sources.source import Array, Item
+from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 
 class NetcdfSource:
-    """One item for each step along the first dimension of the variables, which all must share it.
+    """One item for each index of the first dimension of the variables, which must have equal lengths there.
 
-    A variable with a scale and an offset has them applied, as the format says.
+    The scale and offset of a variable are applied, as the format says.
     """
 
     def __init__(self, path: str | Path, variables: Sequence[str]) -> None:
@@ -35,17 +36,17 @@ class NetcdfSource:
             raise
 
     def _variable(self, name: str) -> Any:
-        usable = [each for each, found in self._file.variables.items() if found.ndim and found.dtype != str]
-        if name not in usable:
-            there = f"there are {', '.join(usable)}" if usable else "there are none"
-            raise DataError(f"{self._path}: has no variable of numbers called '{name}'; {there}")
+        numeric = [key for key, variable in self._file.variables.items() if variable.ndim and variable.dtype != str]
+        if name not in numeric:
+            others = f"there are {', '.join(numeric)}" if numeric else "there are none"
+            raise DataError(f"{self._path}: has no variable of numbers called '{name}'; {others}")
         return self._file.variables[name]
 
     def _common_length(self) -> int:
         if not self._variables:
             names = ", ".join(self._file.variables)
             raise DataError(f"{self._path}: name the variables to read, as in ?x=NAME&y=NAME; there are {names}")
-        lengths = {name: len(found) for name, found in zip(self._names, self._variables, strict=True)}
+        lengths = {name: len(variable) for name, variable in zip(self._names, self._variables, strict=True)}
         if len(set(lengths.values())) > 1:
             raise DataError(f"{self._path}: the variables have different lengths: {lengths}")
         return next(iter(lengths.values()))
@@ -54,18 +55,18 @@ class NetcdfSource:
         return self._length
 
     def fetch(self, index: int) -> Item:
-        """One step of each variable."""
+        """One row of each variable."""
         with file_errors(self._path, RuntimeError):
-            steps = [variable[index] for variable in self._variables]
-        return tuple(as_top(self._filled(index, *pair)) for pair in zip(self._names, steps, strict=True))
+            rows = [variable[index] for variable in self._variables]
+        return tuple(as_top(self._checked(index, *pair)) for pair in zip(self._names, rows, strict=True))
 
-    def _filled(self, index: int, name: str, step: Any) -> Array:
-        if np.ma.is_masked(step):
+    def _checked(self, index: int, name: str, row: Any) -> Array:
+        if np.ma.is_masked(row):
             raise DataError(f"{self._path}: item {index}: variable '{name}' has missing values")
-        return np.asarray(step)
+        return np.asarray(row)
 
     def item(self, fetched: Item) -> Item:
-        """What was fetched is it already."""
+        """The item, which is complete once it is fetched."""
         return fetched
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A source by its name: `kind:PATH`, or a path that shows by itself what it is."""
+"""Sources by name: `kind:PATH`, or a path whose files show the kind."""
 
 from __future__ import annotations
 
@@ -20,55 +20,61 @@ from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.parquet import ParquetSource
-from netdsl.data.sources.source import Source
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit, Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn
 
 _SPLITS = {split.value: split for split in DataSplit}
 
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """What a source's name says, whether its images are wanted without colours, and which of its columns are."""
+    """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for."""
 
     path: str
     split: DataSplit | None
     options: Mapping[str, str]
     gray: bool
-    columns: tuple[str, ...] = ()
+    blobs: tuple[BlobColumn, ...] = ()
 
-    def listed(self, option: str) -> list[str]:
-        """The names that an option lists."""
+    @property
+    def columns(self) -> list[str]:
+        """The columns of the blobs."""
+        return [blob.column for blob in self.blobs]
+
+    def names(self, option: str) -> list[str]:
+        """The comma-separated names of an option."""
         return [name for name in self.options.get(option, "").split(",") if name]
 
     @property
     def color(self) -> Color:
-        """What becomes of encoded images."""
+        """The channels that encoded images are decoded to."""
         return Color.GRAY if self.gray else Color.COLOR
 
 
 @dataclass(frozen=True)
 class SourceKind:
-    """How one kind of source is named and opened, and which paths are taken for it."""
+    """One kind of source: the form of its name, how it is opened, and how its paths are recognised."""
 
     form: str
     open: Callable[[SourceSpec], Source]
-    fits: Callable[[Path], bool]
-    options: tuple[str, ...] | None = ()  # None for any
-    splits: bool = False
-    named: bool = False  # whether an item's arrays are columns, of which those can be had that are asked for
+    recognises: Callable[[Path], bool]
+    options: tuple[str, ...] | None = ()  # that a name may have; None for any
+    has_splits: bool = False
+    has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
 
 
-def open_source(name: str, *, gray: bool = False, columns: Sequence[str] = ()) -> Source:
-    """The source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
+def open_source(name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = ()) -> Source:
+    """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    `gray` is for encoded images, which are then decoded without colours. What isn't encoded stays as it is. Columns are
-    for sources that have them, if `chooses_columns` says so.
+    With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
+    what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
+    reads each column for its blob.
     """
     kind, rest = _kind(name)
-    place = _place(kind, rest, gray)
-    source = KINDS[kind].open(replace(place, columns=tuple(columns)))
+    spec = _spec(kind, rest, gray)
+    source = KINDS[kind].open(replace(spec, blobs=tuple(blobs)))
     if not len(source):
         source.close()
         raise DataError(f"{name}: has no items")
@@ -76,103 +82,105 @@ def open_source(name: str, *, gray: bool = False, columns: Sequence[str] = ()) -
 
 
 def chooses_columns(name: str) -> bool:
-    """Whether a source has columns by name, and its own name doesn't say already which."""
+    """Whether a source has columns, and its own name doesn't choose them."""
     kind, rest = _kind(name)
-    return KINDS[kind].named and not _place(kind, rest, gray=False).options
+    return KINDS[kind].has_columns and not _spec(kind, rest, gray=False).options
 
 
-def is_named(name: str) -> bool:
-    """Whether a name says its kind, and is no path of something that is there."""
+def has_kind_prefix(name: str) -> bool:
+    """Whether a name begins with a kind, and isn't the path of an existing file or folder."""
     return not Path(name).exists() and name.partition(":")[0] in KINDS
 
 
-def part_of(name: str, split: DataSplit) -> str:
-    """The full name of a source, and of its part for training or testing if it has parts and the name says none."""
+def with_split(name: str, split: DataSplit) -> str:
+    """The full name of a source, with a split if its kind has splits and the name doesn't choose one."""
     kind, rest = _kind(name)
     path, query, options = rest.partition("?")
-    if not KINDS[kind].splits or path.rpartition(":")[2] in _SPLITS:
+    if not KINDS[kind].has_splits or path.rpartition(":")[2] in _SPLITS:
         return f"{kind}:{rest}"
-    part = f"{path}:{split.value}" if path else split.value
-    return f"{kind}:{part}{query}{options}"
+    path_and_split = f"{path}:{split.value}" if path else split.value
+    return f"{kind}:{path_and_split}{query}{options}"
 
 
 def _kind(name: str) -> tuple[str, str]:
-    """The kind of a source, and what else its name says."""
+    """The kind of a source, and its name without the kind."""
     start, colon, rest = name.partition(":")
     path = Path(name.partition("?")[0])
     if start in KINDS and (colon or not path.exists()):
         return start, rest
-    for kind, known in KINDS.items():
-        if path.exists() and known.fits(path):
+    for kind, description in KINDS.items():
+        if path.exists() and description.recognises(path):
             return kind, name
-    what = "it doesn't show what it holds" if path.exists() else "there is no such file or folder"
-    forms = ", ".join(known.form for known in KINDS.values())
-    raise DataError(f"{name}: {what}; a source is one of {forms}, or a path that shows its kind by itself")
+    problem = "its kind can't be recognised" if path.exists() else "there is no such file or folder"
+    forms = ", ".join(description.form for description in KINDS.values())
+    raise DataError(f"{name}: {problem}; a source is one of {forms}, or a path whose kind can be recognised")
 
 
-def _place(kind: str, rest: str, gray: bool) -> SourceSpec:
-    known = KINDS[kind]
+def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
+    description = KINDS[kind]
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     for option in options:
-        if known.options is not None and option not in known.options:
-            raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {known.form}")
+        if description.options is not None and option not in description.options:
+            raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {description.form}")
     folder, colon, last = path.rpartition(":")
-    if known.splits and colon and last in _SPLITS:
+    if description.has_splits and colon and last in _SPLITS:
         return SourceSpec(folder, _SPLITS[last], options, gray)
     return SourceSpec(path, None, options, gray)
 
 
-def _lmdb(place: SourceSpec) -> Source:
-    return LmdbSource(place.path, Color.GRAY if place.gray else Color.AS_STORED)
+def _lmdb(spec: SourceSpec) -> Source:
+    return LmdbSource(spec.path, Color.GRAY if spec.gray else Color.AS_STORED)
 
 
-def _leveldb(place: SourceSpec) -> Source:
-    return LevelDbSource(place.path, Color.GRAY if place.gray else Color.AS_STORED)
+def _leveldb(spec: SourceSpec) -> Source:
+    return LevelDbSource(spec.path, Color.GRAY if spec.gray else Color.AS_STORED)
 
 
-def _parquet(place: SourceSpec) -> Source:
-    return ParquetSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+def _parquet(spec: SourceSpec) -> Source:
+    columns = spec.names("columns") or spec.columns
+    return ParquetSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
 
 
-def _arrow(place: SourceSpec) -> Source:
-    return ArrowSource(place.path, columns=place.listed("columns") or place.columns, color=place.color)
+def _arrow(spec: SourceSpec) -> Source:
+    columns = spec.names("columns") or spec.columns
+    return ArrowSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
 
 
-def _netcdf(place: SourceSpec) -> Source:
-    return NetcdfSource(place.path, list(place.options.values()) or place.columns)
+def _netcdf(spec: SourceSpec) -> Source:
+    return NetcdfSource(spec.path, list(spec.options.values()) or spec.columns)
 
 
-def _mnist(place: SourceSpec) -> Source:
-    path = Path(place.path)
+def _mnist(spec: SourceSpec) -> Source:
+    path = Path(spec.path)
     if path.is_file():
         return MnistSource(path.parent, split_of(path))
-    return MnistSource(path, place.split or DataSplit.TRAIN)
+    return MnistSource(path, spec.split or DataSplit.TRAIN)
 
 
-def _digits(place: SourceSpec) -> Source:
-    if place.path and place.path not in _SPLITS:
+def _digits(spec: SourceSpec) -> Source:
+    if spec.path and spec.path not in _SPLITS:
         raise DataError(
-            f"digits:{place.path}: there are {', '.join(f'digits:{split}' for split in _SPLITS)} and digits"
+            f"digits:{spec.path}: is no source; there are digits, {', '.join(f'digits:{split}' for split in _SPLITS)}"
         )
-    return DigitsSource(_SPLITS.get(place.path))
+    return DigitsSource(_SPLITS.get(spec.path))
 
 
-def _csv(place: SourceSpec) -> Source:
-    return CsvSource(place.path, columns=place.listed("columns"), label=place.options.get("label", "label"))
+def _csv(spec: SourceSpec) -> Source:
+    return CsvSource(spec.path, columns=spec.names("columns"), label=spec.options.get("label", "label"))
 
 
-def _hdf5(place: SourceSpec) -> Source:
-    return Hdf5Source(place.path, place.listed("names") or place.columns or ("data", "label"))
+def _hdf5(spec: SourceSpec) -> Source:
+    return Hdf5Source(spec.path, spec.names("names") or spec.columns or ("data", "label"))
 
 
-def _images(place: SourceSpec) -> Source:
-    root = place.options.get("root", "")
-    return ImageSource(place.path, root_folder=root and f"{root.rstrip('/')}/", color=not place.gray)
+def _images(spec: SourceSpec) -> Source:
+    root = spec.options.get("root", "")
+    return ImageSource(spec.path, root_folder=root and f"{root.rstrip('/')}/", color=not spec.gray)
 
 
-def _folder(place: SourceSpec) -> Source:
-    return FolderSource(place.path, place.color)
+def _folder(spec: SourceSpec) -> Source:
+    return FolderSource(spec.path, spec.color)
 
 
 def _has(path: Path, *patterns: str) -> bool:
@@ -184,7 +192,7 @@ def _ends(path: Path, *endings: str) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """The first line of a text file that isn't blank, or nothing."""
+    """The first line of a text file that isn't blank; empty if there is none, or if the file isn't text."""
     if not path.is_file():
         return ""
     with file_errors(path), path.open("rb") as file:
@@ -192,12 +200,12 @@ def _first_line(path: Path) -> str:
     return "" if b"\0" in start else next(iter(start.decode("utf-8", "replace").strip().splitlines()), "").strip()
 
 
-def _nothing(path: Path) -> bool:
-    """What no path shows."""
+def _never(path: Path) -> bool:
+    """Recognise no path."""
     return False
 
 
-# In the order in which a path is tried: what shows its kind most clearly comes first.
+# In the order in which they are tried on a path: the kinds that are recognised most reliably come first.
 KINDS = {
     "lmdb": SourceKind("lmdb:PATH", _lmdb, lambda path: _has(path, "data.mdb")),
     "leveldb": SourceKind("leveldb:PATH", _leveldb, lambda path: _has(path, "CURRENT")),
@@ -205,19 +213,19 @@ KINDS = {
         "mnist:FOLDER[:train|:test]",
         _mnist,
         lambda path: _has(path, "*-ubyte*") or "-ubyte" in path.name,
-        splits=True,
+        has_splits=True,
     ),
     "cifar10": SourceKind(
         "cifar10:FOLDER[:train|:test]",
-        lambda place: Cifar10Source(place.path, place.split or DataSplit.TRAIN),
+        lambda spec: Cifar10Source(spec.path, spec.split or DataSplit.TRAIN),
         lambda path: _has(path, *TEN[DataSplit.TRAIN], *TEN[DataSplit.TEST]),
-        splits=True,
+        has_splits=True,
     ),
     "cifar100": SourceKind(
         "cifar100:FOLDER[:train|:test]",
-        lambda place: Cifar100Source(place.path, place.split or DataSplit.TRAIN),
+        lambda spec: Cifar100Source(spec.path, spec.split or DataSplit.TRAIN),
         lambda path: _has(path, *HUNDRED[DataSplit.TRAIN], *HUNDRED[DataSplit.TEST]),
-        splits=True,
+        has_splits=True,
     ),
     "csv": SourceKind("csv:PATH?columns=A,B&label=C", _csv, lambda path: _ends(path, ".csv"), ("columns", "label")),
     "netcdf": SourceKind(
@@ -225,28 +233,28 @@ KINDS = {
         _netcdf,
         lambda path: _ends(path, ".nc", ".nc4", ".cdf"),
         options=None,
-        named=True,
+        has_columns=True,
     ),
     "parquet": SourceKind(
         "parquet:PATH?columns=A,B",
         _parquet,
         lambda path: _ends(path, ".parquet") or _has(path, "*.parquet"),
         ("columns",),
-        named=True,
+        has_columns=True,
     ),
     "arrow": SourceKind(
         "arrow:PATH?columns=A,B",
         _arrow,
         lambda path: _ends(path, ".arrow") or _has(path, "*.arrow"),
         ("columns",),
-        named=True,
+        has_columns=True,
     ),
     "hdf5": SourceKind(
         "hdf5:LIST?names=A,B",
         _hdf5,
         lambda path: _first_line(path).endswith((".h5", ".hdf5")),
         ("names",),
-        named=True,
+        has_columns=True,
     ),
     "images": SourceKind(
         "images:LIST?root=FOLDER",
@@ -255,5 +263,5 @@ KINDS = {
         ("root",),
     ),
     "folder": SourceKind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
-    "digits": SourceKind("digits[:train|:test]", _digits, _nothing, splits=True),
+    "digits": SourceKind("digits[:train|:test]", _digits, _never, has_splits=True),
 }

@@ -1,1 +1,1 @@
-"""What is done to images between their files and a batch."""
+"""Transforms of images between their files and a batch."""

@@ -1,4 +1,4 @@
-"""Images as OpenCV decodes and resizes them, which is what Caffe reads images with."""
+"""Decoding and resizing of images with OpenCV, which is what Caffe reads images with."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 
 class Color(Enum):
-    """Which channels an image is to have; the values are OpenCV's."""
+    """The channels that an encoded image is decoded to; the values are OpenCV's."""
 
     AS_STORED = -1
     GRAY = 0
@@ -24,9 +24,9 @@ class Color(Enum):
 
     @classmethod
     def of(cls, p: pb.TransformationParameter) -> Color:
-        """What `force_color` and `force_gray` ask for. Caffe heeds them where a database has encoded images."""
+        """The channels for `force_color` and `force_gray`, which Caffe applies to encoded images of databases."""
         if p.force_color and p.force_gray:
-            raise DataError("transform_param has both force_color and force_gray: take one away")
+            raise DataError("transform_param has both force_color and force_gray: remove one")
         return cls.COLOR if p.force_color else cls.GRAY if p.force_gray else cls.AS_STORED
 
 
@@ -42,7 +42,7 @@ class Interpolation(Enum):
 
 @cache
 def opencv() -> Any:
-    """The library, which is imported nowhere else."""
+    """The cv2 package, which is imported only here."""
     try:
         return import_module("cv2")
     except ImportError:
@@ -50,7 +50,7 @@ def opencv() -> Any:
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:
-    """An encoded image as channels, height, width, with its colours in the order blue, green, red."""
+    """An encoded image as channels, height, width, with colours in the order blue, green, red."""
     cv2 = opencv()
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color.value)
@@ -59,7 +59,9 @@ def decode(data: bytes, color: Color, where: str) -> Array:
     if image is None:
         raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that OpenCV doesn't know")
     if image.dtype != np.uint8:
-        raise DataError(f"{where}: an image of type {image.dtype}; Caffe's have 8 bits: convert it, or ask for colour")
+        raise DataError(
+            f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
+        )
     return np.stack(cv2.split(image))
 
 

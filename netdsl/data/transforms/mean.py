@@ -1,4 +1,4 @@
-"""The mean that is taken from images: an image from a file, or a value for each channel."""
+"""The mean that is subtracted from images: an image from a file, or a value for each channel."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.errors import DataError
 
-Values = NDArray[Any]
+Pixels = NDArray[Any]  # of an image with its mean subtracted
 
 
 class Mean:
-    """What `mean_file` or `mean_value` says; nothing if there is neither."""
+    """The mean of `mean_file` or `mean_value`; none if a transform has neither."""
 
     def __init__(self, p: pb.TransformationParameter) -> None:
         if p.mean_file and p.mean_value:
-            raise DataError("transform_param has both mean_file and mean_value: take one away")
+            raise DataError("transform_param has both mean_file and mean_value: remove one")
         self.file = p.mean_file
         self.image = _read(p.mean_file) if p.mean_file else None
         self._values = np.array(p.mean_value, np.float32)[:, None, None]
 
-    def of(self, shape: tuple[int, ...]) -> Values | None:
-        """The mean of images of this shape, in this shape."""
+    def of(self, shape: tuple[int, ...]) -> Pixels | None:
+        """The mean for images of this shape, as an array of this shape."""
         if self.image is None:
             return self.of_channels(*shape)
         if self.image.shape != shape:
@@ -34,22 +34,24 @@ class Mean:
             )
         return self.image
 
-    def of_channels(self, channels: int, height: int, width: int) -> Values | None:
-        """The values of channels, spread over an image of some size."""
-        given = len(self._values)
-        if given not in (0, 1, channels):
+    def of_channels(self, channels: int, height: int, width: int) -> Pixels | None:
+        """The values of `mean_value`, broadcast to an image of this size."""
+        count = len(self._values)
+        if count not in (0, 1, channels):
             raise DataError(
-                f"transform_param has {given} mean_values for {channels} channels: give one, or one for each"
+                f"transform_param has {count} mean_values for {channels} channels: give one, or one for each"
             )
-        return np.broadcast_to(self._values, (channels, height, width)) if given else None
+        return np.broadcast_to(self._values, (channels, height, width)) if count else None
 
 
-def _read(path: str) -> Values:
+def _read(path: str) -> Pixels:
     file = read(path, pb.BlobProto)
     assert isinstance(file.message, pb.BlobProto)
     values = file.blobs.array(file.message)
     if values.ndim != 4 or not len(values):
-        raise DataError(f"{path}: a blob of shape {values.shape}; a mean image is 1 x channels x height x width")
+        raise DataError(
+            f"{path}: has a blob of shape {values.shape}, and a mean image is 1 x channels x height x width"
+        )
     return np.array(values[0], np.float32)
 
 

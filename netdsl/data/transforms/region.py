@@ -1,4 +1,4 @@
-"""Where a window lies in its image, and where in the square that it becomes: WindowData's arithmetic."""
+"""WindowData's arithmetic: the part of an image that a window covers, and its place in the square it becomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from netdsl.errors import DataError
 
 
 class Region(NamedTuple):
-    """The corners of a window; the last pixels belong to it."""
+    """The corners of a window, whose last pixels belong to it."""
 
     x1: int
     y1: int
@@ -21,16 +21,16 @@ class Region(NamedTuple):
 
 
 class RegionSpan(NamedTuple):
-    """Along one axis: the pixels from first to last of the image come to `at` of the square, as `size` pixels."""
+    """One axis of a window: the image's pixels from first to last, which become `size` pixels from `start` on."""
 
     first: int
     last: int
-    at: int
+    start: int
     size: int
 
 
 class WindowRegion(NamedTuple):
-    """What to cut from an image of channels, height, width, and where it comes to lie in the square."""
+    """The part of an image of channels, height, width that a window cuts out, and its place in the square."""
 
     source: tuple[slice, slice, slice]
     top: int
@@ -40,15 +40,15 @@ class WindowRegion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Placing:
-    """How windows are brought to a square of `size`: with `context` pixels around, in or out of proportion."""
+class WindowPlacement:
+    """How windows become squares of `size`: with `context` pixels around them and, if `square`, in proportion."""
 
     size: int
     context: int
     square: bool
 
-    def of(self, region: Region, height: int, width: int, mirrored: bool, where: str) -> WindowRegion:
-        """Where a window of an image of this size goes. The parts that are outside of the image stay empty."""
+    def place(self, region: Region, height: int, width: int, mirrored: bool, where: str) -> WindowRegion:
+        """The place of a window of an image of this size. Parts that are outside of the image stay empty."""
         x, y = RegionSpan(region.x1, region.x2, 0, self.size), RegionSpan(region.y1, region.y2, 0, self.size)
         if (self.context or self.square) and region.x1 <= region.x2 and region.y1 <= region.y2:
             x1, y1, x2, y2 = self._expanded(region)
@@ -57,10 +57,10 @@ class Placing:
             if not 0 <= span.first <= span.last < limit or span.size < 1:
                 raise DataError(f"{where}: the window {tuple(region)} isn't in the image, {height} x {width}")
         source = slice(None), slice(y.first, y.last + 1), slice(x.first, x.last + 1)
-        return WindowRegion(source, y.at, x.at, y.size, x.size)
+        return WindowRegion(source, y.start, x.start, y.size, x.size)
 
     def _expanded(self, region: Region) -> Region:
-        """With the context around that takes `context` pixels of the square on each side. Caffe computes in float32."""
+        """The window with a context that takes `context` pixels of the square on each side, in float32 as in Caffe."""
         scale = np.float32(self.size) / np.float32(self.size - 2 * self.context)
         half_height = np.float32(region.y2 - region.y1 + 1) / np.float32(2)
         half_width = np.float32(region.x2 - region.x1 + 1) / np.float32(2)
@@ -75,15 +75,15 @@ class Placing:
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:
-        """The part that is in the image. What is missing before it, or behind it in a mirrored one, moves it."""
+        """The part that is in the image, moved by what is missing before it, or behind it if it is mirrored."""
         before, behind = max(0, -first), max(0, last - limit + 1)
         scale = np.float32(self.size) / np.float32(last - first + 1)
         first, last = first + before, last - behind
-        at = _round(np.float32(behind if mirrored else before) * scale)
+        start = _round(np.float32(behind if mirrored else before) * scale)
         size = _round(np.float32(last - first + 1) * scale)
-        return RegionSpan(first, last, at, min(size, self.size - at))
+        return RegionSpan(first, last, start, min(size, self.size - start))
 
 
 def _round(number: np.float32) -> int:
-    """To the nearest whole number, and from the middle away from zero, as C does."""
+    """The nearest whole number; halves are rounded away from zero, as in C."""
     return int(math.copysign(math.floor(abs(float(number)) + 0.5), number))

@@ -1,1 +1,1 @@
-"""Items on their way into files: databases, tables, mean images, contact sheets."""
+"""Items written to files: databases, tables, mean images, contact sheets."""

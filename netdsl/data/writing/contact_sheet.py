@@ -1,4 +1,4 @@
-"""A contact sheet: many small images with their labels in one."""
+"""A contact sheet: one picture of many small images with their labels."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import MissingExtraError
-from netdsl.data.sources.source import Array, Item
+from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_SMALLEST, _LARGEST = 64, 160  # the sides that images are shown with
-_TEXT = 16  # height of a line of text
-_GAP = 6
+_SMALLEST, _LARGEST = 64, 160  # pixels of an image's longer side on the sheet
+_TEXT = 16  # pixels of a line of text
+_GAP = 6  # pixels between images
 
 
 def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
-    """A PNG of the first arrays of items, each above its label. Channels are blue, green, red unless `rgb` is set."""
+    """A PNG of the items' images, each above its label. Channels are blue, green, red unless `rgb` is set."""
     tiles = [_pixels(item[0], rgb) for item in items]
     side = min(max(*(max(tile.shape[:2]) for tile in tiles), _SMALLEST), _LARGEST)
     columns = math.ceil(math.sqrt(len(tiles)))
@@ -31,7 +32,7 @@ def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
     draw = library.ImageDraw.Draw(sheet)
     for index, (tile, item) in enumerate(zip(tiles, items, strict=True)):
         left, top = index % columns * width + _GAP, index // columns * height + _GAP
-        sheet.paste(_fitted(library.Image.fromarray(tile), side), (left, top))
+        sheet.paste(_scaled(library.Image.fromarray(tile), side), (left, top))
         draw.text((left, top + side), label_text(item), fill="black")
     file = BytesIO()
     sheet.save(file, "PNG")
@@ -39,16 +40,16 @@ def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
 
 
 def label_text(item: Item) -> str:
-    """An item's label on a line: a number, or the shape of what stands in its place."""
+    """An item's label as text: a number, or the shape of a label that is an array; empty without one."""
     if len(item) < 2:
         return ""
     return f"{item[1].item():g}" if item[1].size == 1 else " x ".join(map(str, item[1].shape))
 
 
 def _pixels(image: Array, rgb: bool) -> Array:
-    """Height, width, red, green, blue; values that aren't bytes are stretched over the whole range."""
+    """An image as rows of red, green, blue pixels; values that aren't bytes are scaled to the whole range."""
     if image.ndim != 3:
-        raise DataError(f"items of shape {image.shape} aren't images that a sheet could show")
+        raise DataError(f"items of shape {image.shape} aren't images, which a contact sheet shows")
     if image.dtype != np.uint8:
         values = np.nan_to_num(image.astype(np.float64), posinf=0, neginf=0)
         image = ((values - values.min()) * (255 / (np.ptp(values) or 1))).astype(np.uint8)
@@ -56,8 +57,8 @@ def _pixels(image: Array, rgb: bool) -> Array:
     return np.ascontiguousarray((colors if rgb else colors[::-1]).transpose(1, 2, 0))
 
 
-def _fitted(image: Any, side: int) -> Any:
-    """Small images grow by whole factors with their pixels to be seen; large ones shrink."""
+def _scaled(image: Any, side: int) -> Any:
+    """An image with a longer side of about `side`: a small one is enlarged by a whole factor, a large one shrunk."""
     library = _library()
     factor = side / max(image.size)
     factor = max(1, int(factor)) if factor >= 1 else factor

@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.prefetch import made
 from netdsl.data.sources.columns import Cells
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
-from netdsl.data.sources.source import Array, Source
+from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import resize
+from netdsl.data.types import Array
+from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.encode import ImageFormat, encode, without_color
-from netdsl.data.writing.example import Example
+from netdsl.data.writing.example import Example, Put
+from netdsl.data.writing.map_items import map_items
 from netdsl.data.writing.new_path import new_path
-from netdsl.data.writing.target import target_of
+from netdsl.data.writing.parquet import parquet_writer
 from netdsl.errors import DataError
 
+WriterFactory = Callable[[Path], AbstractContextManager[Put]]
+
+_WRITERS: dict[str, WriterFactory] = {"lmdb": lmdb_writer, "leveldb": leveldb_writer, "parquet": parquet_writer}
 _CHANNELS = 4  # that an image has at most
 
 
 @runtime_checkable
-class Named(Protocol):
+class NamedItems(Protocol):
     """A source whose items have names."""
 
     def name(self, index: int) -> str:
-        """What an item is called."""
+        """The name of an item."""
         ...
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What is done to items on their way: `size` is height and width, `seed` shuffles them."""
+    """Settings of a conversion: images are resized to `size`, height and width, and `seed` shuffles the items."""
 
     size: tuple[int, int] | None = None
     encoded: ImageFormat | None = None
@@ -47,28 +53,28 @@ class Conversion:
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """How many items were written, and what was wrong with the others."""
+    """The number of items that were written, and the errors of those that were skipped."""
 
     written: int
     bad: list[str]
 
 
 def convert(
-    source: Source, target: str, how: Conversion = Conversion(), *, done: Callable[[], object] = lambda: None
+    source: Source, target: str, settings: Conversion = Conversion(), *, done: Callable[[], object] = lambda: None
 ) -> ConversionReport:
-    """Write all items, or nothing. `done` is called for each.
+    """Write all items to a new target such as `lmdb:PATH` or `train.parquet`, or nothing. `done` is called for each.
 
-    A bad item is an error, unless bad ones are to be skipped: then its number stays free, as in Caffe.
+    A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
     """
-    where, bad = target_of(target), list[str]()
+    (target_path, writer), bad = _target(target), list[str]()
     written = 0
-    with new_path(where.path) as path, where.writer(path) as put, closing(_examples(source, how)) as examples:
+    with new_path(target_path) as path, writer(path) as put, closing(_examples(source, settings)) as examples:
         for example in examples:
             done()
             if isinstance(example, Example):
                 put(example)
                 written += 1
-            elif how.skip_bad:
+            elif settings.skip_bad:
                 bad.append(str(example))
             else:
                 raise example
@@ -77,37 +83,50 @@ def convert(
     return ConversionReport(written, bad)
 
 
-def _examples(source: Source, how: Conversion) -> Generator[Example | DataError]:
-    order = np.arange(len(source)) if how.seed is None else np.random.default_rng(how.seed).permutation(len(source))
+def _target(name: str) -> tuple[Path, WriterFactory]:
+    """The path and the writer of a target, whose kind is its prefix or its ending."""
+    kind, colon, path = name.partition(":")
+    if colon and path and kind in _WRITERS:
+        return Path(path), _WRITERS[kind]
+    for kind, writer in _WRITERS.items():
+        if name.endswith((f".{kind}", f"_{kind}")):
+            return Path(name), writer
+    forms = ", ".join(f"{kind}:PATH" for kind in _WRITERS)
+    raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name with such an ending")
 
-    def make(position: int, fetched: Any) -> Example:
-        name = source.name(int(order[position])) if isinstance(source, Named) else ""
-        return _example(source, fetched, how, position, name)
 
-    return made(source, order.tolist(), make)
+def _examples(source: Source, settings: Conversion) -> Generator[Example | DataError]:
+    count, seed = len(source), settings.seed
+    order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
+
+    def example(position: int, fetched: Any) -> Example:
+        name = source.name(int(order[position])) if isinstance(source, NamedItems) else ""
+        return _example(source, fetched, settings, position, name)
+
+    return map_items(source, order.tolist(), example)
 
 
-def _example(source: Source, fetched: Any, how: Conversion, position: int, name: str) -> Example:
+def _example(source: Source, fetched: Any, settings: Conversion, position: int, name: str) -> Example:
     image, *others = source.item(fetched)
-    image = _changed(image, how, name or f"item {position}")
-    if how.encoded is None:
+    image = _converted(image, settings, name or f"item {position}")
+    if settings.encoded is None:
         return Example(position, name, (image, *others))
-    stored = None if how.size or how.gray else _stored(fetched)
-    if stored is None or not how.encoded.made(stored):  # Caffe's rule: what is right already isn't encoded again
-        stored = encode(image, how.encoded, name or f"item {position}")
-    return Example(position, name, (image, *others), stored)
+    encoded = None if settings.size or settings.gray else _encoded(fetched)
+    if encoded is None or not settings.encoded.matches(encoded):  # Caffe's rule: no image is encoded again without need
+        encoded = encode(image, settings.encoded, name or f"item {position}")
+    return Example(position, name, (image, *others), encoded)
 
 
-def _changed(image: Array, how: Conversion, where: str) -> Array:
-    if (how.size or how.gray) and (image.ndim != 3 or len(image) > _CHANNELS):
+def _converted(image: Array, settings: Conversion, where: str) -> Array:
+    if (settings.size or settings.gray) and (image.ndim != 3 or len(image) > _CHANNELS):
         raise DataError(f"{where}: has shape {image.shape}, which isn't that of an image to resize or to make gray")
-    if how.gray:
+    if settings.gray:
         image = without_color(image)
-    return resize(image, *how.size) if how.size else image
+    return resize(image, *settings.size) if settings.size else image
 
 
-def _stored(fetched: Any) -> bytes | None:
-    """The image file that an item was made of, if there was one."""
+def _encoded(fetched: Any) -> bytes | None:
+    """The encoded image of a fetched item, if it has one."""
     match fetched:
         case ImageFile(data=data):
             return data

@@ -1,4 +1,4 @@
-"""LMDB and LevelDB written as Caffe does: transactions of a thousand records, in a map that grows."""
+"""Writers of LMDB and LevelDB, which commit a thousand records at a time as Caffe does."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
-from netdsl.data.sources.leveldb import text_of
 from netdsl.data.sources.lmdb import library as lmdb
 from netdsl.data.writing.example import Example, Put, datum_of
 
 _RECORDS = 1000  # in one transaction
-_BYTES = 1 << 26  # or so many
+_BYTES = 1 << 26  # in one transaction, if its records are large
 _BLOCK = 1 << 16  # LevelDB's block as Caffe sets it
 
 
-class _Pending:
-    """Records that wait for their transaction."""
+class _PendingRecords:
+    """Records that aren't committed yet."""
 
     def __init__(self) -> None:
         self.records: list[tuple[bytes, bytes]] = []
         self._size = 0
 
     def add(self, example: Example) -> bool:
-        """Take one more; whether it's time to write."""
+        """Add a record; return whether it's time to commit."""
         value = datum_of(example).SerializeToString()
         self.records.append((example.key, value))
         self._size += len(value)
         return len(self.records) == _RECORDS or self._size > _BYTES
 
     def clear(self) -> None:
-        """After they are written."""
+        """Forget the records, once they are committed."""
         self.records, self._size = [], 0
 
 
 @contextmanager
 def lmdb_writer(path: Path, *, map_size: int = 1 << 28) -> Iterator[Put]:
-    """Records into a new LMDB."""
-    library, pending = lmdb(), _Pending()
+    """A function that adds records to a new LMDB."""
+    library, pending = lmdb(), _PendingRecords()
     try:
         with library.open(str(path), map_size=map_size, sync=False, lock=False) as environment:
 
@@ -54,7 +54,8 @@ def lmdb_writer(path: Path, *, map_size: int = 1 << 28) -> Iterator[Put]:
         raise OSError(str(problem)) from None
 
 
-def _commit(environment: Any, pending: _Pending) -> None:
+def _commit(environment: Any, pending: _PendingRecords) -> None:
+    """Commit records; when the map is full, it grows."""
     while True:
         try:
             with environment.begin(write=True) as transaction:
@@ -68,8 +69,8 @@ def _commit(environment: Any, pending: _Pending) -> None:
 
 @contextmanager
 def leveldb_writer(path: Path) -> Iterator[Put]:
-    """Records into a new LevelDB."""
-    library, pending = leveldb(), _Pending()
+    """A function that adds records to a new LevelDB."""
+    library, pending = leveldb(), _PendingRecords()
     try:
         database = library.DB(str(path), create_if_missing=True, error_if_exists=True, block_size=_BLOCK)
         with database:
@@ -81,10 +82,10 @@ def leveldb_writer(path: Path) -> Iterator[Put]:
             yield put
             _write(database, pending)
     except library.Error as problem:
-        raise OSError(text_of(problem)) from None
+        raise OSError(error_text(problem)) from None
 
 
-def _write(database: Any, pending: _Pending) -> None:
+def _write(database: Any, pending: _PendingRecords) -> None:
     with database.write_batch(sync=True) as batch:
         for key, value in pending.records:
             batch.put(key, value)

@@ -1,4 +1,4 @@
-"""An item on its way into a file, and the record that Caffe's databases have of it."""
+"""An item to be written, and its record in Caffe's databases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.source import Array, Item
+from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _LONGEST_KEY = 511  # LMDB's limit
@@ -16,7 +17,7 @@ _LONGEST_KEY = 511  # LMDB's limit
 
 @dataclass(frozen=True)
 class Example:
-    """One item to be written; `encoded` is an image file that stands for its first array."""
+    """An item to be written. `encoded` is an encoded image that is written in place of the first array."""
 
     position: int
     name: str
@@ -25,19 +26,19 @@ class Example:
 
     @property
     def key(self) -> bytes:
-        """As Caffe's convert_imageset makes it: the position with eight digits, and the name if there is one."""
+        """The key that Caffe's convert_imageset makes: the position with eight digits, and the name if there is one."""
         text = f"{self.position:08}_{self.name}" if self.name else f"{self.position:08}"
         return text.encode("utf-8", "surrogateescape")[:_LONGEST_KEY]
 
 
-Put = Callable[[Example], None]
+Put = Callable[[Example], None]  # adds an item to a file that is being written
 
 
 def datum_of(example: Example) -> pb.Datum:
-    """The record, with the fields that Caffe's convert_imageset sets."""
+    """The record of an item, with the fields that Caffe's convert_imageset sets."""
     if len(example.item) != 2:
         raise DataError(
-            f"a Datum has an image and a label, and an item here has {len(example.item)} arrays; use Parquet"
+            f"a Datum has an image and a label, and an item has {len(example.item)} arrays; write Parquet instead"
         )
     (image, values), where = example.item, example.key.decode("utf-8", "replace")
     label = _label(values, where)
@@ -55,14 +56,16 @@ def datum_of(example: Example) -> pb.Datum:
 def _label(values: Array, where: str) -> int:
     number = float(values.item()) if values.size == 1 else 0.5
     if not number.is_integer() or abs(number) >= 2**31:
-        raise DataError(f"{where}: a Datum's label is one whole number, and this one is {values.tolist()}; use Parquet")
+        raise DataError(f"{where}: a Datum's label is one whole number, not {values.tolist()}; write Parquet instead")
     return int(number)
 
 
 def _shape(image: Array, where: str) -> tuple[int, int, int]:
-    """Channels, height and width; a vector is all channels."""
+    """Channels, height and width; each value of a vector is a channel."""
     if image.ndim > 3:
-        raise DataError(f"{where}: a Datum has channels, height and width, not shape {image.shape}; use Parquet")
+        raise DataError(
+            f"{where}: a Datum has channels, height and width, not shape {image.shape}; write Parquet instead"
+        )
     if image.ndim == 2:
         return 1, image.shape[0], image.shape[1]
     channels, height, width = (*image.shape, 1, 1, 1)[:3]

@@ -1,4 +1,4 @@
-"""New files and folders that are there whole or not at all."""
+"""New files and folders that exist only when they are complete."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from netdsl.errors import DataError
 
 @contextmanager
 def new_path(path: Path) -> Iterator[Path]:
-    """A path beside `path` to make a file or a folder at, which gets its name when all went well."""
+    """A temporary path beside `path` for a file or a folder, which is renamed to `path` if no error is raised."""
     if path.exists() or path.is_symlink():
-        raise DataError(f"{path}: is already there; remove it, or choose another name")
+        raise DataError(f"{path}: exists already; remove it, or choose another name")
     if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}; make it first")
-    hidden = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
+        raise DataError(f"{path}: there is no folder {path.parent}; create it first")
+    temporary = path.with_name(f".{path.name[:40]}.{token_hex(8)}")
     try:
-        yield hidden
-        hidden.rename(path)
+        yield temporary
+        temporary.rename(path)
     except OSError as problem:
         raise DataError(f"{path}: can't be written: {problem.strerror or problem}") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
-            shutil.rmtree(hidden) if hidden.is_dir() else hidden.unlink()
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from netdsl.data.sources.source import Array
+from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow
+from netdsl.tables.writing import column_of
 
 _BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
 
@@ -83,14 +84,9 @@ def _type(array: Array) -> Any:
 
 
 def _column(kind: Any, index: int, rows: Sequence[Example]) -> Any:
-    library = arrow()
-    if library.types.is_struct(kind):
-        return library.array([{"bytes": row.encoded, "path": _text(row.name)} for row in rows], kind)
-    values = np.stack([row.item[index] for row in rows])
-    if values.ndim == 1:
-        return library.array(values, kind)
-    lists = library.FixedSizeListArray.from_arrays(values.reshape(-1), type=kind.storage_type)
-    return library.ExtensionArray.from_storage(kind, lists)
+    if arrow().types.is_struct(kind):
+        return arrow().array([{"bytes": row.encoded, "path": _text(row.name)} for row in rows], kind)
+    return column_of(np.stack([row.item[index] for row in rows]))
 
 
 def _text(name: str) -> str | None:

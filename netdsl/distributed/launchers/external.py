@@ -1,7 +1,6 @@
 """The external launcher: workers that torchrun, SLURM or Kubernetes have started, one process for each.
 
-Each finds its rank in the environment. The first one supervises, beside its own work, and says in the run's folder
-where it is reached. Who started the workers starts them again, with `--resume`.
+Each finds its rank in the environment. The first one supervises, too, and says in the run's folder where it is reached.
 """
 
 from __future__ import annotations
@@ -10,56 +9,49 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from threading import Event
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.transports.transport import choose_transport
 from netdsl.errors import DistributedError, PeerLostError
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
-_PATIENCE = 120.0  # seconds for the first worker to say where it is
-_GRACE = 10.0  # seconds for the first worker's own part to end when the run has
-_NAP = 0.1
+_PATIENCE, _NAP, _GRACE = 120.0, 0.1, 10.0  # seconds to await the first worker; between looks; for its part to end
 _VARIABLES = (  # rank, size, rank on this machine, workers on this machine
     ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
 )
 
 
-@dataclass(frozen=True)
-class ExternalWorker:
+class ExternalWorker(NamedTuple):
     """Which worker this process is, as the environment says."""
 
     rank: int
     size: int
     local_rank: int
     local_size: int
-    host: str  # by which the first worker is reached
+    host: str  # by which the first worker is reached, if this is it
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> ExternalWorker:
         """The worker that an environment describes."""
         for names in _VARIABLES:
             if environment.keys() >= set(names[:2]):
-                rank, size, local_rank, local_size = (
-                    int(environment.get(name, default)) for name, default in zip(names, "0101", strict=True)
-                )
-                host = environment.get("MASTER_ADDR") or environment.get("SLURM_LAUNCH_NODE_IPADDR") or "127.0.0.1"
-                return cls(rank, size, local_rank, local_size, host)
+                defaults = zip(names, "0101", strict=True)
+                rank, size, local_rank, local_size = (int(environment.get(*pair)) for pair in defaults)
+                address = socket.gethostname() if size > local_size else "127.0.0.1"
+                return cls(rank, size, local_rank, local_size, environment.get("MASTER_ADDR") or address)
         raise DistributedError(
-            "the external backend is for workers that something else starts: RANK and WORLD_SIZE say which one this "
-            "is, as under `torchrun --no-python --nproc-per-node 2 zoo train ... --backend external`"
+            "no RANK and WORLD_SIZE say which worker this is; start workers with torchrun or the like"
         )
 
 
@@ -71,22 +63,20 @@ class ExternalLauncher(Workers):
     port = 0
 
     def __init__(self, worker: ExternalWorker) -> None:
-        self.host = self.bound = worker.host
+        self._worker, self.host, self.bound = worker, worker.host, worker.host
         self.published: Future[WorkerSpec] = Future()
-        self.finished: Future[None] = Future()  # the first worker's own part
-        self._worker = worker
+        self.finished = Event()  # of the first worker's own part
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """The run with a transport that suits the workers' devices and machines."""
         if run.workers != self._worker.size:
             raise DistributedError(f"{folder}: is a run of {run.workers} workers, and {self._worker.size} were started")
-        devices = [run.device(rank) for rank in range(self._worker.local_size)]
-        return run.with_transport(choose_transport(devices, -(-self._worker.size // self._worker.local_size)))
+        return run.with_transport(self._worker.local_size)
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Tell the workers where their supervisor is."""
         self._file = Path(spec.run, _SPEC)
-        with replacing(self._file) as temporary:
+        with atomic_path(self._file) as temporary:
             temporary.touch(mode=0o600)
             temporary.write_text(spec.text())
         self.published.set_result(spec)
@@ -95,7 +85,7 @@ class ExternalLauncher(Workers):
     def close(self) -> None:
         """Let the first worker's own part end, which still needs its supervisor."""
         self._file.unlink(missing_ok=True)
-        wait_for([self.finished], _GRACE)
+        self.finished.wait(_GRACE)
 
 
 def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) -> End | None:
@@ -108,21 +98,18 @@ def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) 
     launcher = ExternalLauncher(worker)
     with ThreadPoolExecutor(1) as pool:
         supervision = pool.submit(supervise, launcher)
-        first: list[Future[Any]] = [supervision, launcher.published]
-        wait_for(first, return_when=FIRST_COMPLETED)
-        try:
-            if launcher.published.done():
-                with suppress(PeerLostError):  # the supervisor knows more about it
-                    run_worker(launcher.published.result())
-        finally:
-            launcher.finished.set_result(None)
+        supervision.add_done_callback(lambda _: launcher.published.cancel())
+        with suppress(PeerLostError, CancelledError):  # the supervisor knows more about it
+            try:
+                run_worker(launcher.published.result())
+            finally:
+                launcher.finished.set()
         return supervision.result()
 
 
 def _await_spec(folder: Path) -> WorkerSpec:
     """The spec that the first worker publishes. One that nobody answers for was left behind."""
-    until = time.monotonic() + _PATIENCE
-    while time.monotonic() < until:
+    for _ in range(int(_PATIENCE / _NAP)):
         with suppress(OSError, msgspec.MsgspecError):
             spec = WorkerSpec.of((folder / _SPEC).read_text())
             socket.create_connection((spec.control.host, spec.control.port), _PATIENCE).close()

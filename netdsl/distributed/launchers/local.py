@@ -15,7 +15,7 @@ import msgspec
 
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
-from netdsl.distributed.transports.transport import Transport, choose_transport
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"]
@@ -35,8 +35,7 @@ class LocalLauncher:
         """The run with a transport that suits the workers' devices."""
         if run.transport is Transport.RELAY:
             raise DistributedError("the transport relay is for workers that reach only a driver, as on Spark")
-        devices = [run.device(rank) for rank in range(run.workers)]
-        return run.with_transport(choose_transport(devices, machines=1))
+        return run.with_transport(per_machine=run.workers)
 
     def start(self, spec: WorkerSpec) -> LocalWorkers:
         """Start all workers."""

@@ -14,7 +14,7 @@ from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
-from netdsl.solver.events import Event, Tested, as_numbers
+from netdsl.solver.events import Event, TestFinished, as_numbers
 from netdsl.solver.solver import Action
 
 
@@ -80,7 +80,7 @@ class _SimulatedRun:
 
     def _hear(self, event: Event) -> None:
         """Only the first worker tests, so the time is its own."""
-        if isinstance(event, Tested) and event.net == 0:
+        if isinstance(event, TestFinished) and event.net == 0:
             score = TestScore(self._world.now[0], event.iteration, as_numbers(event.outputs))
             self._scores.append(score)
             self._reached = self._reached or (score.accuracy is not None and score.accuracy >= self._goal)

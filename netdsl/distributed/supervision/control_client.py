@@ -23,9 +23,10 @@ from netdsl.distributed.supervision.protocol import (
     Heartbeat,
     Hello,
     Purpose,
-    Report,
     StopAfterRound,
+    ToWorker,
     Welcome,
+    WorkerReport,
     receive_from_server,
     send,
 )
@@ -65,6 +66,7 @@ class ControlClient:
         self.pulse, self.interruption = Pulse(), Interruption()
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._stores: list[socket.socket] = []
         self._socket = self._connect(Purpose.CONTROL)
         self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
 
@@ -75,13 +77,14 @@ class ControlClient:
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        with suppress(OSError):  # the server may have left first
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        for connection in (*self._stores, self._socket):
+            with suppress(OSError):  # the server may have left first
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
     def report(self, contents: dict[str, Any]) -> None:
-        """Report an event or a record, as plain values."""
-        self._send(Report(contents))
+        """WorkerReport an event or a record, as plain values."""
+        self._send(WorkerReport(contents))
 
     def report_end(self, ending: Ending, reason: str = "") -> None:
         """Say how the worker ended."""
@@ -93,8 +96,9 @@ class ControlClient:
         return self._stop.is_set()
 
     def open_store(self) -> socket.socket:
-        """A connection to the dictionary that all workers share."""
-        return self._connect(Purpose.STORE)
+        """A connection to the dictionary that all workers share, which ends with this client."""
+        self._stores.append(self._connect(Purpose.STORE))
+        return self._stores[-1]
 
     def open_lane(self, lane: int) -> socket.socket:
         """A connection to a lane of the relay."""
@@ -105,19 +109,25 @@ class ControlClient:
         where = f"the control server at {address.host}:{address.port}"
         try:
             connection = socket.create_connection((address.host, address.port), _ANSWER)
-            _keep_alive(connection)
-            connection.sendall(address.token.encode())
-            send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
-            answer = receive_from_server(connection, time.monotonic() + _ANSWER)
-        except (OSError, DistributedError) as problem:
+        except OSError as problem:
             raise PeerLostError(f"{where} can't be reached: {problem}") from None
+        answer: ToWorker | None = None
+        try:
+            with suppress(ConnectionError):  # which is how a server ends that lets nobody in, and leaves this unread
+                _keep_alive(connection)
+                connection.sendall(address.token.encode())
+                send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
+                answer = receive_from_server(connection, time.monotonic() + _ANSWER)
+        except (OSError, DistributedError) as problem:
+            connection.close()
+            raise PeerLostError(f"{where} doesn't answer: {problem}") from None
         if not isinstance(answer, Welcome):
             connection.close()
             raise PeerLostError(f"{where} doesn't let worker {self._rank} in; it had one already, or waits for others")
         connection.settimeout(None)
         return connection
 
-    def _send(self, message: Report | Ended | Heartbeat) -> None:
+    def _send(self, message: WorkerReport | Ended | Heartbeat) -> None:
         try:
             with self._sending:
                 send(self._socket, message)

@@ -20,9 +20,9 @@ from netdsl.distributed.supervision.protocol import (
     Heartbeat,
     Hello,
     Purpose,
-    Report,
     StopAfterRound,
     Welcome,
+    WorkerReport,
     receive_exactly,
     receive_from_worker,
     send,
@@ -30,11 +30,11 @@ from netdsl.distributed.supervision.protocol import (
 from netdsl.distributed.supervision.store import StoreServer
 from netdsl.errors import DistributedError
 
-_STRANGERS = 64  # connections at once that haven't shown the token yet; more are closed
+_STRANGERS = 64  # connections at once that haven't shown the token yet; more have to wait
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[int, Hello | Heartbeat | Report | Ended | None]  # a worker's message; None when its connection ended
+Happened = tuple[int, Hello | Heartbeat | WorkerReport | Ended | None]  # a message; None when a connection ended
 
 _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
 
@@ -55,8 +55,8 @@ class ControlServer:
         try:
             self._listener = socket.create_server((host, port), backlog=_STRANGERS)
         except OSError as problem:
-            where = f"{host}:{port}" if port else host
-            raise DistributedError(f"the supervisor can't listen at {where}: {problem}") from None
+            where, advice = (f"{host}:{port}", "a free port") if port else (host, "an address of this machine")
+            raise DistributedError(f"the supervisor can't listen at {where}: {problem}; name {advice}") from None
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, name="control server", daemon=True).start()
 
@@ -91,13 +91,12 @@ class ControlServer:
 
     def _accept(self) -> None:
         while not self._closed:
+            self._strangers.acquire()
             try:
                 connection, _ = self._listener.accept()
             except OSError:  # it is closed; or there are no free descriptors, which passes
+                self._strangers.release()
                 time.sleep(_RETRY)
-                continue
-            if not self._strangers.acquire(blocking=False):
-                connection.close()
                 continue
             threading.Thread(target=self._admit, args=(connection,), name="control server", daemon=True).start()
 
@@ -163,7 +162,7 @@ class ControlServer:
             self._workers[rank] = connection
         self._happened.put((rank, hello))
         with suppress(*_NONSENSE):
-            while isinstance(message := receive_from_worker(connection), Heartbeat | Report | Ended):
+            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Ended):
                 self._happened.put((rank, message))
         with self._changing:
             del self._workers[rank]

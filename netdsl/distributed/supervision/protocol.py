@@ -60,7 +60,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     sign: Sign
 
 
-class Report(msgspec.Struct, frozen=True, tag=True):
+class WorkerReport(msgspec.Struct, frozen=True, tag=True):
     """An event or the record of a round, as plain values."""
 
     contents: dict[str, Any]
@@ -104,7 +104,7 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
     number: int = 0
 
 
-FromWorker = Hello | Heartbeat | Report | Ended | StoreRequest
+FromWorker = Hello | Heartbeat | WorkerReport | Ended | StoreRequest
 ToWorker = Welcome | StopAfterRound | Abort | StoreReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)

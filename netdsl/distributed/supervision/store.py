@@ -49,13 +49,13 @@ class StoreServer:
                     self._set(key, str(total).encode())
                     return StoreReply(number=total)
                 case "check":
-                    return StoreReply(number=self._values.keys() >= set(request.keys))
+                    return StoreReply(number=int(self._values.keys() >= set(request.keys)))
                 case "compare":
                     if self._values.get(key, b"") == request.expected:
                         self._set(key, request.value)
                     return StoreReply(self._values.get(key, request.expected))
                 case "delete":
-                    return StoreReply(number=self._values.pop(key, None) is not None)
+                    return StoreReply(number=int(self._values.pop(key, None) is not None))
                 case _:
                     raise DistributedError(f"the store can't {request.operation}")
         return StoreReply()

@@ -14,13 +14,13 @@ from netdsl.distributed.run_log import Told, from_plain
 from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.supervision.health import Health
-from netdsl.distributed.supervision.protocol import Abort, Ended, Ending, Heartbeat, Hello, Report, StopAfterRound
+from netdsl.distributed.supervision.protocol import Abort, Ended, Ending, Heartbeat, Hello, StopAfterRound, WorkerReport
 from netdsl.distributed.supervision.retries import RETRIES, End, Retries
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.solver import Action, nothing_wanted
+from netdsl.solver.solver import Action, no_action
 
 _LOOK = 0.2  # seconds between two looks
 _GRACE = 1.0  # seconds for others to say what they saw when something went wrong
@@ -36,7 +36,7 @@ def train(
     told: Callable[[Told], object] = lambda told: None,
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = nothing_wanted,
+    requested: Callable[[], Action] = no_action,
     retries: int = RETRIES,
 ) -> End:
     """Train the run that a folder has, from its beginning or from where it was left.
@@ -136,7 +136,7 @@ class _Attempt:
                     self._server.tell_all(StopAfterRound())
             case rank, Heartbeat(sign):
                 self._health.note_sign(rank, sign)
-            case _, Report(contents):
+            case _, WorkerReport(contents):
                 self._hear(from_plain(contents))
             case rank, Ended(Ending.FAILED, reason):  # it found this itself, and would again
                 raise DistributedError(f"{self._health.name(rank)}: {reason}")

@@ -61,7 +61,6 @@ def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryC
         store.set(_MEMORY, memory.path_of(descriptor))
     else:
         descriptor = memory.attach(store.get(_MEMORY).decode())
-    store.close()
     communicator = SharedMemoryCommunicator(descriptor, rank, size, control.interruption)
     communicator.barrier()  # the first worker must not leave before the others have opened it
     return communicator

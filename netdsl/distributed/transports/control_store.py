@@ -51,10 +51,6 @@ class ControlStore(Store):
     def set_timeout(self, timeout: timedelta) -> None:
         """Nothing: waiting ends when the connection does."""
 
-    def close(self) -> None:
-        """Let go of the connection."""
-        self._connection.close()
-
     def _ask(self, request: StoreRequest) -> StoreReply:
         try:
             with self._using:

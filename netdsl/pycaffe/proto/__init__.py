@@ -1,4 +1,4 @@
-"""Where scripts expect Caffe's messages: `from netdsl.pycaffe.proto import caffe_pb2`."""
+"""The package of Caffe's messages, as in pycaffe: `from netdsl.pycaffe.proto import caffe_pb2`."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Caffe's messages under the name that scripts know: those of `caffe_proto.caffe_pb2`."""
+"""Caffe's messages under pycaffe's module name: those of `caffe_proto.caffe_pb2`."""
 
 from caffe_proto.caffe_pb2 import *

@@ -15,7 +15,6 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.upgrade import upgrade_net
 from netdsl.checking.shape_guesses import assume
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, Moment, open_run_log, read_moments
@@ -25,6 +24,7 @@ from netdsl.errors import DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filtered
+from netdsl.open_net import todays_form
 from netdsl.solver.nets import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
@@ -96,10 +96,10 @@ def _folder_of(request: FitRequest, session: SparkSession, cluster: Cluster) -> 
 def _shaped_net(run: Run) -> pb.NetParameter:
     """The net, with the shapes of its first batch. Data that don't fit the net are an error already here."""
     solver, training = run.solver, train_net(run.solver)
-    net = upgrade_net(solver.net_param if solver.HasField("net_param") else solver.train_net_param).message
+    net = todays_form(solver.net_param if solver.HasField("net_param") else solver.train_net_param)
     graph = connect(filtered(training, training.state))
     with closing(Feeds.open(graph, table=run.tables[Phase.TRAIN])) as feeds:
-        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.wanted.items()}, LAYERS)
+        assume(net, {graph.blobs[edge]: shape[1:] for edge, shape in feeds.input_shapes.items()}, LAYERS)
     return net
 
 

@@ -6,8 +6,7 @@ The run's data are then on storage that all machines share.
 from __future__ import annotations
 
 import math
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,12 @@ from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
-from netdsl.errors import DataError, DistributedError
+from netdsl.errors import DataError
 from netdsl.layers import LAYERS
+from netdsl.model import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filtered
-from netdsl.prediction.blobs import NetInput, Preprocess, inputs_of
+from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.nets import test_nets, train_net
 from netdsl.spark.tables.store import store_rows
 from netdsl.tables.table import Table
@@ -47,7 +47,8 @@ class FitRequest:
 
 def plan_fit(request: FitRequest, run: Run, data: Data, folder: Path) -> Run:
     """The run, with its data in a folder; what a run wrote there before is used again."""
-    solver, weights = _with_defaults(request, folder), _copied(request.run.weights, folder)
+    solver = _with_defaults(request, folder)
+    weights = store_for_workers(request.run.weights, train_net(solver), folder)
     training, testing = _split(data, request.validation)
     tables = {Phase.TRAIN: _training(request, solver, training, folder)}
     if testing is not None:
@@ -107,17 +108,3 @@ def _inputs(net: pb.NetParameter, request: FitRequest) -> list[NetInput]:
     if not inputs:
         raise DataError("no blob of the net comes from outside; it needs an RDDLayer for each column")
     return inputs
-
-
-def _copied(weights: Sequence[str], folder: Path) -> tuple[str, ...]:
-    """The files to begin from, where all workers see them."""
-    copies = []
-    for number, name in enumerate(weights):
-        path = folder / f"weights{number}{Path(name).suffix}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(name, path)
-        except OSError as problem:
-            raise DistributedError(f"{name}: can't be copied to {path}: {problem.strerror}") from None
-        copies.append(str(path))
-    return tuple(copies)

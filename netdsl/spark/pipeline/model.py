@@ -23,14 +23,14 @@ from netdsl.distributed.run_log import Moment
 from netdsl.errors import DataError
 from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net
-from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, Made, NewColumns, check_new
-from netdsl.prediction.blobs import check_columns
+from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.spark.pipeline.param_values import Described, net_of
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
-from netdsl.spark.pipeline.prediction import Prediction
-from netdsl.spark.pipeline.shipped_net import ShippedNet, Weights, bytes_of
+from netdsl.spark.pipeline.prediction import PredictionTask
+from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
+from netdsl.tables.binding import check_columns
 
 _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.ARRAY: ArrayType(FloatType()),
@@ -47,10 +47,12 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     was like.
     """
 
-    def __init__(self, net: Described, weights: Weights, *, history: Sequence[Moment] = (), **params: Any) -> None:
+    def __init__(
+        self, net: Described, weights: WeightsSource, *, history: Sequence[Moment] = (), **params: Any
+    ) -> None:
         super().__init__()
         self.history = tuple(history)
-        self._shipped = ShippedNet(net_of(net), bytes_of(weights))
+        self._shipped = ShippedNet.of(net_of(net), weights)
         self._token = token_hex(8)
         self._sending = _Sending(self._shipped)
         self.setParams(**params)
@@ -87,24 +89,24 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         return self._shipped.message()
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
-        head = prediction_subgraph(self._message(), self.getOutputs())
-        wanted = NewColumns(self.getOutputs(), self.getPredictionCol(), self.getProbabilityCol())
-        made = wanted.made(head)
-        self._check(dataset, head, made)
-        batch = self.getBatchSize() if self.isDefined(self.batchSize) else head.batch
-        task = Prediction(self._token, self.getBindings(), ColumnAdder(wanted, batch, self.function()))
-        added = [StructField(each.column, _TYPES[each.form]) for each in made]
+        subgraph = prediction_subgraph(self._message(), self.getOutputs())
+        names = ColumnNames(self.getOutputs(), self.getPredictionCol(), self.getProbabilityCol())
+        new = names.columns(subgraph)
+        self._check(dataset, subgraph, new)
+        batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
+        task = PredictionTask(self._token, self.getBindings(), ColumnAdder(names, batch, self.function()))
+        added = [StructField(column.name, _TYPES[column.form]) for column in new]
         schema = StructType([*dataset.schema.fields, *added])
         context = dataset.sparkSession.sparkContext
-        widened = dataset.mapInArrow(partial(task.predict, self._sending.to(context)), schema)
-        vectors = [each.column for each in made if each.form is ColumnForm.ARRAY and self.getVectors()]
-        return widened.withColumns({name: array_to_vector(widened[name]) for name in vectors}) if vectors else widened
+        table = dataset.mapInArrow(partial(task.predict, self._sending.to(context)), schema)
+        vectors = [column.name for column in new if column.form is ColumnForm.ARRAY and self.getVectors()]
+        return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table
 
-    def _check(self, dataset: DataFrame, head: PredictionSubgraph, made: Sequence[Made]) -> None:
+    def _check(self, dataset: DataFrame, subgraph: PredictionSubgraph, new: Sequence[NewColumn]) -> None:
         """A DataError if columns are missing, are there already, or can't be made."""
-        check_columns(dataset.columns, [each.blob for each in head.needed(self.getBindings())], BINDINGS)
-        check_new(dataset.columns, made)
-        names = [each.column for each in made]
+        check_columns(dataset.columns, [net_input.blob for net_input in subgraph.needed(self.getBindings())], BINDINGS)
+        check_new_columns(dataset.columns, new)
+        names = [column.name for column in new]
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)
             if name and self.isSet(param) and name not in names:

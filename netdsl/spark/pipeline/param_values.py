@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import read_net
 from caffe_proto.text.prototxt import from_text, text_of
-from caffe_proto.upgrade import upgrade_net, upgrade_solver
+from caffe_proto.upgrade import upgrade_solver
 from netdsl.distributed.strategies import settings
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.distributed.transports.transport import Transport
 from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
+from netdsl.open_net import open_net
 from netdsl.solver.nets import inline_nets
 from netdsl.solver.settings import read_settings
 
@@ -27,18 +27,14 @@ _USUAL = {"type": "SGD", "base_lr": 0.01, "lr_policy": "fixed", "momentum": 0.9}
 
 def net_of(value: Described) -> str:
     """The prototxt of a net: one that is described, a message, a file, or prototxt itself."""
-    if isinstance(value, NetParams):
-        return value.prototxt()
-    if isinstance(value, pb.NetParameter):
-        return text_of(upgrade_net(value).message)
-    if not isinstance(value, (str, Path)):
+    if not isinstance(value, (NetParams, pb.NetParameter, str, Path)):
         raise TypeError(f"a net is a NetParams, a NetParameter or a file, not {value!r}")
-    if _is_text(value):
-        return text_of(upgrade_net(from_text(str(value), pb.NetParameter)).message)
-    file = read_net(value, lenient=True)
-    if len(file.blobs):
+    if isinstance(value, (str, Path)) and _is_text(value):
+        value = from_text(str(value), pb.NetParameter)
+    model = open_net(value)
+    if model.weights:
         raise NetError(f"{value}: has weights; name it where weights are wanted, and give the net as prototxt")
-    return text_of(upgrade_net(file.message).message)
+    return text_of(model.net)
 
 
 def solver_of(value: Settings) -> str:

@@ -10,7 +10,7 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasPredictionCol, HasProbabilityCol
 
 from netdsl.errors import DataError
-from netdsl.prediction.blobs import Preprocess
+from netdsl.prediction.net_inputs import Preprocess
 from netdsl.spark.pipeline.param_values import count_of, function_of, names_of
 
 

@@ -1,4 +1,4 @@
-"""What a task does to predict: Arrow's batches of rows in, the same with columns of predictions out."""
+"""The prediction of a task: Arrow's batches of rows in, the same batches with columns of predictions out."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """What a task is told. The token tells one model from another."""
+class PredictionTask:
+    """The settings of tasks that predict. The token tells one model from another."""
 
     token: str
     columns: dict[str, str]  # of blobs
-    widening: ColumnAdder
+    adder: ColumnAdder
 
     def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The batches with the new columns."""
-        blobs = self.widening.wanted.blobs
+        blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
         with in_task() as part:
-            predictor = kept(key, lambda: Predictor(shipped.value.message(), shipped.value.file(), blobs, self.columns))
-            yield from self.widening.of(predictor, batches, part)
+            predictor = kept(key, lambda: Predictor(*shipped.value.opened(), blobs, self.columns))
+            yield from self.adder.add(predictor, batches, part)

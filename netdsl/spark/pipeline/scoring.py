@@ -11,12 +11,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile
-from netdsl.prediction.scoring import RowScore, Scorer, built_for, needed
+from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.spark.pipeline.param_values import net_of
-from netdsl.spark.pipeline.shipped_net import ShippedNet, bytes_of, in_task, kept
-from netdsl.spark.tables.parquet import problems
+from netdsl.spark.pipeline.shipped_net import ShippedNet, in_task, kept
+from netdsl.spark.tables.parquet import query_errors
 from netdsl.tables.arrow import arrow
+from netdsl.weights.match import Weights
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -26,16 +26,16 @@ _FIELDS = "rows bigint, loss double, outputs map<string, array<double>>"
 
 @dataclass(frozen=True)
 class _Scoring:
-    """What a task is told."""
+    """The settings of tasks that test."""
 
     token: str
     columns: dict[str, str]
 
-    def of(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
+    def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The sums of a partition, as a row."""
         with in_task() as part:
-            scorer = kept(self.token, lambda: Scorer(shipped.value.message(), shipped.value.file(), self.columns))
-            score = scorer.of(batches, part)
+            scorer = kept(self.token, lambda: Scorer(*shipped.value.opened(), self.columns))
+            score = scorer.score(batches, part)
         library = arrow()
         outputs = library.map_(library.string(), library.list_(library.float64()))
         schema = library.schema([("rows", library.int64()), ("loss", library.float64()), ("outputs", outputs)])
@@ -43,20 +43,18 @@ class _Scoring:
         yield library.RecordBatch.from_pylist([row], schema=schema)
 
 
-def scored(
-    frame: DataFrame, net: pb.NetParameter, weights: CaffeFile[pb.NetParameter], columns: Mapping[str, str]
-) -> RowScore:
+def score_rows(frame: DataFrame, net: pb.NetParameter, weights: Weights, columns: Mapping[str, str]) -> RowScore:
     """The sums over all rows; batches end where Spark's partitions do."""
-    names = {each.blob.column for each in needed(built_for(net), columns)}
+    names = {net_input.blob.column for net_input in scoring_inputs(build_for_scoring(net), columns)}
     task = _Scoring(token_hex(8), dict(columns))
-    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet(net_of(net), bytes_of(weights)))
+    shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(net), weights))
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:
-        with problems("the table", "can't be tested on"):
-            rows = chosen.mapInArrow(lambda batches: task.of(shipped, batches), _FIELDS).collect()
+        with query_errors("the table", "can't be tested on"):
+            rows = chosen.mapInArrow(lambda batches: task.score(shipped, batches), _FIELDS).collect()
     finally:
         shipped.destroy()
-    found = (
+    scores = (
         RowScore(row.rows, row.loss, {name: tuple(values) for name, values in row.outputs.items()}) for row in rows
     )
-    return sum(found, RowScore())
+    return sum(scores, RowScore())

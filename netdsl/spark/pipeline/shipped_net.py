@@ -7,44 +7,52 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from pyspark import TaskContext
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.files import CaffeFile, read_net, write
+from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads
+from netdsl.model import open_model, open_weights
+from netdsl.weights.match import Weights
+from netdsl.weights.writing import caffe_file_of
 
 T = TypeVar("T")
 
-Weights = str | Path | CaffeFile[pb.NetParameter]
+WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
 
 
 class ShippedNet(NamedTuple):
-    """A net and its weights, as files have them."""
+    """A net as prototxt, and its weights as a caffemodel has them."""
 
     net: str
     weights: bytes
+
+    @classmethod
+    def of(cls, net: str, weights: WeightsSource) -> Self:
+        """A net with weights by layer, or those of a file of any format."""
+        if isinstance(weights, (str, Path)):
+            model = open_model(from_text(net, pb.NetParameter), [weights])
+            file = model.file or caffe_file_of(model.weights)
+        else:
+            file = weights if isinstance(weights, CaffeFile) else caffe_file_of(weights)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "weights.caffemodel")
+            write(file, path, form=Form.BINARY)
+            return cls(net, path.read_bytes())
 
     def message(self) -> pb.NetParameter:
         """The net."""
         return from_text(self.net, pb.NetParameter)
 
-    def file(self) -> CaffeFile[pb.NetParameter]:
-        """The weights, in memory that stays when the file that has them is gone."""
+    def opened(self) -> tuple[pb.NetParameter, Weights]:
+        """The net and its weights, in memory that stays when the file that has them is gone."""
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)
-            return read_net(path)
-
-
-def bytes_of(weights: Weights) -> bytes:
-    """Weights, or those of any file, as a caffemodel has them."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "weights.caffemodel")
-        write(weights if isinstance(weights, CaffeFile) else read_net(weights, by_content=True), path)
-        return path.read_bytes()
+            return self.message(), open_weights(path).weights
 
 
 @contextmanager

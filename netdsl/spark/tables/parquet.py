@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -17,22 +17,21 @@ from pyspark.sql.functions import col
 
 from netdsl.errors import DataError
 from netdsl.spark.cluster import first_line
-from netdsl.tables.arrow import arrow
-from netdsl.tables.columns import Shape
+from netdsl.tables.arrow import arrow, is_tensor
 
-_OWN = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILINE)  # at the end of a task's traceback
+_OUR_ERROR = re.compile(r"^(?:netdsl|caffe_proto)[\w.]*Error: (.+)$", re.MULTILINE)  # at the end of a task's traceback
 
 
 def read(session: SparkSession, path: str) -> DataFrame:
     """The rows of a file or a folder, in which Arrow's tensors are arrays in arrays: Spark itself makes them flat."""
-    with problems(path, "can't be read"):
+    with query_errors(path, "can't be read"):
         frame = session.read.parquet(path)
-        shapes = _shapes(session, frame)
-    return frame.withColumns({name: _nested(col(f"`{name}`"), shape) for name, shape in shapes.items()})
+        tensors = _tensor_types(session, frame)
+    return frame.withColumns({name: _nested(col(f"`{name}`"), kind) for name, kind in tensors.items()})
 
 
-def _shapes(session: SparkSession, frame: DataFrame) -> dict[str, Shape]:
-    """Those of tensors. Arrow keeps its own schema in a file, of which Spark knows nothing."""
+def _tensor_types(session: SparkSession, frame: DataFrame) -> dict[str, Any]:
+    """The types of columns of tensors. Arrow keeps its own schema in a file, of which Spark knows nothing."""
     files = frame.inputFiles()
     if not files:
         return {}
@@ -44,37 +43,47 @@ def _shapes(session: SparkSession, frame: DataFrame) -> dict[str, Shape]:
     with closing(parquet.ParquetFileReader.open(file)) as reader:
         text = reader.getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
     schema = arrow().ipc.read_schema(arrow().py_buffer(b64decode(text))) if text else ()
-    tensors = [field for field in schema if isinstance(field.type, arrow().FixedShapeTensorType)]
-    return {field.name: tuple(field.type.shape) for field in tensors if field.name in frame.columns}
+    return {field.name: field.type for field in schema if is_tensor(field.type) and field.name in frame.columns}
 
 
-def _nested(values: Column, shape: Shape) -> Column:
-    """A flat array as arrays in arrays."""
-    if len(shape) < 2:
+def _nested(values: Column, kind: Any) -> Column:
+    """A flat array as arrays in arrays, with the axes in the order that the type of a tensor says."""
+    if len(kind.shape) < 2:
         return values
-    size = math.prod(shape[1:])
-    places = sql.sequence(sql.lit(0), sql.lit(shape[0] - 1))
-    return sql.transform(places, lambda place: _nested(sql.slice(values, place * size + 1, size), shape[1:]))
+    strides = [math.prod(kind.shape[axis + 1 :]) for axis in range(len(kind.shape))]
+    order = kind.permutation or range(len(strides))
+    return _axes(values, sql.lit(0), [(kind.shape[axis], strides[axis]) for axis in order])
+
+
+def _axes(values: Column, start: Column, axes: Sequence[tuple[int, int]]) -> Column:
+    """The values from a place on, as arrays in arrays of these lengths and strides."""
+    (length, stride), *inner = axes
+    if not inner and stride == 1:
+        return sql.slice(values, start + 1, length)
+    places = sql.sequence(sql.lit(0), sql.lit(length - 1))
+    if not inner:
+        return sql.transform(places, lambda place: sql.get(values, start + place * stride))
+    return sql.transform(places, lambda place: _axes(values, start + place * stride, inner))
 
 
 def sample(frame: DataFrame, columns: Iterable[str]) -> Any:
     """Those of these columns that are there, of one row if there is one, as an Arrow batch."""
     chosen = frame.select([col(f"`{name}`") for name in frame.columns if name in columns])
-    with problems("the table", "can't be read"):
+    with query_errors("the table", "can't be read"):
         return chosen.limit(1).toArrow().combine_chunks().to_batches()[0]
 
 
 def write(session: SparkSession, frame: DataFrame, path: str) -> None:
     """Write rows into a new folder, of which nothing is left if that fails."""
     context: Any = session.sparkContext
-    with problems(path, "can't be written"):
+    with query_errors(path, "can't be written"):
         target = context._jvm.org.apache.hadoop.fs.Path(path)
         system = target.getFileSystem(context._jsc.hadoopConfiguration())
         there = system.exists(target)
     if there:
         raise DataError(f"{path}: is there already; Spark writes a new folder: name another one, or remove it")
     try:
-        with problems(path, "can't be written"):
+        with query_errors(path, "can't be written"):
             frame.write.mode("errorifexists").parquet(path)
     except BaseException:
         system.delete(target, True)
@@ -82,12 +91,12 @@ def write(session: SparkSession, frame: DataFrame, path: str) -> None:
 
 
 @contextmanager
-def problems(where: str, what: str) -> Iterator[None]:
-    """A DataError for what Spark says, in our own words if a task found it out."""
+def query_errors(where: str, what: str) -> Iterator[None]:
+    """A DataError for an error of Spark's, or with the message of our own error that a task raised."""
     try:
         yield
     except PySparkException as problem:
-        own = _OWN.findall(str(problem))
-        raise DataError(own[-1] if own else f"{where}: {what}: {first_line(problem)}") from None
+        messages = _OUR_ERROR.findall(str(problem))
+        raise DataError(messages[-1] if messages else f"{where}: {what}: {first_line(problem)}") from None
     except Py4JJavaError as problem:  # of what is called without pyspark in between
         raise DataError(f"{where}: {what}: {first_line(problem.java_exception.getMessage())}") from None

@@ -20,9 +20,9 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
 from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.transports.connect import connect
-from netdsl.distributed.transports.transport import Transport, choose_transport
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.spark.cluster import BarrierJob, Cluster
+from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 
 _LIMIT = 120.0  # seconds for all tasks to look
 _REACH = 30.0  # seconds for the others to be reached
@@ -36,10 +36,9 @@ def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
     cluster.await_slots(run.workers)
-    planned = run.with_transport(choose_transport([run.device(0)] * min(2, run.workers), machines=2))
-    assert planned.transport is not None
+    transport = run.transport or Transport.GLOO
     with _probe(folder) as probe:
-        problems = _examine_all(cluster, folder, run.workers, planned.transport, probe.name)
+        problems = _examine_all(cluster, folder, run.workers, transport, probe.name)
         unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
     serious = _sentence(problem for problem, only_apart in problems if not only_apart)
     if serious:
@@ -47,7 +46,7 @@ def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object
     if unseen:
         raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
     apart = _sentence(problem for problem, _ in problems)
-    return planned if not apart else replace(run, transport=_way_out(run.transport, apart, note))
+    return replace(run, transport=_way_out(run.transport, apart, note) if apart else transport)
 
 
 def _way_out(requested: Transport | None, apart: str, note: Callable[[str], object]) -> Transport:
@@ -63,7 +62,7 @@ def _way_out(requested: Transport | None, apart: str, note: Callable[[str], obje
 
 def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
     """What tasks find to be wrong."""
-    with ControlServer(cluster.bound, size, cluster.port) as server:
+    with _listen(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
         task = partial(examine, spec.text(), Versions.here(), probe)
@@ -72,6 +71,13 @@ def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport
             return _answers(job, size)
         finally:
             job.cancel()
+
+
+def _listen(cluster: Cluster, size: int) -> ControlServer:
+    try:
+        return ControlServer(cluster.bound, size, cluster.port)
+    except DistributedError as problem:
+        raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
 
 
 def _sentence(problems: Iterable[str]) -> str:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, prototxt
-from caffe_proto.text.prototxt import body_of, from_text, kind_of, message_of
-from caffe_proto.text.reformat import reformat
+from caffe_proto.text.prototxt import body_of, from_text, kind_of, message_of, reformat
 from caffe_proto.upgrade.file import upgrade_file
 
 QUICK = settings(derandomize=True, database=None, deadline=None, max_examples=500)

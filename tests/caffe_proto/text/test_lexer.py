@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from caffe_proto.errors import TextError
-from caffe_proto.text.lexer import TokenKind, tokens
+from caffe_proto.text.lexer import TokenKind, tokenize
 
 
 def pieces(text: str) -> list[tuple[str, int, int]]:
-    return [(token.text, token.line, token.column) for token in tokens(text, "net") if token.kind is not TokenKind.END]
+    return [
+        (token.text, token.line, token.column) for token in tokenize(text, "net") if token.kind is not TokenKind.END
+    ]
 
 
 @pytest.mark.parametrize(
@@ -37,12 +39,12 @@ def test_a_comment_ends_with_its_line_and_loses_the_blanks_behind_it() -> None:
 
 @pytest.mark.parametrize(("text", "blank"), [("a\nb", False), ("a\n\nb", True), ("a\n \t\n\nb", True)])
 def test_an_empty_line_is_told(text: str, blank: bool) -> None:
-    _, second, _ = tokens(text, "net")
+    _, second, _ = tokenize(text, "net")
     assert second.blank is blank
 
 
 def test_the_end_is_a_token_with_its_place() -> None:
-    *_, end = tokens("a\n b ", "net")
+    *_, end = tokenize("a\n b ", "net")
     assert (end.kind, end.text, end.line, end.column) == (TokenKind.END, "", 2, 4)
 
 
@@ -50,13 +52,13 @@ def test_the_end_is_a_token_with_its_place() -> None:
 def test_a_string_that_never_ends_is_refused_where_it_begins(text: str) -> None:
     line = text.count("\n", 0, text.index("name")) + 1
     with pytest.raises(TextError, match=f"^net:{line}:7: a ['\"] opens a string that never ends$"):
-        list(tokens(text, "net"))
+        list(tokenize(text, "net"))
 
 
 @pytest.mark.parametrize("mark", ["<<<<<<< HEAD", "=======", ">>>>>>> 4f2a91c (two towers)"])
 def test_an_unfinished_merge_is_called_so(mark: str) -> None:
     with pytest.raises(TextError, match=f"^net:2:1: '{mark[:7]}' is the mark of an unfinished merge; choose one"):
-        list(tokens(f'name: "n"\n{mark}\nlayer {{ }}\n', "net"))
+        list(tokenize(f'name: "n"\n{mark}\nlayer {{ }}\n', "net"))
 
 
 @pytest.mark.parametrize("text", ["# =======", "a: '==='", "# <<<<<<< HEAD", "a < b < c < > > >"])

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, FileError, TextError, UnknownFieldWarning
-from caffe_proto.text.prototxt import from_text
-from caffe_proto.text.reformat import reformat, reformat_file
+from caffe_proto.text.prototxt import from_text, reformat, reformat_file
 
 NET = """
 name : 'n' input : 'x' input_shape : { dim : [ 1 , 3 , 7 , 5 ] } ;

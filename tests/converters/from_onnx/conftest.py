@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from converters.from_onnx import from_onnx
-from converters.model import Model, built_of
+from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
 
 

@@ -69,14 +69,14 @@ def test_everything_without_a_counterpart_is_told_at_once(graph) -> None:
               y = Concat <axis=1> (c, d, e, f) """
     with pytest.raises(ConversionError) as told:
         from_onnx(graph(text, x=(2, 3, 5, 4)))
-    wanted = ("the model: it has what Caffe hasn't: Conv ('a'): its input 1 depends on the net's inputs; Caffe takes "
-              "a constant there; Erf ('c', 'd', 'e' and 1 more)")  # fmt: skip
+    wanted = ("the model: it can't be converted to Caffe: Conv ('a'): its input 1 depends on the net's inputs; "
+              "Caffe takes a constant there; Erf ('c', 'd', 'e' and 1 more)")  # fmt: skip
     assert str(told.value) == wanted
 
 
 def test_shapes_behind_what_has_no_counterpart_are_not_told(graph) -> None:
     text = "a = Erf (x) s = Shape (a) t = Neg (s) u = Trilu (t) v = Mod (u, u) b = Reshape (a, v) y = Erfinv (b)"
-    with pytest.raises(ConversionError, match=r"hasn't: Erf \('a'\); Erfinv \('y'\)$"):
+    with pytest.raises(ConversionError, match=r"to Caffe: Erf \('a'\); Erfinv \('y'\)$"):
         from_onnx(graph(text, x=(2, 3)))
 
 
@@ -84,16 +84,16 @@ def test_shapes_behind_what_has_no_counterpart_are_not_told(graph) -> None:
     ("text", "told"),
     [
         ("y = Add (x, nothing)", "Add ('y'): 'nothing', an input, is made by no node before it"),
-        ("a, m = Dropout (x) y = Cast <to=1> (m)", "Dropout ('a'): its output 'm' is made by no layer of Caffe's"),
+        ("a, m = Dropout (x) y = Cast <to=1> (m)", "Dropout ('a'): no Caffe layer computes its output 'm'"),
         ("y = MaxPool (x)", "MaxPool ('y'): Required attribute 'kernel_shape' is missing."),
-        ("y = Transpose <perm=[0,7]> (x)", "Transpose ('y'): isn't as ONNX wants it: tuple index out of range"),
-        ("n = RandomUniform <shape=[2,3]> () y = Add (x, n)", "RandomUniform ('n'): gives something else each time"),
+        ("y = Transpose <perm=[0,7]> (x)", "Transpose ('y'): isn't valid ONNX: tuple index out of range"),
+        ("n = RandomUniform <shape=[2,3]> () y = Add (x, n)", "RandomUniform ('n'): its result is random"),
     ],
 )
 def test_nodes_that_are_wrong_are_told(graph, text, told) -> None:
     with pytest.raises(ConversionError) as problem:
         from_onnx(graph(text, x=(2, 3)))
-    assert str(problem.value) == f"the model: it has what Caffe hasn't: {told}"
+    assert str(problem.value) == f"the model: it can't be converted to Caffe: {told}"
 
 
 def test_a_model_without_inputs_is_an_error(graph) -> None:
@@ -125,5 +125,5 @@ def test_files(graph, same, tmp_path) -> None:
     with pytest.raises(FileError, match=r"net\.onnx: is no ONNX model that can be read"):
         from_onnx(path)
     onnx.save(graph("y = Erf (x)", x=(2, 3)), path)
-    with pytest.raises(ConversionError, match=r"net\.onnx: it has what Caffe hasn't: Erf \('y'\)"):
+    with pytest.raises(ConversionError, match=r"net\.onnx: it can't be converted to Caffe: Erf \('y'\)"):
         from_onnx(path)

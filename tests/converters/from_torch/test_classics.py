@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from caffe_proto.files import CaffeFile, write
 from converters.from_torch import from_torch
-from converters.model import Model, built_of
-from converters.weights import write_weights
+from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
+from netdsl.weights.writing import write_weights
 
 
 def alex_net() -> nn.Module:

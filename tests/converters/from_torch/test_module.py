@@ -36,7 +36,7 @@ def test_everything_without_a_counterpart_is_told_at_once() -> None:
         from_torch(Strange(), [torch.randn(2, 3, 5, 4)])
     windows = "[5, 4] to [3, 3]: Caffe's windows are all alike, so one must divide the other"
     assert str(told.value) == (
-        "Strange has what Caffe hasn't: erf ('erf', 'erf_1'); sin ('sin'); "
+        "Strange can't be converted to Caffe: erf ('erf', 'erf_1'); sin ('sin'); "
         f"adaptive_avg_pool2d ('adaptive_avg_pool2d'): {windows}"
     )
 

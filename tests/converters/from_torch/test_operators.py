@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from converters.from_torch import from_torch
-from converters.model import Model, built_of
+from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
 
 

@@ -14,7 +14,7 @@ from netdsl.errors import ConversionError
 pytest.importorskip("onnxruntime")
 
 from converters.onnx import to_onnx, verify
-from converters.onnx.library import session
+from converters.onnx.library import inference_session
 
 DATA = Path(__file__).parents[2] / "data/layers"
 ARRAYS = np.load(DATA / "recorded.npz")
@@ -49,7 +49,7 @@ def net_of(case: str, folder: Path) -> Net:
 def test_a_model_computes_what_caffe_computed(case: str, tmp_path: Path) -> None:
     net, wanted = net_of(case, tmp_path), recorded(case)
     model = to_onnx(net)
-    run = session(model)
+    run = inference_session(model)
     names = [each.name for each in run.get_outputs()]
     given = {each.name: wanted["in"][each.name] for each in run.get_inputs()}
     found = dict(zip(names, run.run(names, given), strict=True))

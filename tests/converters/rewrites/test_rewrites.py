@@ -9,16 +9,15 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from converters.compare import CaffeModel
-from converters.formats import Precision
-from converters.model import Model, deployed
-from converters.rewrites.first_layer import Preparation, prepare_inside
-from converters.rewrites.folding import fold_affine
-from converters.rewrites.precision import rounded
-from converters.rewrites.proof import difference_after
-from converters.rewrites.pruning import prune_to
-from converters.rewrites.surgery import fully_convolutional
+from converters.rewrites.layers import fold_affine, make_fully_convolutional, prune_to
+from converters.rewrites.precision import round_weights
+from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
+from converters.rewriting import difference_after
+from netdsl.deploy.deploy_net import deployed
 from netdsl.errors import ConversionError
+from netdsl.model import Model
 from netdsl.net.net import Net
+from netdsl.weights.tensor_files import Precision
 
 EXACT = 2e-6  # single precision, after weights were computed in double precision and rounded once
 FILL = 'weight_filler { type: "gaussian" std: 0.3 } bias_filler { type: "gaussian" std: 0.3 }'
@@ -92,7 +91,7 @@ def test_what_others_read_or_share_is_not_folded() -> None:
 
 def test_a_fully_convolutional_net_looks_at_every_place() -> None:
     before = model(INPUT + CONV + NORM + CLASSES)
-    after = fully_convolutional(before)
+    after = make_fully_convolutional(before)
     assert [layer.type for layer in after.net.layer][-4:] == ["Convolution", "Dropout", "Convolution", "Softmax"]
     assert difference_after(before, after) < EXACT
     image = np.random.default_rng(0).standard_normal((1, 3, 11, 9)).astype(np.float32)
@@ -101,47 +100,47 @@ def test_a_fully_convolutional_net_looks_at_every_place() -> None:
     corner = CaffeModel(before).run({"data": image[:, :, 2:, 1:]})["prob"]
     np.testing.assert_allclose(found[:, :, 2, 1], corner, rtol=1e-5)  # probabilities, in single precision
     with pytest.raises(ConversionError, match="net 'n' has no fully connected layer"):
-        fully_convolutional(model(INPUT + CONV))
+        make_fully_convolutional(model(INPUT + CONV))
 
 
 @pytest.mark.parametrize(("pad", "layers"), [(0, ["in", "c"]), (1, ["in", "data_without_mean", "c"])])
 def test_images_are_prepared_inside_the_net(pad: int, layers: list[str]) -> None:
     before = model(INPUT + CONV.replace("kernel_size: 3", f"kernel_size: 3 pad: {pad}") + NORM)
-    preparation = Preparation.of(3, swapped=True, mean=[1.0, 2.0, 3.0])
-    after = prepare_inside(before, preparation)
+    preprocessing = Preprocessing.of(3, swap_channels=True, mean=[1.0, 2.0, 3.0])
+    after = absorb_preprocessing(before, preprocessing)
     assert names(after)[: len(layers)] == layers
-    assert difference_after(before, after, prepare=preparation) < EXACT
+    assert difference_after(before, after, preprocess=preprocessing) < EXACT
     assert difference_after(before, after) > 0.01
-    swapped = prepare_inside(before, Preparation.of(3, swapped=True))
+    swapped = absorb_preprocessing(before, Preprocessing.of(3, swap_channels=True))
     assert names(swapped) == names(before)
 
 
 def test_a_preparation_is_what_caffe_does_to_an_image() -> None:
     image = np.arange(6, dtype=np.float32).reshape(1, 3, 1, 2)
-    found = Preparation.of(3, swapped=True, mean=[10, 20, 30])(image)
+    found = Preprocessing.of(3, swap_channels=True, mean=[10, 20, 30])(image)
     assert found.tolist() == [[[[-6, -5]], [[-18, -17]], [[-30, -29]]]]
 
 
 def test_images_that_no_single_layer_reads_are_told() -> None:
     two = INPUT + CONV + CONV.replace('"c"', '"d"')
-    with pytest.raises(ConversionError, match="read by one layer that shares no parameters; they are by 'c', 'd'"):
-        prepare_inside(model(two), Preparation.of(3, swapped=True))
+    with pytest.raises(ConversionError, match="read by one layer that shares no parameters; they are read by 'c', 'd'"):
+        absorb_preprocessing(model(two), Preprocessing.of(3, swap_channels=True))
     grouped = INPUT + CONV.replace("num_output: 4", "num_output: 6 group: 3")
-    with pytest.raises(ConversionError, match="layer 'c' of type Convolution can't take unprepared images"):
-        prepare_inside(model(grouped), Preparation.of(3, swapped=True))
+    with pytest.raises(ConversionError, match="layer 'c' of type Convolution can't take images without preprocessing"):
+        absorb_preprocessing(model(grouped), Preprocessing.of(3, swap_channels=True))
     with pytest.raises(ConversionError, match="the mean has 2 values, the images have 3 channels"):
-        Preparation.of(3, swapped=False, mean=[1, 2])
+        Preprocessing.of(3, swap_channels=False, mean=[1, 2])
 
 
 def test_weights_of_fewer_bits() -> None:
     before = model(INPUT + CONV + NORM + CLASSES)
-    half, brain = rounded(before, Precision.FLOAT16), rounded(before, Precision.BFLOAT16)
+    half, brain = round_weights(before, Precision.FLOAT16), round_weights(before, Precision.BFLOAT16)
     assert 1e-6 < difference_after(before, half) < difference_after(before, brain) < 0.1
     assert half.weights["c"][0].dtype == np.float32
     assert np.array_equal(half.weights["c"][0], before.weights["c"][0].astype(np.float16).astype(np.float32))
     large = before.with_weights({**before.weights, "c": [before.weights["c"][0] + 70000]})
     with pytest.raises(ConversionError, match="float16 has no values as large as in layer 'c'"):
-        rounded(large, Precision.FLOAT16)
+        round_weights(large, Precision.FLOAT16)
 
 
 def test_a_net_can_end_at_one_of_its_layers() -> None:

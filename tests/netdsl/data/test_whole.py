@@ -16,7 +16,7 @@ import torch
 from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.reading import Bad, Loading, Reading
+from netdsl.data.batches.reading import BadItems, Loading, Reading
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item, Source, WholeSource
 from netdsl.data.transforms.transform import Transform
@@ -176,13 +176,13 @@ def test_several_transforms_draw_the_same_numbers() -> None:
 
 def test_no_item_is_fetched_by_itself_if_there_is_no_need() -> None:
     for source, count in ((Pairs(), 0), (Pairs(whole=False), 7)):
-        batches(source, Loading(ahead=1), shuffle=False, count=1)
+        batches(source, Loading(prefetch=1), shuffle=False, count=1)
         assert len(source.fetched) >= count
         assert bool(source.fetched) == bool(count)
 
 
 def test_a_bad_item_is_found_out_and_passed_over() -> None:
-    with Batches(Reading(Pairs(1, 8), 4), Loading(bad=Bad.SKIP)) as found:
+    with Batches(Reading(Pairs(1, 8), 4), Loading(bad=BadItems.SKIP)) as found:
         numbers = [next(found)[0][:, 0, 0, 0].tolist() for _ in range(3)]
         assert numbers == [[0, 2, 2, 3], [4, 5, 6, 7], [9, 9, 0, 2]]
         assert sorted(found.reasons) == ["item 1 is bad", "item 1 is bad", "item 8 is bad"]

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import pytest
 
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
 from netdsl import (
     Accuracy,
     ActivationLayer,
+    DummyData,
     EuclideanLoss,
+    InfogainLoss,
     LinearLayer,
     NetParams,
     RDDLayer,
     ReLU,
+    Silence,
     Softmax,
     SoftmaxWithLoss,
 )
@@ -19,6 +24,18 @@ from netdsl.net.graph import Phase
 
 DATA, LABEL = RDDLayer("data", shape=[6, 4]), RDDLayer("label", shape=[6, 1])
 SCORES = LinearLayer("scores", ["data"], num_outputs=3)
+LOSS = SoftmaxWithLoss("loss", ["scores", "label"])
+PROPOSALS = """
+layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"
+  input_param { shape { dim: 1 dim: 3 dim: 20 dim: 24 } shape { dim: 6 dim: 5 } shape { dim: 2 dim: 5 } } }
+layer { name: "targets" type: "Python" bottom: "rois" bottom: "gt_boxes"
+  top: "chosen" top: "labels" top: "targets" top: "inside" top: "outside"
+  python_param { module: "rpn.proposal_target_layer" layer: "ProposalTargetLayer" param_str: "'num_classes': 3" } }
+layer { name: "pool" type: "ROIPooling" bottom: "data" bottom: "chosen" top: "pool"
+  roi_pooling_param { pooled_w: 2 pooled_h: 2 spatial_scale: 1 } }
+layer { name: "score" type: "InnerProduct" bottom: "pool" top: "score" inner_product_param { num_output: 3 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "score" bottom: "labels" top: "loss" }
+"""
 
 
 def layers(head: PredictionSubgraph) -> list[str]:
@@ -91,6 +108,40 @@ def test_a_name_means_what_the_last_layer_in_place_leaves() -> None:
     head = prediction_subgraph(NetParams(DATA, inner, in_place, after).message, ["inner"])
     (maker,) = (node for node in head.built.graph.nodes if head.outputs["inner"] in node.tops)
     assert maker.layer.name == "relu"
+
+
+def test_a_softmax_that_is_there_already_is_not_doubled() -> None:
+    softmax = Softmax("prob", ["scores"], include={"phase": "TEST"})
+    head = prediction_subgraph(NetParams(DATA, LABEL, SCORES, softmax, LOSS).message, [])
+    assert layers(head) == ["data", "scores", "prob"]
+    assert head.classes() == 3
+
+
+def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
+    matrix = DummyData("matrix", [], shape=[{"dim": [3, 3]}])
+    loss = InfogainLoss("loss", ["scores", "label", "matrix"], axis=-1)
+    head = prediction_subgraph(NetParams(DATA, LABEL, SCORES, matrix, loss).message, [])
+    assert layers(head) == ["data", "scores", "(prediction)"]
+    assert head.built.graph.nodes[-1].layer.softmax_param.axis == -1
+
+
+def test_what_is_silenced_is_what_a_net_predicts_that_has_nothing_else() -> None:
+    head = prediction_subgraph(NetParams(DATA, SCORES, Silence("silence", ["scores"])).message, [])
+    assert (layers(head), head.classes()) == (["data", "scores"], 3)
+
+
+def test_a_layer_that_only_helps_to_train_gives_way_unless_its_other_tops_are_wanted() -> None:
+    net = from_text(PROPOSALS, pb.NetParameter)
+    head = prediction_subgraph(net, ["score"])
+    assert [node.layer.type for node in head.built.graph.nodes] == [
+        "Input",
+        "Split",
+        "ROIPooling",
+        "InnerProduct",
+        "Softmax",
+    ]
+    assert inputs(head) == ["data", "rois"]
+    assert "gt_boxes" in inputs(prediction_subgraph(net, ["targets"]))
 
 
 def test_an_unknown_blob() -> None:

@@ -60,7 +60,7 @@ def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:
 
 def test_the_first_worker_tests_for_all(run: Simulate) -> None:
     ran = run("averaging:tau=4", size=3)
-    tested = [each.iteration for each in ran.events if isinstance(each, events.Tested)]
+    tested = [each.iteration for each in ran.events if isinstance(each, events.TestFinished)]
     assert tested == [8, 12]  # the first round at whose end 6 iterations were done, and the end
     assert [each.iteration for each in ran.records if each.accuracy] == tested
     assert all(torch.equal(each, ran.weights[0]) for each in ran.weights)

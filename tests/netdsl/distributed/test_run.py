@@ -7,7 +7,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
-from netdsl.data.batches.reading import Bad, Loading
+from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.journal import Keeping
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
@@ -27,7 +27,7 @@ def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Pa
         tmp_path,
         ("a.caffemodel", "b.safetensors"),
         "some.solverstate",
-        Compute(torch.device("cpu"), torch.bfloat16, True, Loading(workers=7, bad=Bad.SKIP)),
+        Compute(torch.device("cpu"), torch.bfloat16, True, Loading(workers=7, bad=BadItems.SKIP)),
         (torch.device("cpu"), torch.device("cuda:1")),
         threads=5,
         tables={Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")},

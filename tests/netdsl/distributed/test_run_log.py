@@ -15,7 +15,7 @@ from netdsl.distributed.record import Activity, RoundRecord, Span
 from netdsl.distributed.run_log import RECORDS, Told, from_plain, open_run_log, read_records, to_plain
 from netdsl.errors import DistributedError
 from netdsl.solver import events
-from netdsl.solver.events import Output, Stepped
+from netdsl.solver.events import IterationFinished, Output
 from tests.netdsl.distributed.conftest import Simulate
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
@@ -95,7 +95,7 @@ def with_(**changes: object) -> str:
         "5",
         "[" * 100_000,
         '{"kind": "Record", "number": 1}',
-        json.dumps(to_plain(Stepped(3))),
+        json.dumps(to_plain(IterationFinished(3))),
         with_(kind="Other"),
         with_(number="one"),
         with_(stop=None),
@@ -145,13 +145,13 @@ OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
 @pytest.mark.parametrize(
     "told",
     [
-        events.Stepped(3),
-        events.Displayed(20, 0.5, 0.01, OUTPUTS),
-        events.Inspected(20, (events.Magnitude("conv1", "0", True, False, 0.5),)),
-        events.Testing(20, 1),
-        events.Tested(20, 1, None, OUTPUTS),
-        events.Tested(20, 1, 0.25, OUTPUTS),
-        events.Saved(20, Path("a.caffemodel"), Path("a.solverstate")),
+        events.IterationFinished(3),
+        events.TrainingProgress(20, 0.5, 0.01, OUTPUTS),
+        events.DebugInfo(20, (events.BlobMagnitude("conv1", "0", True, False, 0.5),)),
+        events.TestStarted(20, 1),
+        events.TestFinished(20, 1, None, OUTPUTS),
+        events.TestFinished(20, 1, 0.25, OUTPUTS),
+        events.SnapshotSaved(20, Path("a.caffemodel"), Path("a.solverstate")),
         RoundRecord(4, 1, 2.5, 3.5, accuracy={"accuracy": 0.9}, spans=[Span(Activity.COMPUTE, 2.5, 3.0, 2)]),
     ],
     ids=lambda told: type(told).__name__,

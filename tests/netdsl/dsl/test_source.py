@@ -12,7 +12,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.dsl.params import describe
+from netdsl.dsl.params import net_message
 from netdsl.dsl.source import to_python
 from netdsl.errors import NetError, UnknownLayerError
 
@@ -24,7 +24,7 @@ def run(program: str, monkeypatch: pytest.MonkeyPatch | None = None) -> pb.NetPa
     if monkeypatch is not None:
 
         def described(*layers: Any, **settings: Any) -> Any:
-            return type("Described", (), {"message": describe(layers, settings)})
+            return type("Described", (), {"message": net_message(layers, settings)})
 
         monkeypatch.setattr("netdsl.dsl.NetParams", described)
     names: dict[str, Any] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import netdsl
-from netdsl.dsl.constructors import ARGUMENTS, OF_EVERY_LAYER
+from netdsl.dsl.constructors import ARGUMENTS, COMMON_FIELDS
 from netdsl.dsl.stubs import stub
 from netdsl.layers import LAYERS
 
@@ -68,9 +68,9 @@ def test_every_layer_type_has_a_function_with_its_docstring() -> None:
 
 def test_the_settings_that_are_offered_are_those_that_can_be_given() -> None:
     for name, node in FUNCTIONS.items():
-        own = getattr(netdsl, name).own
+        own = getattr(netdsl, name).type_settings
         offered = {argument.arg for argument in node.args.kwonlyargs} - ARGUMENTS
-        assert {each for each in own if not iskeyword(each)} <= offered <= {*own, *OF_EVERY_LAYER}, name
+        assert {each for each in own if not iskeyword(each)} <= offered <= {*own, *COMMON_FIELDS}, name
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
+from netdsl.layer import BringsData
 from netdsl.layers import LAYERS
 
 
@@ -14,7 +15,7 @@ def shapes(settings: str, tops: int = 2) -> list[tuple[int, ...]]:
     message = from_text(f'type: "AnnotatedData" {settings}', pb.LayerParameter)
     message.top.extend(f"top{index}" for index in range(tops))
     layer = LAYERS["AnnotatedData"](message, [])
-    assert layer.external
+    assert isinstance(layer, BringsData)
     return layer.top_shapes([])
 
 

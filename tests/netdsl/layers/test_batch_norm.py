@@ -94,7 +94,7 @@ def test_eps_beside_the_root(made, shape):
     deviation = np.sqrt([[4], [1], [9]]) + 0.125
     normal = (rows - [[1], [-2], [3]]) / deviation
     np.testing.assert_allclose(by_channel(layer(x).detach().numpy()), normal, atol=1e-12)
-    factor, shift = layer.affine()
+    factor, shift = layer.channel_affine()
     np.testing.assert_allclose(factor.numpy()[:, None] * rows + shift.numpy()[:, None], normal, atol=1e-12)
 
 

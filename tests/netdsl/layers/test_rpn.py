@@ -11,7 +11,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer
+from netdsl.layer import BringsData, Layer
 from netdsl.layers import LAYERS
 from netdsl.layers._rpn import anchors
 from netdsl.net.build import type_of
@@ -231,7 +231,7 @@ def test_the_phase_says_how_many_proposals():
 def test_what_data_layers_make(tops, shapes):
     layer = made("RoIDataLayer", "'num_classes': 21", [], len(tops))
     layer.layer.top[:] = tops  # the names tell whether the net proposes regions
-    assert layer.external
+    assert isinstance(layer, BringsData)
     assert layer.top_shapes([]) == shapes
 
 

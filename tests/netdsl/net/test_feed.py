@@ -17,7 +17,7 @@ from netdsl.errors import DataError, NetError
 from netdsl.layers import LAYERS
 from netdsl.layers._data import DataLayer
 from netdsl.net.build import build
-from netdsl.net.feed import GIVEN, Feeds
+from netdsl.net.feed import USER_FEED, Feeds
 from netdsl.net.graph import Graph, Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.tables.table import Table
@@ -148,23 +148,23 @@ def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:
 def test_what_nobody_reads_is_wanted_from_the_program() -> None:
     net = graph(GIVING)
     feeds = Feeds.open(net)
-    assert {net.blobs[edge]: shape for edge, shape in feeds.wanted.items()} == {
+    assert {net.blobs[edge]: shape for edge, shape in feeds.input_shapes.items()} == {
         "x": (2, 7), "data": (2, 3, 4, 5), "label": (2,)}  # fmt: skip
     with pytest.raises(DataError, match="no layer of this net reads data for x, data, label; give it"):
         feeds.next()
     feeds.give([{"x": np.full(7, at), "data": np.zeros((3, 4, 5)), "label": at} for at in range(4)])
     module = NetModule(build(net, LAYERS)).allocate()
-    feeds.seek({GIVEN: 1})
+    feeds.seek({USER_FEED: 1})
     found = named(net, module.run(feeds.next()))
     assert found["label"].tolist() == [2, 3]
     assert found["sum"].tolist() == [[2.0] * 7, [3.0] * 7]
-    assert feeds.positions() == {GIVEN: 2}
+    assert feeds.positions() == {USER_FEED: 2}
 
 
 def test_given_blobs_are_not_read() -> None:
     net = graph(TWO)
-    feeds = Feeds.open(net, TYPES, given=["other", "vector"])
-    assert list(feeds.wanted.values()) == [(2, 3, 224, 224)]
+    feeds = Feeds.open(net, TYPES, user_blobs=["other", "vector"])
+    assert list(feeds.input_shapes.values()) == [(2, 3, 224, 224)]
     feeds.give([{"other": np.full((2, 3, 1, 1), 8)}])
     found = named(net, feeds.next())
     assert (found["number"].tolist(), found["other"].flatten().tolist()) == ([0, 1], [8] * 6)
@@ -201,8 +201,8 @@ def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
     assert [batch["label"].tolist() for batch in found] == [
         [[0], [1], [2], [3]], [[4], [5], [6], [0]], [[1], [2], [3], [4]]]  # fmt: skip
     assert found[1]["sum"].tolist() == [2, 2.5, 3, 0]
-    assert feeds.positions() == {GIVEN: 3}
-    feeds.seek({GIVEN: 1})
+    assert feeds.positions() == {USER_FEED: 3}
+    feeds.seek({USER_FEED: 1})
     assert named(net, feeds.next())["label"].flatten().tolist() == [4, 5, 6, 0]
     feeds.close()
     assert not any(thread.name == "netdsl batches" for thread in threading.enumerate())

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from caffe_proto.files import CaffeFile, read_net
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
+from netdsl.model import open_weights
 from netdsl.prediction.predictor import Predictor
+from netdsl.weights.match import Weights
 
 IMAGES = np.random.default_rng(1).integers(0, 256, (6, 3, 5, 7), np.uint8)
 CROP = {"crop_size": 4, "scale": 0.5, "mean_value": [1, 2, 3]}
@@ -22,7 +22,7 @@ def random() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetParams, CaffeFile[pb.NetParameter], Net]:
+def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetParams, Weights, Net]:
     """A net for images of a size, its weights, and the same to compare with."""
     params = NetParams(
         RDDLayer("data", shape=[4, 3, *size], **settings),
@@ -34,7 +34,7 @@ def made(tmp_path: Path, size: tuple[int, int], **settings: Any) -> tuple[NetPar
     )
     net = Net(params)
     net.save(tmp_path / "net.caffemodel")
-    return params, read_net(tmp_path / "net.caffemodel"), net
+    return params, open_weights(tmp_path / "net.caffemodel").weights, net
 
 
 def test_blobs_and_probabilities_are_those_of_the_net(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_encoded_images_have_the_channels_of_the_blob(tmp_path: Path) -> None:
     for channels in (1, 3):
         net = NetParams(RDDLayer("data", shape=[4, channels, 5, 7]), Power("p", ["data"]))
         Net(net).save(tmp_path / "net.caffemodel")
-        predictor = Predictor(net.message, read_net(tmp_path / "net.caffemodel"), ["p"])
+        predictor = Predictor(net.message, open_weights(tmp_path / "net.caffemodel").weights, ["p"])
         found = predictor({"data": images}, random())[predictor.head.outputs["p"]]
         assert np.array_equal(found, IMAGES[:, :1].repeat(channels, 1))
 
@@ -92,7 +92,7 @@ def test_encoded_images_of_different_sizes(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (4, 4), transform_param=CROP)
     assert len(Predictor(params.message, weights, [])({"data": images}, random())) == 1
     params, weights, _ = made(tmp_path, (5, 7))
-    with pytest.raises(DataError, match="blob 'data': images of different sizes"):
+    with pytest.raises(DataError, match="column 'data': row 1 of the batch has shape"):
         Predictor(params.message, weights, [])({"data": images}, random())
 
 
@@ -108,7 +108,7 @@ def test_problems_are_told(tmp_path: Path) -> None:
     predictor = Predictor(params.message, weights, [])
     with pytest.raises(CaffeError, match="layer 'conv'"):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
-    with pytest.raises(DataError, match="blob 'data': can't be decoded as an image"):
+    with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
     with pytest.raises(WeightsError, match="scores"):
         Predictor(made(tmp_path, (6, 8))[0].message, weights, [])

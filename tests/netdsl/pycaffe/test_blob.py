@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from netdsl.errors import ShapeError
-from netdsl.pycaffe.blob import Mirror
+from netdsl.pycaffe.blob import ArrayMirror
 
 
 def test_the_old_names_of_axes(make_net) -> None:
@@ -41,7 +41,7 @@ class Remote:
 
 
 def test_an_array_of_a_tensor_elsewhere_goes_there_and_back() -> None:
-    remote, mirror = Remote(torch.zeros(2, 3)), Mirror()
+    remote, mirror = Remote(torch.zeros(2, 3)), ArrayMirror()
     held = mirror.show(remote)
     held[0, 1] = 5
     assert mirror.show(remote)[0, 1] == 5 and remote.data[0, 1] == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from netdsl.pycaffe.memory import Store
+from netdsl.pycaffe.memory import ArrayMemory
 
 CPU = torch.device("cpu")
 
@@ -60,7 +60,7 @@ def test_a_blob_that_another_layer_only_passes_on_has_values_of_its_own(make_net
 
 
 def test_a_smaller_shape_keeps_the_memory_and_a_bigger_one_takes_more() -> None:
-    store = Store((2, 3), CPU)
+    store = ArrayMemory((2, 3), CPU)
     held = store.show().numpy()
     held[...] = np.arange(6).reshape(2, 3)
     store.resize((3, 2))

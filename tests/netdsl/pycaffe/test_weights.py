@@ -17,6 +17,9 @@ ONE = """input: "x" input_shape { dim: 2 dim: 3 }
 layer { type: "InnerProduct" name: "%s" bottom: "x" top: "a"
   inner_product_param { num_output: %d bias_term: %s weight_filler { type: "gaussian" std: 1 } } }"""
 
+MORE = """layer { type: "InnerProduct" name: "more" bottom: "x" top: "b"
+  inner_product_param { num_output: 5 weight_filler { type: "gaussian" std: 1 } } }"""
+
 
 def same(one: pycaffe.Net, other: pycaffe.Net) -> bool:
     return all(
@@ -59,12 +62,21 @@ def test_a_file_of_the_other_kind_is_refused(make_net, tmp_path: Path) -> None:
 
 
 def test_layers_that_only_one_side_has_are_passed_over(make_net, tmp_path: Path) -> None:
-    net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true"))
-    net.save(tmp_path / "x")
+    both = make_net(ONE % ("ip", 4, "true") + MORE)
+    net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true") + MORE)
+    both.save(tmp_path / "x")
     before = other.params["fc"][0].data.copy()
     other.copy_from(tmp_path / "x")
     other.share_with(net)
     np.testing.assert_array_equal(other.params["fc"][0].data, before)
+    np.testing.assert_array_equal(other.params["more"][0].data, both.params["more"][0].data)
+
+
+def test_a_file_without_any_of_the_layers_is_refused(make_net, tmp_path: Path) -> None:
+    net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true"))
+    net.save(tmp_path / "x")
+    with pytest.raises(WeightsError, match="x: has weights for 'ip', and net '' has no such layer, but 'fc'"):
+        other.copy_from(tmp_path / "x")
 
 
 @pytest.mark.parametrize(("count", "bias", "why"), [(5, "true", "blob 0 has shape"), (4, "false", "has 1 blobs")])

@@ -14,7 +14,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.solver.trainable import Positions
+from netdsl.solver.trainable_net import Positions
 
 NET = """
 layer { name: "d" type: "Input" top: "x" top: "y" input_param { shape { dim: 6 dim: 3 } shape { dim: 6 dim: 2 } } }

@@ -10,17 +10,17 @@ import pytest
 from caffe_proto.errors import FileError
 from netdsl.solver import events
 from netdsl.solver.event_log import EventLog, read_event_log
-from netdsl.solver.events import Displayed, Output, Saved, Stepped
+from netdsl.solver.events import IterationFinished, Output, SnapshotSaved, TrainingProgress
 
 OUTPUTS = (Output("loss", (0.5,), 1.0), Output("top", (0.25, float("nan"))))
 
 
 def written(path: Path) -> list[dict[str, object]]:
     lines = EventLog(path)
-    lines(Stepped(1))
-    lines(Displayed(2, 0.5, 0.01, OUTPUTS))
-    lines(events.Tested(3, 1, None, OUTPUTS))
-    lines(Saved(4, Path("a.caffemodel"), Path("a.solverstate")))
+    lines(IterationFinished(1))
+    lines(TrainingProgress(2, 0.5, 0.01, OUTPUTS))
+    lines(events.TestFinished(3, 1, None, OUTPUTS))
+    lines(SnapshotSaved(4, Path("a.caffemodel"), Path("a.solverstate")))
     lines.close()
     return list(read_event_log(path))
 

@@ -48,7 +48,7 @@ def test_what_learns_at_one_pace_lies_together_and_the_rest_behind(regression) -
     flat = FlatWeights(regression(text=SHARED % "").built)
     paces = [(group.lr_mult, group.decay_mult, [blob.layer for blob in group.blobs]) for group in flat.groups]
     assert paces == [(3, 1, ["a", "c"]), (3, 0, ["c"])]
-    assert all(blob.start >= flat.learned for blob in flat.blobs if not blob.learns)
+    assert all(blob.start >= flat.learned_size for blob in flat.blobs if not blob.learns)
     assert [blob.layer for blob in flat.blobs if not blob.learns] == ["a", "n", "n", "n"]
     starts = sorted((blob.start, blob.stop) for blob in flat.blobs)
     assert all(stop <= start for (_, stop), (start, _) in pairwise(starts))

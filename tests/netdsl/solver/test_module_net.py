@@ -12,11 +12,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.net.feed import GIVEN
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.replicated import ReplicatedNet
-from netdsl.solver.solver import Solver
-from netdsl.tables.table import Table
 
 NET = """
 layer {{ name: "data" type: "HDF5Data" top: "x" top: "y" hdf5_data_param {{ source: "{list}" batch_size: {batch} }} }}
@@ -69,32 +65,6 @@ def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> Non
     assert 0 < gap < 0.05
     net.close()
     exact.close()
-
-
-def test_two_replicas_learn_what_one_learns_from_twice_the_batch(listed: Path) -> None:
-    """Caffe's shards: of two, one reads every second item, so a double batch has the same items."""
-    param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", momentum=0.9, iter_size=2)
-    double = ModuleNet(net_of(listed, 8))
-    pair = ReplicatedNet(net_of(listed, 4), [CPU, CPU], Compute())
-    assert pair.batch_size == double.batch_size
-    Solver(param, double).step(3)
-    Solver(param, pair).step(3)
-    np.testing.assert_allclose(pair.built.layers[1].weight.detach(), double.built.layers[1].weight.detach(), rtol=1e-5)
-    assert pair.positions() == {"data": 6}
-    double.close()
-    pair.close()
-
-
-def test_replicas_share_the_rows_of_a_table(listed: Path) -> None:
-    table = Table(f"hdf5:{listed}")
-    pair = ReplicatedNet(net_of(Path("nowhere"), 4), [CPU, CPU], Compute(), table)
-    pair.forward()
-    with h5py.File(listed.parent / "rows.h5") as file:
-        rows = file["x"][:8]
-    for rank, replica in enumerate(pair.replicas):
-        np.testing.assert_allclose(replica.outputs()["double"], rows[rank::2] * 2)
-    assert pair.positions() == {GIVEN: 1}
-    pair.close()
 
 
 def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:

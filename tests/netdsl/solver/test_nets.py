@@ -57,7 +57,7 @@ def test_what_a_solver_must_say(folder: Path) -> None:
         names_of(folder, train_net="one.prototxt", test_net=["two.prototxt"], test_iter=[1, 1])
     with pytest.raises(SolverError, match="1 test_state for 2 test nets"):
         names_of(folder, net="one.prototxt", test_iter=[1, 1], test_state=[pb.NetState()])
-    with pytest.raises(SolverError, match="test_interval isn't above 0"):
+    with pytest.raises(SolverError, match="needs a test_interval above 0"):
         nets.test_nets(pb.SolverParameter(net="one.prototxt", test_iter=[1]), folder)
 
 

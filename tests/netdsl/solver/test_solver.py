@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.net.graph import Phase
 from netdsl.solver import events as tell
-from netdsl.solver.events import Displayed, Event, Saved, Stepped
+from netdsl.solver.events import Event, IterationFinished, SnapshotSaved, TrainingProgress
 from netdsl.solver.solver import Action, Solver
 
 
@@ -28,7 +28,7 @@ def told(events: list[Event], kind: type) -> list[int]:
 def test_it_learns(regression) -> None:
     events: list[Event] = []
     Solver(param_of(max_iter=80, display=79), regression(), listen=events.append).solve()
-    losses = [event.loss for event in events if isinstance(event, Displayed)]
+    losses = [event.loss for event in events if isinstance(event, TrainingProgress)]
     assert losses[-1] < 0.1 * losses[0]
 
 
@@ -37,17 +37,17 @@ def test_display_test_and_snapshot_come_when_caffe_has_them(regression, tmp_path
     settings = {"max_iter": 6, "display": 2, "snapshot": 4, "snapshot_prefix": str(tmp_path / "s")}
     param = param_of(test_iter=[2], test_interval=3, snapshot_after_train=True, **settings)
     Solver(param, regression(), [regression(Phase.TEST)], listen=events.append).solve()
-    assert told(events, Stepped) == [1, 2, 3, 4, 5, 6]
-    assert told(events, Displayed) == [0, 2, 4, 6]  # the last one after training, without learning
-    assert told(events, tell.Tested) == [0, 3, 6]
-    assert told(events, Saved) == [4, 6]
+    assert told(events, IterationFinished) == [1, 2, 3, 4, 5, 6]
+    assert told(events, TrainingProgress) == [0, 2, 4, 6]  # the last one after training, without learning
+    assert told(events, tell.TestFinished) == [0, 3, 6]
+    assert told(events, SnapshotSaved) == [4, 6]
 
 
 def test_the_first_test_can_be_left_out(regression) -> None:
     events: list[Event] = []
     param = param_of(test_iter=[1], test_interval=2, test_initialization=False)
     Solver(param, regression(), [regression(Phase.TEST)], listen=events.append).solve()
-    assert told(events, tell.Tested) == [2, 4]
+    assert told(events, tell.TestFinished) == [2, 4]
 
 
 def test_a_test_averages_with_the_weights_of_now(regression) -> None:
@@ -79,8 +79,8 @@ def test_the_displayed_loss_is_the_mean_of_the_last_ones(regression) -> None:
     events.clear()
     Solver(param_of(display=1, average_loss=3), nets[0], listen=events.append).step(4)
     Solver(param_of(display=1), nets[1], listen=single.append).step(4)
-    raw = [event.loss for event in single if isinstance(event, Displayed)]
-    means = [event.loss for event in events if isinstance(event, Displayed)]
+    raw = [event.loss for event in single if isinstance(event, TrainingProgress)]
+    means = [event.loss for event in events if isinstance(event, TrainingProgress)]
     assert means == pytest.approx([raw[0], sum(raw[:2]) / 2, sum(raw[:3]) / 3, sum(raw[1:]) / 3], rel=1e-6)
 
 
@@ -102,34 +102,36 @@ def test_a_wish_to_stop_is_heard_after_the_step_and_saves(regression, tmp_path: 
     wishes = iter([Action.NONE, Action.STOP])
     events: list[Event] = []
     param = param_of(max_iter=9, snapshot_after_train=True, snapshot_prefix=str(tmp_path / "s"))
-    solver = Solver(param, regression(), listen=events.append, requested=lambda: next(wishes, Action.NONE))
+    solver = Solver(param, regression(), listen=events.append, poll_action=lambda: next(wishes, Action.NONE))
     solver.solve()
     assert solver.iteration == 2
-    assert told(events, Saved) == [2]
+    assert told(events, SnapshotSaved) == [2]
 
 
 def test_a_wish_to_save_goes_on(regression, tmp_path: Path) -> None:
     wishes = iter([Action.SNAPSHOT])
     events: list[Event] = []
     param = param_of(snapshot_prefix=str(tmp_path / "s"))
-    Solver(param, regression(), listen=events.append, requested=lambda: next(wishes, Action.NONE)).solve()
-    assert told(events, Saved) == [1]
-    assert told(events, Stepped) == [1, 2, 3, 4]
+    Solver(param, regression(), listen=events.append, poll_action=lambda: next(wishes, Action.NONE)).solve()
+    assert told(events, SnapshotSaved) == [1]
+    assert told(events, IterationFinished) == [1, 2, 3, 4]
 
 
 def test_a_wish_during_a_test_ends_the_test(regression) -> None:
     events: list[Event] = []
     param = param_of(test_iter=[50], test_interval=1)
-    solver = Solver(param, regression(), [regression(Phase.TEST)], listen=events.append, requested=lambda: Action.STOP)
+    solver = Solver(
+        param, regression(), [regression(Phase.TEST)], listen=events.append, poll_action=lambda: Action.STOP
+    )
     solver.solve()
-    assert (solver.iteration, told(events, tell.Tested)) == (0, [])
+    assert (solver.iteration, told(events, tell.TestFinished)) == (0, [])
 
 
 def test_a_loss_that_is_no_number_is_an_error_with_advice(regression) -> None:
     solver = Solver(param_of(base_lr=1e30, max_iter=50), regression())
     with pytest.raises(SolverError, match=r"iteration \d: the loss is (nan|inf); lower base_lr"):
         solver.solve()
-    scripted = Solver(param_of(base_lr=1e30, max_iter=10), regression(), finite=False)
+    scripted = Solver(param_of(base_lr=1e30, max_iter=10), regression(), require_finite=False)
     scripted.solve()
     assert scripted.iteration == 10
 
@@ -174,16 +176,16 @@ def test_settings_are_checked_before_anything_runs(settings: dict[str, object], 
 def test_no_loss_is_lost_on_the_way(regression) -> None:
     events: list[Event] = []
     Solver(param_of(display=1), regression(), listen=events.append).step(3)
-    assert all(math.isfinite(event.loss) for event in events if isinstance(event, Displayed))
+    assert all(math.isfinite(event.loss) for event in events if isinstance(event, TrainingProgress))
 
 
 def test_debug_info_tells_how_large_everything_is(regression) -> None:
     events: list[Event] = []
     net = regression()
     Solver(param_of(debug_info=True, display=2), net, listen=events.append).step(3)
-    inspected = [event for event in events if isinstance(event, tell.Inspected)]
+    inspected = [event for event in events if isinstance(event, tell.DebugInfo)]
     assert [event.iteration for event in inspected] == [0, 2]
-    seen = [(each.layer, each.blob, each.own, each.gradient) for each in inspected[0].magnitudes]
+    seen = [(each.layer, each.blob, each.is_param, each.gradient) for each in inspected[0].magnitudes]
     made = [("ip", "p", False), ("ip", "0", True), ("ip", "1", True), ("loss", "loss", False)]
     back = [("loss", "loss", False), ("ip", "p", False), ("ip", "0", True), ("ip", "1", True)]
     assert seen == [(*each, False) for each in made] + [(*each, True) for each in back]

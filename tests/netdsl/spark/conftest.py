@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import venv
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from netdsl.distributed.messages import Told
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
+from netdsl.distributed.transports.transport import Transport
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.weights.match import arrays_of
+from tests.netdsl.distributed import conftest as distributed
 
 MASTER = "local-cluster[2,1,2048]"
 QUIET = {"spark.ui.enabled": "false", "spark.executor.memory": "1g", "spark.driver.memory": "1g"}
+param, run = distributed.param, distributed.run  # fixtures
+TRANSPORTS = [Transport.GLOO, Transport.RELAY]  # those that cross machines and need no GPU
 
 
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Two executors with one slot each."""
     local = {"spark.local.dir": str(tmp_path_factory.mktemp("local"))}
-    with open_session(MASTER, {**SETTINGS, **QUIET, **local}) as found:
-        yield found
+    with open_session(MASTER, {**SETTINGS, **QUIET, **local}) as session:
+        yield session
 
 
 @pytest.fixture
@@ -49,18 +52,17 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(place / "bin/python")
 
 
-@dataclass
-class Here:
-    """What the driver's side asks of a cluster to be reached at this machine only."""
-
-    host: str = "127.0.0.1"
-    bound: str = "127.0.0.1"
-    port: int = 0
-
-
-def planned(param: pb.SolverParameter, folder: Path, strategy: str, *, size: int = 2, deadline: float = 30.0) -> Path:
+def begin(
+    param: pb.SolverParameter,
+    folder: Path,
+    strategy: str,
+    *,
+    size: int = 2,
+    transport: Transport | None = None,
+    deadline: float = 30.0,
+) -> Path:
     """Begin a run."""
-    Run(param, parse(strategy), size, deadline=deadline).settled().save(folder)
+    Run(param, parse(strategy), size, transport=transport, deadline=deadline).settled().save(folder)
     return folder
 
 
@@ -73,14 +75,14 @@ def same(folder: Path, weights: Tensor) -> bool:
 
 def workers_of(folder: Path) -> list[int]:
     """The processes of Spark's that are at home where a run is."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if (path / "cwd").readlink() == folder.parent and b"pyspark" in (path / "cmdline").read_bytes():
-                found.append(int(path.name))
+                processes.append(int(path.name))
         except OSError:
             continue
-    return found
+    return processes
 
 
 def executor_of(worker: int) -> int:

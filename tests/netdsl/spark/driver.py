@@ -1,4 +1,4 @@
-"""A driver in a process of its own: `python driver.py RUN MASTER SETTINGS [TRANSPORT]` trains a run."""
+"""A driver in a process of its own: `python driver.py RUN MASTER SETTINGS` trains, and prints why it began again."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import json
 import sys
 from pathlib import Path
 
-from netdsl.errors import CaffeError
+from caffe_proto.errors import CaffeError
+from netdsl.distributed.supervision.supervisor import train
 from netdsl.spark.session import SETTINGS, open_session
-from netdsl.spark.workers.train import train
-from netdsl.spark.workers.transport import Transport
+from netdsl.spark.workers.launcher import SparkLauncher
 
 if __name__ == "__main__":
-    _, run, master, settings, *named = sys.argv
-    starts: list[str] = []
-    transport = Transport(named[0]) if named else None
+    _, run, master, settings = sys.argv
+    reasons: list[str] = []
     try:
         with open_session(master, {**SETTINGS, **json.loads(settings)}) as session:
-            train(Path(run), session, transport=transport, restarted=lambda number, why: starts.append(why))
+            train(Path(run), SparkLauncher(session), on_restart=lambda attempt, reason: reasons.append(reason))
     except CaffeError as problem:
         sys.exit(f"refused: {problem}")
-    print(json.dumps(starts))
+    print(json.dumps(reasons))

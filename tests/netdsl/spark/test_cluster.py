@@ -28,6 +28,6 @@ def test_the_driver_may_listen_elsewhere_than_it_is_reached():
 def test_ports():
     assert cluster().port == 0
     assert cluster(netdsl_port="7337").port == 7337
-    for text in ("-1", "65535", "http", "7337.0", ""):
-        with pytest.raises(DistributedError, match=rf"spark.netdsl.port is '{text}'; give a port up to 65534"):
+    for text in ("-1", "65536", "http", "7337.0", ""):
+        with pytest.raises(DistributedError, match=rf"spark.netdsl.port is '{text}'; give a port up to 65535"):
             assert cluster(netdsl_port=text).port

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from zoo.backends import SparkBackend
 from zoo.cli import zoo
-from zoo.distributed_run import Backend, Placement
 
 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--workers", "2", "--master", "local"], "--master and --transport are about Spark; give --backend spark too"),
-        (["--workers", "2", "--transport", "peer"], "give --backend spark too"),
-        (["--workers", "2", "--backend", "spark", "--transport", "pigeon"], "'pigeon' is not one of 'peer', 'driver'"),
+        (["--workers", "2", "--master", "local"], "--master is about Spark; give --backend spark too"),
+        (["--workers", "2", "--backend", "spark", "--transport", "pigeon"], "'pigeon' is not one of 'shared-memory',"),
         (["--backend", "spark"], "are for several workers; give --workers too"),
+        (["--backend", "spark", "--transport", "relay"], "are for several workers; give --workers too"),
     ],
 )
 def test_options_that_go_with_others(words, says, tmp_path, monkeypatch):
@@ -28,7 +28,7 @@ def test_options_that_go_with_others(words, says, tmp_path, monkeypatch):
 
 def test_where_spark_is(monkeypatch):
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    assert Placement(Backend.SPARK, "yarn").master_for(3) == "yarn"
-    assert Placement(Backend.SPARK).master_for(3) == "local[3]"
+    assert SparkBackend("yarn", tasks=3).address == "yarn"
+    assert SparkBackend(tasks=3).address == "local[3]"
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    assert Placement(Backend.SPARK).master_for(3) == ""
+    assert SparkBackend(tasks=3).address == ""

@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 from google.protobuf import text_format
-from netdsl.distributed.messages import Told
-from netdsl.spark.workers.train import train
-from netdsl.spark.workers.transport import Transport
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Keeping
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Told
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
-from tests.netdsl.spark.conftest import executor_of, workers_of
+from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.transports.transport import Transport
+from netdsl.spark.workers.launcher import SparkLauncher
+from tests.netdsl.spark.conftest import TRANSPORTS, executor_of, workers_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -78,12 +79,13 @@ def size_of(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("transport", Transport)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_two_hundred_rounds_of_a_model_of_20_mb(session: Any, folder: Path, transport: Transport) -> None:
     param: pb.SolverParameter = text_format.Parse(SOLVER, pb.SolverParameter())
-    Run(param, parse("averaging:tau=1"), 2, keeping=Keeping(every=20)).settled().save(folder)
+    run = Run(param, parse("averaging:tau=1"), 2, transport=transport, keeping=Keeping(every=20))
+    run.settled().save(folder)
     watch = Watch(folder, Path(session.sparkContext.getConf().get("spark.local.dir")))
-    train(folder, session, transport=transport, told=watch)
+    train(folder, SparkLauncher(session), told=watch)
     assert (folder / MODEL).stat().st_size > 20e6
     assert {"driver", "worker 0", "worker 1", "executor 0", "executor 1"} <= set(watch.late)
     grown = {name: watch.late[name] - watch.early[name] for name in watch.late}

@@ -39,7 +39,7 @@ def test_the_command_line(folder: Path) -> None:
 def test_spark_submit(folder: Path) -> None:
     submit = [BIN / "spark-submit", "--master", "local-cluster[2,2,1024]", "--conf", "spark.task.cpus=2"]
     submit += ["--conf", "spark.ui.enabled=false", BIN / "zoo-spark.py"]
-    done = called(*submit, *TRAIN, folder, "--transport", "driver", PYSPARK_PYTHON=sys.executable)
+    done = called(*submit, *TRAIN, folder, "--transport", "relay", PYSPARK_PYTHON=sys.executable)
     assert done.returncode == 0, done.stderr
     assert (folder / MODEL).exists()
     assert Run.load(folder).threads == 2

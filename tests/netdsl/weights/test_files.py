@@ -13,10 +13,11 @@ from caffe_proto import from_text
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.errors import WeightsError
 from netdsl.layers import LAYERS
+from netdsl.model import load_weights
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from netdsl.weights.files import copy_weights, learned_layers, load_file, save_net, shared_blobs
+from netdsl.weights.files import copy_weights, learned_layers, save_net, shared_blobs
 from netdsl.weights.match import arrays_of
 
 # Two layers of one name, one without a name, shared parameters of equal and of other shapes, and a loss without a top.
@@ -62,7 +63,7 @@ def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     module(torch.rand(2, 6), torch.rand(2, 4))  # makes BatchNorm's sums
     save_net(net, tmp_path / "x.caffemodel")
     assert not same(values(net), values(other))
-    report = load_file(other, tmp_path / "x.caffemodel")
+    report = load_weights(tmp_path / "x.caffemodel", other)
     assert report.matched == tuple(learned_layers(net)) and not report.missing and not report.unused
     assert same(values(net), values(other)) and values(other)[""][2].tolist() == [1]
     one, two = (learned_layers(other)[name].weight for name in ("ip", "turned"))
@@ -93,7 +94,7 @@ def test_hdf5_has_a_shared_blob_once(tmp_path: Path) -> None:
             "same": ["1"],
             "turned": [],
         }
-    report = load_file(other, tmp_path / "x.caffemodel.h5")
+    report = load_weights(tmp_path / "x.caffemodel.h5", other)
     assert not report.missing and report.unused == ()
     assert same(values(net), values(other))
 
@@ -111,9 +112,9 @@ def test_nothing_is_copied_if_something_does_not_fit(tmp_path: Path) -> None:
     other = made(TEXT.replace("num_output: 3", "num_output: 5"))
     before = values(other)
     with pytest.raises(WeightsError, match=r"x.caffemodel: layer 'ip \(2\)': blob 0 has shape \[5, 4\]"):
-        load_file(other, tmp_path / "x.caffemodel")
+        load_weights(tmp_path / "x.caffemodel", other)
     assert same(values(other), before)
-    report = load_file(other, tmp_path / "x.caffemodel", partial=True)
+    report = load_weights(tmp_path / "x.caffemodel", other, partial=True)
     assert [each.layer for each in report.mismatched] == ["ip (2)"]
     assert not same(values(other), before)
 
@@ -140,7 +141,7 @@ def test_halves_and_doubles_of_old_shape_come_from_a_file(tmp_path: Path) -> Non
         blob.ClearField("shape")
     write(file, tmp_path / "x.caffemodel")
     net = made()
-    report = load_file(net, tmp_path / "x.caffemodel")
+    report = load_weights(tmp_path / "x.caffemodel", net)
     assert (report.matched, report.missing) == (("ip",), ("ip (2)", "same", ""))
     assert values(net)["ip"][0].tolist() == np.arange(24.0).reshape(4, 6).tolist()
     assert values(net)["ip"][1].tolist() == [0, 1, 2, 3]
@@ -155,7 +156,7 @@ def test_a_mapped_file_is_read_without_a_copy_of_it_in_memory(tmp_path: Path) ->
     net = made(text)
     tracemalloc.start()
     try:
-        load_file(net, tmp_path / "x.caffemodel")
+        load_weights(tmp_path / "x.caffemodel", net)
         assert tracemalloc.get_traced_memory()[1] < 1000 * 1003  # a fourth of the blob's bytes
     finally:
         tracemalloc.stop()

@@ -39,7 +39,7 @@ def test_structure_is_compared_by_name(zoo, files) -> None:
 def test_layers_in_another_order_are_told(zoo) -> None:
     Path("a.prototxt").write_text("layer { name: 'a' } layer { name: 'b' }")
     Path("b.prototxt").write_text("layer { name: 'b' } layer { name: 'a' }")
-    assert zoo("diff", "a.prototxt", "b.prototxt") == (1, "~ layers stand in another order\n", "")
+    assert zoo("diff", "a.prototxt", "b.prototxt") == (1, "~ layers are in another order\n", "")
 
 
 def test_an_old_net_equals_its_upgraded_form_unless_taken_as_written(zoo, files) -> None:

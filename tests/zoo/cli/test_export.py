@@ -11,8 +11,6 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
-from netdsl.layer import Layer
-from netdsl.layers import LAYERS
 from netdsl.net.net import Net
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
@@ -164,7 +162,7 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
         (["--to", "caffe", "--mean", "red"], 2, "'red' isn't like 104,117,123"),
         (["--to", "onnx", "--train-val"], 2, "--train-val and --solver are for --to caffe"),
         (["--to", "caffe", "--opset", "3"], 2, "--opset is for --to onnx"),
-        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for what is verified"),
+        (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for verifying"),
     ],
 )
 def test_what_goes_wrong_is_told_and_nothing_is_written(zoo, words: list[str], code: int, what: str) -> None:
@@ -249,9 +247,18 @@ def test_what_was_there_stays_when_one_interrupts(zoo, target: str, monkeypatch:
 
 
 @needs_onnx
-def test_layers_without_an_onnx_form_are_one_line(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("Convolution", "InnerProduct"):
-        monkeypatch.setattr(LAYERS[name], "onnx", Layer.onnx)
-    told = refused(zoo, "small.prototxt", "--weights", "small.caffemodel", "--to", "onnx")
-    wanted = "layer 'c' of type Convolution has no ONNX form; layer 'ip' of type InnerProduct has no ONNX form"
-    assert told == f"small.prototxt: {wanted}\n"
+def test_layers_without_an_onnx_form_are_one_line(zoo) -> None:
+    inputs = [
+        f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ dim: {shape} }} }} }}'
+        for name, shape in {"data": [1, 6], "label": [1]}.items()
+    ]
+    margins = [
+        f'layer {{ name: "{name}" type: "MarginInnerProduct" bottom: "data" bottom: "label" top: "{name}"'
+        " margin_inner_product_param { num_output: 3 } }"
+        for name in ("one", "two")
+    ]
+    Path("margins.prototxt").write_text("\n".join(inputs + margins))
+    Net("margins.prototxt").save("margins.caffemodel")
+    told = refused(zoo, "margins.prototxt", "--weights", "margins.caffemodel", "--to", "onnx")
+    parts = [f"layer '{name}' of type MarginInnerProduct has no ONNX form" for name in ("one", "two")]
+    assert told == f"margins.prototxt: {'; '.join(parts)}\n"

@@ -71,7 +71,7 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["old.prototxt"], "say what to import it as; --as-dsl is all there is"),
+        (["old.prototxt"], "say what to write; --as-dsl is the only choice"),
         (["--as-dsl", "gone.prototxt"], "gone.prototxt: can't be opened: No such file"),
         (["--as-dsl", "solver.prototxt"], "solver.prototxt:1:1: unknown field 'net' in NetParameter"),
         (["--as-dsl", "both.prototxt"], "both.prototxt: net 'n': it has both `layer` and `layers`"),

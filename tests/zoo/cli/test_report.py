@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.records import RECORDS, RecordFile
+from netdsl.distributed.run_log import RECORDS, open_run_log
 from tests.zoo.logs.conftest import averaging, shards
 
 
 def write(run: str, records: list[RoundRecord]) -> None:
-    file = RecordFile(Path(run))
-    for record in records:
-        file(record)
-    file.close()
+    with open_run_log(Path(run)) as log:
+        for record in records:
+            log(record)
 
 
 def rows(text: str) -> list[str]:
@@ -94,14 +93,14 @@ def test_what_is_no_run(zoo) -> None:
 def test_a_run_without_rounds(zoo) -> None:
     write("run", [])
     done = zoo("report", "run")
-    assert (done.code, done.err) == (2, "zoo: run: no round is over yet; try again when one is\n")
+    assert (done.code, done.err) == (2, "zoo: run: no round is complete yet; try again later\n")
 
 
 def test_pictures_that_cannot_be_written(zoo) -> None:
     write("run", averaging())
     Path("file").touch()
     done = zoo("report", "run", "-o", "file")
-    assert (done.code, done.err) == (2, "zoo: file: can't be made: File exists\n")
+    assert (done.code, done.err) == (2, "zoo: file: can't be created: File exists\n")
 
 
 def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,4 +115,4 @@ def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(builtins, "__import__", without)
     done = zoo("report", "run")
     assert "iterations/s in all" in done.out
-    assert (done.code, done.err) == (2, "zoo: pictures need matplotlib: pip install 'netdsl[logs]'\n")
+    assert (done.code, done.err) == (2, "zoo: plots need matplotlib: pip install 'netdsl[logs]'\n")

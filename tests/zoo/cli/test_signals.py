@@ -27,11 +27,11 @@ net_param {
 WRITING = """
 import sys, time
 from pathlib import Path
-from caffe_proto.storage import replacing
+from caffe_proto.storage import atomic_path
 from zoo import cli
 
 def write(**_):
-    with replacing("whole") as temporary:
+    with atomic_path("whole") as temporary:
         temporary.write_text("half")
         print("writing", flush=True)
         time.sleep(600)

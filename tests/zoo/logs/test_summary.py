@@ -8,16 +8,16 @@ import pytest
 
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.summary import Beside, Elapsed, LoggedScore, Times, less_is_better, summarise, times_of
+from zoo.logs.summary import Elapsed, LoggedScore, OverlappedTimes, WorkerTimes, less_is_better, summarise, times_of
 
 
 def test_every_second_of_a_worker_went_somewhere() -> None:
     found = summarise(averaging(rounds=4))
     times = [worker.times for worker in found.workers]
     assert times == [
-        Times(compute=8.0, wait=8.0, exchange=2.0, test=2.0),
-        Times(compute=12.0, wait=4.0, exchange=2.0, other=2.0),
-        Times(compute=16.0, wait=0.0, exchange=2.0, other=2.0),
+        WorkerTimes(compute=8.0, wait=8.0, exchange=2.0, test=2.0),
+        WorkerTimes(compute=12.0, wait=4.0, exchange=2.0, other=2.0),
+        WorkerTimes(compute=16.0, wait=0.0, exchange=2.0, other=2.0),
     ]
     assert [each.total for each in times] == [20.0, 20.0, 20.0]
 
@@ -60,14 +60,14 @@ def test_which_outputs_are_losses(output: str, is_loss: bool) -> None:
 
 def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
     found = summarise(shards(rounds=6)).workers
-    assert found[0].times == Times(compute=12.0)
-    assert [each.beside for each in found[:2]] == [Beside(6.0, 9.0, 3.0), Beside(6.0, 9.0, 0.0)]
+    assert found[0].times == WorkerTimes(compute=12.0)
+    assert [each.beside for each in found[:2]] == [OverlappedTimes(6.0, 9.0, 3.0), OverlappedTimes(6.0, 9.0, 0.0)]
 
 
 def test_exchanges_that_fit_in_part() -> None:
     spans = [Span(Activity.SAVE, 9.0, 10.0)]
     found = times_of(RoundRecord(1, 0, 0.0, 10.0, compute=6.0, wait=4.0, exchange=2.0, spans=spans))
-    assert found == Times(compute=6.0, wait=2.0, exchange=1.0, save=1.0)
+    assert found == WorkerTimes(compute=6.0, wait=2.0, exchange=1.0, save=1.0)
 
 
 def test_a_pause_is_no_time() -> None:

@@ -8,12 +8,12 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from zoo.simulating.digits import Task
+from zoo.simulating.digits import DigitsTask
 from zoo.simulating.trial import Trial
 
 
 @pytest.fixture
 def trial() -> Trial:
     """Two workers, thirty iterations."""
-    plan = Run(Task(batch=6, iterations=30).settings(1, 10), ModelAveraging(5), 2)
+    plan = Run(DigitsTask(batch=6, iterations=30).settings(1, 10), ModelAveraging(5), 2)
     return Trial(plan, Link(1e6), Machines(0.5, 2))

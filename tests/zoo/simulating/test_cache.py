@@ -10,22 +10,22 @@ from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
 from zoo.simulating import cache as module
-from zoo.simulating.cache import Cache, key_of
-from zoo.simulating.trial import Outcome, Point, Trial, Usage
+from zoo.simulating.cache import TrialCache, key_of
+from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
-OUTCOME = Outcome((Point(0.1 + 0.2, 5, 1 / 3),), (Usage(5, 0.7, 0.1, 0.2, 40),), 1.1)
+OUTCOME = TrialOutcome((AccuracyPoint(0.1 + 0.2, 5, 1 / 3),), (WorkerUsage(5, 0.7, 0.1, 0.2, 40),), 1.1)
 
 
 def test_what_is_kept_comes_back_to_the_bit(trial: Trial, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "a" / "b")
+    cache = TrialCache(tmp_path / "a" / "b")
     assert cache.get(trial) is None
     cache.put(trial, OUTCOME)
-    assert Cache(tmp_path / "a" / "b").get(trial) == OUTCOME
+    assert TrialCache(tmp_path / "a" / "b").get(trial) == OUTCOME
     assert [path.suffix for path in (tmp_path / "a" / "b").iterdir()] == [".json"]
 
 
 def test_a_damaged_file_is_as_none(trial: Trial, tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = TrialCache(tmp_path)
     cache.put(trial, OUTCOME)
     for text in ("", '{"points": [', "[]", '{"points": [], "usages": [{"steps": 1}], "time": 0}'):
         next(tmp_path.iterdir()).write_text(text)
@@ -56,4 +56,4 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DistributedError, match="file/cache: can't be made: Not a directory; name another --cache"):
-        Cache(tmp_path / "file" / "cache")
+        TrialCache(tmp_path / "file" / "cache")

@@ -12,15 +12,15 @@ from click.testing import CliRunner, Result
 
 from caffe_proto.errors import CaffeError
 from zoo.cli.simulate import command
-from zoo.simulating.cache import Cache
+from zoo.simulating.cache import TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import BATCHES
-from zoo.simulating.digits import Task
-from zoo.simulating.measuring import measured
+from zoo.simulating.digits import DigitsTask
 from zoo.simulating.methods import Method, MethodComparison
-from zoo.simulating.needed import Question
-from zoo.simulating.trial import Outcome, Point, Trial, Usage
+from zoo.simulating.step_time import measure_step
+from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
-QUESTION = Question(goal=0.5, seeds=1, task=Task(iterations=30))
+QUESTION = ConvergenceExperiment(goal=0.5, seeds=1, task=DigitsTask(iterations=30))
 SMALL = ("--accuracy", "0.5", "--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")
 
 
@@ -41,9 +41,13 @@ def simulate(*words: str) -> Result:
 def keep(trials: Iterable[Trial], iteration: int) -> None:
     """As if they had been trained, and were good enough then."""
     for trial in trials:
-        points = (Point(0.5, 0, 0.1), Point(1.5 * iteration, iteration, 0.96), Point(900.0, 600, 0.96))
-        usage = Usage(iteration, 1.0 * iteration, 0.0, 0.5 * iteration, 80)
-        Cache(Path("kept")).put(trial, Outcome(points, (usage,), 1.5 * iteration))
+        points = (
+            AccuracyPoint(0.5, 0, 0.1),
+            AccuracyPoint(1.5 * iteration, iteration, 0.96),
+            AccuracyPoint(900.0, 600, 0.96),
+        )
+        usage = WorkerUsage(iteration, 1.0 * iteration, 0.0, 0.5 * iteration, 80)
+        TrialCache(Path("kept")).put(trial, TrialOutcome(points, (usage,), 1.5 * iteration))
 
 
 def rows(name: str) -> list[list[str]]:
@@ -85,8 +89,8 @@ def test_what_exchanging_may_cost() -> None:
 
 
 def test_the_methods() -> None:
-    comparison = MethodComparison(workers=2, seeds=1, task=Task(iterations=30))
-    size = measured(comparison.trials(Method.SINGLE, 10, 1)[0].plan).bytes
+    comparison = MethodComparison(workers=2, seeds=1, task=DigitsTask(iterations=30))
+    size = measure_step(comparison.trials(Method.SINGLE, 10, 1)[0].plan).bytes
     for ratio in (10, 100):
         for number, method in enumerate(Method):
             keep(comparison.trials(method, ratio, size), ratio + 2 * number)
@@ -115,14 +119,14 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
     [
         (["run"], "Give a MODEL of the zoo, or --solver FILE."),
         (["run", "lenett"], "did you mean lenet?"),
-        (["run", "lenet", "--bandwidth", "fast"], "'fast' is no bandwidth; write it like 1Gbit"),
-        (["run", "lenet", "--step", "3"], "'3' is no time"),
+        (["run", "lenet", "--bandwidth", "fast"], "'fast' is not a bandwidth; write it per second, like 1Gbit"),
+        (["run", "lenet", "--step", "3"], "'3' is not a time"),
         (["run", "lenet", "--strategy", "averagin"], "did you mean averaging?"),
         (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers of 2 workers"),
         (["speedup", "--taus", "1,x"], "'1,x' isn't like 1,2,5"),
         (["speedup", "--workers", "0"], "'0' isn't like 1,2,5"),
         (["cost", "--workers", "1"], "1 is not in the range x>=2"),
-        (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be made: Not a directory"),
+        (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be created: Not a directory"),
     ],
 )
 def test_what_is_wrong_is_said(words: list[str], says: str, folder: Path) -> None:

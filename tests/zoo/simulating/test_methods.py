@@ -5,7 +5,7 @@ import pytest
 from netdsl.distributed.simulator.link import ExchangeKind
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.methods import Method, MethodComparison, MethodResult, common_end
-from zoo.simulating.trial import Outcome, Point
+from zoo.simulating.trial import AccuracyPoint, TrialOutcome
 
 SIZE = 8_000
 
@@ -30,24 +30,28 @@ def test_the_server_of_elastic_averaging_can_keep_up() -> None:
 
 
 def test_medians_and_curves_over_the_seeds() -> None:
-    def outcome(*accuracies: float) -> Outcome:
-        points = tuple(Point(1.0 + 10.0 * number, number, accuracy) for number, accuracy in enumerate(accuracies))
-        return Outcome(points, (), 30.0)
+    def outcome(*accuracies: float) -> TrialOutcome:
+        points = tuple(
+            AccuracyPoint(1.0 + 10.0 * number, number, accuracy) for number, accuracy in enumerate(accuracies)
+        )
+        return TrialOutcome(points, (), 30.0)
 
     outcomes = (outcome(0.1, 0.5, 0.9), outcome(0.1, 0.9, 0.8), outcome(0.4, 0.4, 0.4))
     course = MethodResult(Method.MPCA, 10, MethodComparison().strategy(Method.MPCA, 10), outcomes)
-    assert course.reached(0.5) == 11.0
-    assert course.reached(0.9) == 21.0
-    assert course.reached(0.95) is None
+    assert course.time_to_reach(0.5) == 11.0
+    assert course.time_to_reach(0.9) == 21.0
+    assert course.time_to_reach(0.95) is None
     assert course.curve([0.0, 12.0, 25.0]) == pytest.approx([0.8, 0.4, 0.3])
 
 
 def test_what_counts_in_the_end_is_the_last_tenth_of_the_time_that_all_have() -> None:
-    points = [Point(float(time), time, 0.5 if time < 90 else 0.8 if time < 95 else 0.9) for time in range(120)]
+    points = [AccuracyPoint(float(time), time, 0.5 if time < 90 else 0.8 if time < 95 else 0.9) for time in range(120)]
     long, short = (
-        MethodResult(Method.MPCA, 10, ModelAveraging(), (Outcome(tuple(each), (), 0.0),))
+        MethodResult(Method.MPCA, 10, ModelAveraging(), (TrialOutcome(tuple(each), (), 0.0),))
         for each in (points, points[:101])
     )
     end = common_end([long, short])
     assert end == 100.0
-    assert long.settled(end) == short.settled(end) == pytest.approx(0.85, abs=0.005)  # the middle counts to one half
+    assert (
+        long.final_accuracy(end) == short.final_accuracy(end) == pytest.approx(0.85, abs=0.005)
+    )  # the middle counts to one half

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from netdsl.errors import DistributedError
-from zoo.simulating.units import bandwidth, bytes_in_words, in_words, seconds
+from zoo.simulating.units import bandwidth, format_bytes, format_seconds, seconds
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from zoo.simulating.units import bandwidth, bytes_in_words, in_words, seconds
 )
 def test_bandwidths(text: str, wanted: float | None) -> None:
     if wanted is None:
-        with pytest.raises(DistributedError, match="'100Mbps' is no bandwidth; write it like 1Gbit or 100MB"):
+        with pytest.raises(DistributedError, match="'100Mbps' is not a bandwidth; write it per second, like 1Gbit"):
             bandwidth(text)
     else:
         assert bandwidth(text) == pytest.approx(wanted)
@@ -25,20 +25,20 @@ def test_times(text: str, wanted: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "3", "-1s", "1h", "s", "1.s"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(DistributedError, match=r"is no time; write it like 0\.3s"):
+    with pytest.raises(DistributedError, match=r"is not a time; write it like 0\.3s"):
         seconds(text)
 
 
 @pytest.mark.parametrize("text", ["0Gbit", "Gbit", "1", "1gigabit", "-1MB"])
 def test_what_is_no_bandwidth(text: str) -> None:
-    with pytest.raises(DistributedError, match="is no bandwidth"):
+    with pytest.raises(DistributedError, match="is not a bandwidth"):
         bandwidth(text)
 
 
 def test_words_for_people() -> None:
-    times = [in_words(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
+    times = [format_seconds(each) for each in (0, 2.5e-5, 0.0031, 0.25, 75.2, 1234, 50_000)]
     assert times == ["0 us", "25 us", "3.1 ms", "250 ms", "75.2 s", "20.6 min", "13.9 h"]
-    assert [bytes_in_words(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [
+    assert [format_bytes(each) for each in (0, 999, 1720, 5.16e6, 2.1e9)] == [
         "0 B",
         "999 B",
         "1.72 kB",

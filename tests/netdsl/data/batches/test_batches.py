@@ -1,4 +1,4 @@
-"""Batches made ahead, by real threads, from sources in memory."""
+"""Batches made by real threads, from sources in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.reading import Bad, Loading, Reading
+from netdsl.data.batches.reading import BadItems, Loading, Reading
 from netdsl.errors import DataError, ShapeError
 
 
@@ -78,8 +78,8 @@ def test_batches_go_on_from_the_end_to_the_beginning() -> None:
 def test_two_runs_are_equal_however_many_threads_there_are() -> None:
     reading = Reading(Images(40), 7, (Noise(),), shuffle=True)
     runs = []
-    for workers, ahead in ((1, 1), (4, 5)):
-        with Batches(reading, Loading(seed=2, workers=workers, ahead=ahead)) as batches:
+    for workers, prefetch in ((1, 1), (4, 5)):
+        with Batches(reading, Loading(seed=2, workers=workers, prefetch=prefetch)) as batches:
             runs.append([next(batches) for _ in range(12)])
         reading.source.closed = False
     for one, other in zip(*runs, strict=True):
@@ -107,7 +107,7 @@ def test_seeking_is_the_same_as_running() -> None:
 
 
 def test_the_position_counts_what_was_handed_out_not_what_was_made() -> None:
-    with Batches(Reading(Images(30), 2), Loading(ahead=4)) as batches:
+    with Batches(Reading(Images(30), 2), Loading(prefetch=4)) as batches:
         assert batches.shapes() == [(2, 2, 3, 4), (2,)]
         assert batches.position == 0
         assert labels(batches, 2) == [[0, 1], [2, 3]]
@@ -124,7 +124,7 @@ def test_ranks_share_the_items() -> None:
 
 def test_no_more_is_made_ahead_than_was_asked_for() -> None:
     source = Images(100)
-    with Batches(Reading(source, 5), Loading(ahead=2)) as batches:
+    with Batches(Reading(source, 5), Loading(prefetch=2)) as batches:
         next(batches)
         batches.shapes()
     assert len(source.fetched) <= 15
@@ -144,7 +144,7 @@ def test_a_bad_item_is_an_error_when_its_batch_is_asked_for(source: Images) -> N
 
 def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture) -> None:
     source = Images(8, bad=(1, 4), lost=(5,))
-    with Batches(Reading(source, 3), Loading(bad=Bad.SKIP, workers=2)) as batches:
+    with Batches(Reading(source, 3), Loading(bad=BadItems.SKIP, workers=2)) as batches:
         assert labels(batches, 3) == [[0, 2, 2], [3, 6, 6], [6, 7, 0]]
         assert batches.skipped == 4  # 4 and 5 for the place of 4, and 5 for its own
         assert sorted(batches.reasons) == ["item 1 is bad", "item 4 is bad", "item 5 is lost", "item 5 is lost"]
@@ -155,7 +155,7 @@ def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture
 
 def test_a_source_without_a_good_item_is_an_error() -> None:
     with (
-        Batches(Reading(Images(4, bad=(0, 1, 2, 3)), 2), Loading(bad=Bad.SKIP)) as batches,
+        Batches(Reading(Images(4, bad=(0, 1, 2, 3)), 2), Loading(bad=BadItems.SKIP)) as batches,
         pytest.raises(DataError, match="4 items in a row are bad; the last: item 3"),
     ):
         next(batches)
@@ -169,7 +169,7 @@ class Growing(Images):
 def test_items_of_one_batch_have_one_shape() -> None:
     with Batches(Reading(Growing(5), 1)) as batches:
         assert [next(batches)[0].shape[-1] for _ in range(3)] == [3, 4, 5]
-    for bad in Bad:
+    for bad in BadItems:
         with (
             Batches(Reading(Growing(5), 2), Loading(bad=bad)) as batches,
             pytest.raises(ShapeError, match=r"1x2x[34], a number and 1x2x[34], a number.*new_height"),
@@ -196,7 +196,7 @@ class Broken(Images):
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_to_the_caller() -> None:
-    for bad in Bad:
+    for bad in BadItems:
         with Batches(Reading(Broken(5), 2), Loading(bad=bad)) as batches, pytest.raises(KeyError, match="ours"):
             next(batches)
 
@@ -226,7 +226,7 @@ def test_who_waits_for_a_disk_is_told() -> None:
 
 
 def test_a_thread_that_never_ends_keeps_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netdsl.data.batches.batch_threads._PATIENCE", 0.01)
+    monkeypatch.setattr("netdsl.data.batches.batch_threads._JOIN_SECONDS", 0.01)
     source = Hanging()
     batches = Batches(Reading(source, 2), Loading(deadline=0.01))
     with pytest.raises(DataError, match="isn't there"):
@@ -244,7 +244,7 @@ def test_a_thread_that_never_ends_keeps_its_source(monkeypatch: pytest.MonkeyPat
 
 def test_closing_in_the_middle() -> None:
     source = Images(1000)
-    batches = Batches(Reading(source, 50), Loading(ahead=6))
+    batches = Batches(Reading(source, 50), Loading(prefetch=6))
     next(batches)
     batches.close()
     batches.close()
@@ -254,23 +254,33 @@ def test_closing_in_the_middle() -> None:
 
 
 def test_batches_that_are_forgotten_end_their_threads() -> None:
-    batches = Batches(Reading(Images(1000), 50), Loading(ahead=6))
+    batches = Batches(Reading(Images(1000), 50), Loading(prefetch=6))
     next(batches)
     assert any(thread.name == "netdsl batches" for thread in threading.enumerate())
     del batches  # and the fixture looks
 
 
-@pytest.mark.parametrize("loading", [Loading(workers=0), Loading(ahead=0)])
-def test_there_must_be_somebody_to_work(loading: Loading) -> None:
-    with pytest.raises(DataError, match="at least 1"):
-        Batches(Reading(Images(3), 2), loading)
+@pytest.mark.parametrize(
+    ("reading", "loading", "why"),
+    [
+        (Reading(Images(3), 2), Loading(workers=0), "at least 1"),
+        (Reading(Images(3), 2), Loading(prefetch=0), "at least 1"),
+        (Reading(Images(0), 2), Loading(), "no items"),
+        (Reading(Images(5), 2, start=5), Loading(), "5 items should be skipped at the start, but there are only 5"),
+        (Reading(Images(5), 2), Loading(rank=2, size=2), "ranks go from 0 to 1"),
+        (Reading(Images(5), 2), Loading(seed=-1), "seed -1"),
+    ],
+)
+def test_settings_that_cannot_be_are_errors(reading: Reading, loading: Loading, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Batches(reading, loading)
 
 
 PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
 from test_batches import Batches, Images, Loading, Reading
-batches = Batches(Reading(Images(1000), 50), Loading(ahead=6))
+batches = Batches(Reading(Images(1000), 50), Loading(prefetch=6))
 next(batches)
 raise SystemExit("the program died")
 """

@@ -11,7 +11,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.batches import Batches
-from netdsl.data.batches.reading import Bad, Intake, Loading
+from netdsl.data.batches.reading import BadItems, Intake, Loading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
@@ -58,7 +58,7 @@ def refuse(table: Table, what: str, *intakes: Intake) -> None:
 
 def test_blobs_are_columns_in_the_shapes_that_layers_say(source: str) -> None:
     table = Table(source, {"data": "image"})
-    for bad in Bad:
+    for bad in BadItems:
         with batches(table, DATA, LABEL, bad=bad) as found:
             data, label = next(found)
             assert (data.shape, label.shape) == ((3, 2, 3, 4), (3, 1))
@@ -152,8 +152,8 @@ def test_there_may_be_fewer_rows_than_in_a_batch_and_than_workers(tmp_path: Path
 
 def test_a_row_that_is_passed_over_is_so_for_all_blobs(tmp_path: Path) -> None:
     source = write(tmp_path / "t.arrow", a=pa.array([0, None, 2, 3]), b=pa.array([0, 10, 20, None]))
-    with batches(Table(source), Intake(("a",), 4, ((),)), Intake(("b",), 4, ((),)), bad=Bad.SKIP) as found:
+    with batches(Table(source), Intake(("a",), 4, ((),)), Intake(("b",), 4, ((),)), bad=BadItems.SKIP) as found:
         a, b = next(found)
         assert (a.tolist(), b.tolist()) == ([0, 2, 2, 0], [0, 20, 20, 0])
         assert found.skipped == 2
-    refuse(Table(source), r"item 1: column 'a' is empty there", Intake(("a",), 4, ((),)))
+    refuse(Table(source), r"column 'a': row 1 of .*t.arrow is null", Intake(("a",), 4, ((),)))

@@ -74,10 +74,13 @@ def test_an_iterable_goes_back_and_an_iterator_does_not() -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ([{"data": np.zeros((2, 3, 4, 5))}], "nothing is given for 'label'; wanted are label, data, given data"),
-        ([(np.zeros(2),)], "nothing is given for 'data'; wanted are label, data, given 1 arrays"),
-        ([{"data": np.zeros((4, 5)), "label": 1}], r"'data' is given with shape \[4, 5\]; a batch has 4 axes"),
-        ([{"data": np.zeros((2, 3, 4, 5)), "label": np.zeros(3)}], r"'label' is given with shape \[3\], .*\[2, 1\]"),
+        (
+            [{"data": np.zeros((2, 3, 4, 5))}],
+            "there is no value for 'label': the net needs label, data, the data have data",
+        ),
+        ([(np.zeros(2),)], "there is no value for 'data': the net needs label, data, the data have 1 arrays"),
+        ([{"data": np.zeros((4, 5)), "label": 1}], r"'data' has shape \[4, 5\]; a batch has 4 axes"),
+        ([{"data": np.zeros((2, 3, 4, 5)), "label": np.zeros(3)}], r"'label' has shape \[3\], .*\[2, 1\]"),
         ([{"data": np.zeros((3, 4, each)), "label": 1} for each in (5, 6)], "'data' has items of different shapes"),
         ([], "ended after 0 batches"),
         (iter([]), "ended after 0 batches; give a list"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.cifar import Cifar10Source, Cifar100Source
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 
 
@@ -48,7 +48,7 @@ def test_a_hundred_classes_have_fine_labels(tmp_path: Path) -> None:
 
 def test_a_cut_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "test_batch.bin").write_bytes(record(9, start=1)[:-1])
-    with pytest.raises(DataError, match=r"test_batch.bin: its 3,072 bytes aren't records of 3,073; it is cut short"):
+    with pytest.raises(DataError, match=r"test_batch.bin: its 3,072 bytes aren't records of 3,073; it is truncated"):
         Cifar10Source(tmp_path, DataSplit.TEST)
 
 
@@ -59,5 +59,5 @@ def test_a_missing_file_is_told(tmp_path: Path) -> None:
 
 def test_pickled_batches_are_never_read(tmp_path: Path) -> None:
     (tmp_path / "data_batch_1").write_bytes(b"\x80\x02}q\x01.")
-    with pytest.raises(DataError, match=r"data_batch_1: is pickled, which isn't safe to read; download"):
+    with pytest.raises(DataError, match=r"data_batch_1: is a pickle, which isn't safe to read; download"):
         Cifar10Source(tmp_path)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.digits import DigitsSource
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
 
 load_digits = pytest.importorskip("sklearn.datasets").load_digits
 

@@ -55,7 +55,7 @@ def test_a_list_of_classes_numbers_them(folder: Path) -> None:
 @pytest.mark.parametrize(("text", "count"), [("dog\nant\n", 0), ("dog\nant\ncat\ncat\n", 2)])
 def test_a_list_must_have_every_folder_once(folder: Path, text: str, count: int) -> None:
     (folder / "labels.txt").write_text(text)
-    with pytest.raises(DataError, match=f"labels.txt: has {count} lines 'cat', the name of a folder"):
+    with pytest.raises(DataError, match=f"labels.txt: has {count} lines 'cat', and there must be one"):
         FolderSource(folder)
 
 

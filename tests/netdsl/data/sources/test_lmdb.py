@@ -144,7 +144,7 @@ def test_a_database_that_is_cut_short_is_refused(tmp_path: Path) -> None:
     file = database(tmp_path / "db", map(raw, range(200))) / "data.mdb"
     whole = file.read_bytes()
     file.write_bytes(whole[:-4096])
-    with pytest.raises(DataError, match=r"cut short: it has .* of .* bytes"):
+    with pytest.raises(DataError, match=r"truncated: it has .* of .* bytes"):
         LmdbSource(tmp_path / "db")
     file.write_bytes(whole)
     assert len(LmdbSource(tmp_path / "db")) == 200

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.mnist import MnistSource
-from netdsl.data.sources.split import DataSplit
+from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 
 IMAGES = np.arange(5 * 4 * 3, dtype=np.uint8).reshape(5, 4, 3)
@@ -57,11 +57,11 @@ GOOD = idx(5, 4, 3) + IMAGES.tobytes()
 @pytest.mark.parametrize(
     ("images", "labels", "what"),
     [
-        (GOOD[:-1], idx(5) + LABELS, "needs 60 bytes for 5 items; it is cut short"),
+        (GOOD[:-1], idx(5) + LABELS, "needs 60 bytes for 5 items; it is truncated"),
         (GOOD + b"x", idx(5) + LABELS, "it has more than that"),
-        (GOOD[:14], idx(5) + LABELS, "its header is cut short"),
+        (GOOD[:14], idx(5) + LABELS, "its header is truncated"),
         (b"", idx(5) + LABELS, "it starts with 0x"),
-        (idx(0, 4, 3), idx(5) + LABELS, "promises no values"),
+        (idx(0, 4, 3), idx(5) + LABELS, "has a shape without values"),
         (idx(5) + LABELS, idx(5) + LABELS, "isn't an idx file of bytes with 3 axes: it starts with 0x00000801"),
         (idx(5, 4, 3, kind=13) + IMAGES.tobytes(), idx(5) + LABELS, "it starts with 0x00000d03"),
         (GOOD, idx(4) + LABELS[:4], "has 5 images, and train-labels-idx1-ubyte has 4 labels"),

@@ -20,11 +20,12 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources import digits, netcdf
-from netdsl.data.sources.open_source import KINDS, chooses_columns, is_named, open_source, part_of
-from netdsl.data.sources.split import DataSplit
-from netdsl.data.writing.target import contact_sheet as sheet
+from netdsl.data.sources.open_source import KINDS, chooses_columns, has_kind_prefix, open_source, with_split
+from netdsl.data.sources.source import DataSplit
+from netdsl.data.writing import contact_sheet
 from netdsl.errors import DataError
 from netdsl.tables import arrow
+from netdsl.tables.binding import BlobColumn
 
 netCDF4 = pytest.importorskip("netCDF4")  # noqa: N816
 
@@ -120,7 +121,7 @@ def test_every_kind_is_tried_here() -> None:
 )
 def test_columns_are_chosen_where_they_have_names(data: Path, name: str, columns: list[str], label: float) -> None:
     assert chooses_columns(name)
-    source = open_source(name, columns=columns)
+    source = open_source(name, blobs=[BlobColumn(column, column) for column in columns])
     item = source.item(source.fetch(0))
     source.close()
     assert (len(item), item[1].item()) == (2, label)
@@ -152,11 +153,11 @@ def test_a_file_named_like_a_kind_is_a_file(data: Path) -> None:
     [
         ("gone", "gone: there is no such file or folder; a source is one of lmdb:PATH, leveldb:PATH, mnist:"),
         ("lmbd:an_lmdb", "lmbd:an_lmdb: there is no such file"),
-        ("t.h5", "t.h5: it doesn't show what it holds; a source is one of lmdb:PATH"),
-        ("class/cat", "class/cat: it doesn't show what it holds"),
+        ("t.h5", "t.h5: its kind can't be recognised; a source is one of lmdb:PATH"),
+        ("class/cat", "class/cat: its kind can't be recognised"),
         ("t.csv?lable=b", "csv:t.csv?lable=b: has no option 'lable'; the form is csv:PATH?columns=A,B&label=C"),
         ("cifar10:ten:val", "ten:val"),
-        ("digits:val", "digits:val: there are digits:train, digits:test and digits"),
+        ("digits:val", "digits:val: is no source; there are digits, digits:train, digits:test"),
     ],
 )
 def test_what_is_no_source_is_told(data: Path, name: str, what: str) -> None:
@@ -177,7 +178,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
         ("sklearn.datasets", digits._library),
-        ("PIL.ImageDraw", sheet._library),
+        ("PIL.ImageDraw", contact_sheet._library),
     ],
 )
 def test_a_missing_library_is_told_with_what_to_install(
@@ -193,10 +194,15 @@ def test_full_names_and_parts(data: Path) -> None:
     (data / "db").mkdir()
     (data / "db/data.mdb").touch()
     (data / "digits").mkdir()
-    assert not is_named("digits")  # since there is a folder of that name
-    assert (is_named("digits:test"), is_named("lmdb:db"), is_named("db"), is_named("x")) == (True, True, False, False)
+    assert not has_kind_prefix("digits")  # since there is a folder of that name
+    assert (
+        has_kind_prefix("digits:test"),
+        has_kind_prefix("lmdb:db"),
+        has_kind_prefix("db"),
+        has_kind_prefix("x"),
+    ) == (True, True, False, False)
     assert [
-        part_of(name, DataSplit.TRAIN) for name in ("db", "digits:", "digits:test", "mnist:m?a=b", "mnist:m:test")
+        with_split(name, DataSplit.TRAIN) for name in ("db", "digits:", "digits:test", "mnist:m?a=b", "mnist:m:test")
     ] == [
         *("lmdb:db", "digits:train", "digits:test", "mnist:m:train?a=b", "mnist:m:test"),
     ]

@@ -168,12 +168,12 @@ def test_a_window_whose_context_has_nothing_of_the_image_is_named() -> None:
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        (("# 1", "# 2"), r"windows\.txt:11: '# 2' is not '# 1'"),
+        (("# 1", "# 2"), r"windows\.txt:11: '# 2' must be '# 1'"),
         (("7 1.0 4 5 9 12\n", ""), "ends within the image of line 11"),
         (("7 1.0 4 5 9 12", "7 1.0 4 five 9 12"), "aren't 'class overlap"),
         (("7 1.0 4 5 9 12", "7 1.0 4"), "aren't 'class overlap"),
         (("18\n2\n", "18\nx\n"), "'x' windows, which is not a number"),
-        (("5 0.9", "0 0.9"), "class 0 in the image of line 1"),
+        (("5 0.9", "0 0.9"), "class 0, which means background, in the image of line 1"),
         ((WINDOWS, ""), "0 windows of objects"),
     ],
 )
@@ -189,8 +189,8 @@ def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> 
         ({"crop_size": 0}, {}, "needs a crop_size"),
         ({}, {"context_pad": 4}, "context_pad 4 leaves nothing of a crop_size of 8"),
         ({}, {"crop_mode": "round"}, "'round' is neither 'warp' nor 'square'"),
-        ({}, {"fg_fraction": 1.5}, "fg_fraction 1.5"),
-        ({}, {"batch_size": 0}, "batch_size of 0"),
+        ({}, {"fg_fraction": 1.5}, "fg_fraction is 1.5"),
+        ({}, {"batch_size": 0}, "batch_size 0"),
         ({}, {"fg_threshold": 2}, "0 windows of objects .* and 2 of background"),
         ({}, {"source": "gone.txt"}, r"gone\.txt: can't be read"),
     ],

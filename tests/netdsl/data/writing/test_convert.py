@@ -18,8 +18,9 @@ from netdsl.data.sources.folder import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item
 from netdsl.data.writing.convert import Conversion, convert
+from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.encode import ImageFormat
-from netdsl.data.writing.target import databases
+from netdsl.data.writing.example import Example
 from netdsl.errors import DataError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 3, 6, 5), np.uint8)
@@ -137,26 +138,26 @@ def test_the_keys_of_a_list_have_its_names_without_the_root() -> None:
 
 def test_an_image_file_that_is_right_already_is_stored_as_it_is() -> None:
     images()
-    how = Conversion(encoded=ImageFormat.PNG)
+    settings = Conversion(encoded=ImageFormat.PNG)
     files = [Path("in", name).read_bytes() + b"its own end" for name in ("cat/0.png", "dog/1.png", "dog/2.png")]
     for name, data in zip(("cat/0.png", "dog/1.png", "dog/2.png"), files, strict=True):
         Path("in", name).write_bytes(data)
-    convert(FolderSource("in"), "a_lmdb", how)
-    convert(open_source("a_lmdb"), "b.parquet", how)
-    convert(open_source("b.parquet"), "c_lmdb", how)
+    convert(FolderSource("in"), "a_lmdb", settings)
+    convert(open_source("a_lmdb"), "b.parquet", settings)
+    convert(open_source("b.parquet"), "c_lmdb", settings)
     for path in ("a_lmdb", "c_lmdb"):
         assert [datum for _, datum in records(path)] == [
             pb.Datum(data=data, label=label, encoded=True) for data, label in zip(files, (0, 1, 1), strict=True)
         ]
 
 
-@pytest.mark.parametrize("how", [Conversion(encoded=ImageFormat.JPG), Conversion((6, 4), ImageFormat.PNG)])
-def test_other_image_files_are_encoded_anew(how: Conversion) -> None:
+@pytest.mark.parametrize("settings", [Conversion(encoded=ImageFormat.JPG), Conversion((6, 4), ImageFormat.PNG)])
+def test_other_image_files_are_encoded_anew(settings: Conversion) -> None:
     images()
-    assert how.encoded is not None
-    convert(FolderSource("in"), "out_lmdb", how)
+    assert settings.encoded is not None
+    convert(FolderSource("in"), "out_lmdb", settings)
     _, datum = records("out_lmdb")[1]
-    start = {ImageFormat.JPG: b"\xff\xd8", ImageFormat.PNG: b"\x89PNG"}[how.encoded]
+    start = {ImageFormat.JPG: b"\xff\xd8", ImageFormat.PNG: b"\x89PNG"}[settings.encoded]
     assert datum.data.startswith(start)
     assert datum.data != Path("in/dog/1.png").read_bytes()
 
@@ -220,7 +221,7 @@ def test_nothing_but_bad_items_is_an_error() -> None:
 
 def test_what_is_there_stays_untouched() -> None:
     Path("out_lmdb").mkdir()
-    with pytest.raises(DataError, match=r"out_lmdb: is already there; remove it"):
+    with pytest.raises(DataError, match=r"out_lmdb: exists already; remove it"):
         convert(made(PIXELS, LABELS), "out_lmdb")
     assert not list(Path("out_lmdb").iterdir())
 
@@ -238,20 +239,20 @@ def test_targets_that_cannot_be_are_told(target: str, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arrays", "target", "how", "what"),
+    ("arrays", "target", "settings", "what"),
     [
-        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: a Datum's label is one whole number, and this"),
+        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: a Datum's label is one whole number, not"),
         ((PIXELS, PIXELS), "out_lmdb", Conversion(), "a Datum's label is one whole number"),
-        ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, and an item here has 1 arrays"),
-        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"not shape \(1, 3, 6, 5\); use Parquet"),
+        ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, and an item has 1 arrays"),
+        ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"not shape \(1, 3, 6, 5\); write Parquet"),
         ((PIXELS[:, 0, 0], LABELS), "out_lmdb", Conversion((4, 4)), r"item 0: has shape \(5,\), which isn't that of"),
         ((PIXELS * 0.5, LABELS), "out_lmdb", Conversion(encoded=ImageFormat.PNG), "item 0: float32 values of shape"),
         ((PIXELS[:, :2], LABELS), "out_lmdb", Conversion(encoded=ImageFormat.JPG), "item 0: uint8 values of shape"),
     ],
 )
-def test_items_that_do_not_fit_are_told(arrays: Any, target: str, how: Conversion, what: str) -> None:
+def test_items_that_do_not_fit_are_told(arrays: Any, target: str, settings: Conversion, what: str) -> None:
     with pytest.raises(DataError, match=what):
-        convert(made(*arrays), target, how)
+        convert(made(*arrays), target, settings)
 
 
 def test_a_table_needs_one_shape() -> None:
@@ -263,11 +264,11 @@ def test_a_table_needs_one_shape() -> None:
 
 
 def test_a_map_grows_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(databases, "_RECORDS", 30)
+    monkeypatch.setattr("netdsl.data.writing.databases._RECORDS", 30)
     many = np.random.default_rng(1).integers(0, 256, (100, 1, 50, 61), np.uint8)
-    with databases.lmdb_writer(Path("out"), map_size=1 << 15) as put:
+    with lmdb_writer(Path("out"), map_size=1 << 15) as put:
         for index, image in enumerate(many):
-            put(databases.Example(index, "", (image, np.float32(index))))
+            put(Example(index, "", (image, np.float32(index))))
     check(read("out"), many, np.arange(100))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -72,8 +73,10 @@ def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParame
 def test_workers_are_told_apart_by_their_environment() -> None:
     torch = {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "MASTER_ADDR": "node0"}
     assert ExternalWorker.of(torch) == ExternalWorker(5, 8, 1, 4, "node0")
-    slurm = {"SLURM_PROCID": "2", "SLURM_NTASKS": "3", "SLURM_LOCALID": "0", "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1"}
-    assert ExternalWorker.of(slurm) == ExternalWorker(2, 3, 0, 1, "10.0.0.1")
+    slurm = {"SLURM_PROCID": "2", "SLURM_NTASKS": "3", "SLURM_LOCALID": "0", "SLURM_NTASKS_PER_NODE": "3"}
+    assert ExternalWorker.of(slurm) == ExternalWorker(2, 3, 0, 3, "127.0.0.1")
+    apart = slurm | {"SLURM_NTASKS_PER_NODE": "1"}
+    assert ExternalWorker.of(apart) == ExternalWorker(2, 3, 0, 1, socket.gethostname())
 
 
 @pytest.mark.parametrize(("local", "transport"), [(4, Transport.SHARED_MEMORY), (2, Transport.GLOO)])
@@ -85,7 +88,9 @@ def test_the_transport_follows_from_the_machines(param: pb.SolverParameter, loca
 def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "SLURM_PROCID"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(DistributedError, match="RANK and WORLD_SIZE say which one this is, as under `torchrun"):
+    with pytest.raises(
+        DistributedError, match="no RANK and WORLD_SIZE say which worker this is; start workers with torchrun"
+    ):
         train_as_worker(Path("run"), lambda launcher: pytest.fail("there is nothing to supervise"))
 
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.zoo.test_together import ITERATIONS, STRATEGIES, digits
-from tests.zoo.test_together import accuracy as reached
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.open_source import open_source
-from netdsl.data.sources.split import DataSplit
-from netdsl.distributed.records import read_records
+from netdsl.data.sources.source import DataSplit
+from netdsl.distributed.run_log import read_records
 from netdsl.distributed.run_worker import MODEL
 from netdsl.errors import DataError, DistributedError, NetError, SolverError
 from netdsl.solver.events import Event
+from tests.zoo.test_distributed_run import ITERATIONS, STRATEGIES, digits
+from tests.zoo.test_distributed_run import accuracy as last_accuracy
 from zoo.training import train
 
 pytestmark = pytest.mark.spark
@@ -123,7 +123,7 @@ def test_elements_of_an_rdd_and_weights_to_begin_from(session: Any, estimator: A
     still = estimator.setBindings({}).setWeights(tmp_path / "first.caffemodel").setSolver({"max_iter": 2, "base_lr": 0})
     session.conf.set("spark.netdsl.folder", str(tmp_path / "shared"))
     try:
-        model = still.setWorkers(1).setTransport("driver").fit(elements)
+        model = still.setWorkers(1).setTransport("relay").fit(elements)
     finally:
         session.conf.unset("spark.netdsl.folder")
     assert model.net().get_weights() == Net(PARAMS, weights=tmp_path / "first.caffemodel").get_weights()
@@ -154,7 +154,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The accuracy on digits of one worker without Spark."""
     events: list[Event] = []
     train(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
-    return reached(events)
+    return last_accuracy(events)
 
 
 def pictures() -> Iterator[tuple[Any, int, bool]]:
@@ -171,8 +171,8 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
     from netdsl.spark import NetEstimator
 
     frame = session.createDataFrame(pictures(), f"data {IMAGE}, label int, held boolean")
-    param = digits(tmp_path, ITERATIONS).param
-    model = NetEstimator(solver=param, strategy=strategy, validationIndicatorCol="held").fit(frame)
+    solver = digits(tmp_path, ITERATIONS).solver
+    model = NetEstimator(solver=solver, strategy=strategy, validationIndicatorCol="held").fit(frame)
     found = model.history[-1].tested["accuracy"]
     print(f"{strategy}: {found:.4f}, alone {alone:.4f}")
     assert found >= alone - 0.005

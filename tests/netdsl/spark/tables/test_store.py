@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from netdsl.data.sources.open_source import open_source
 from netdsl.errors import DataError
-from netdsl.prediction.blobs import Arrays, BlobColumn
+from netdsl.tables.binding import Arrays, BlobColumn
 
 pytestmark = pytest.mark.spark
 
@@ -34,9 +36,14 @@ def frame(session: Any, count: int, partitions: int) -> Any:
     return session.createDataFrame(rows(count), "pixels array<double>, digit int").repartition(partitions, "digit")
 
 
+def _stored(blobs: Sequence[BlobColumn]) -> list[BlobColumn]:
+    """The same blobs, with the columns that they have once they are stored."""
+    return [replace(blob, column=blob.name) for blob in blobs]
+
+
 def read(source: str) -> list[tuple[np.ndarray, ...]]:
     """All items, by their first value."""
-    opened = open_source(source, columns=["data", "label"])
+    opened = open_source(source, blobs=_stored([DATA, LABEL]))
     items = [opened.item(opened.fetch(index)) for index in range(len(opened))]
     opened.close()
     return sorted(items, key=lambda item: float(item[0].ravel()[0]))
@@ -98,11 +105,25 @@ def test_vectors_images_and_what_preprocess_makes(session: Any, tmp_path: Path, 
         assert (arrays["image"].dtype, arrays["image"].shape) == (np.uint8, (2, 1, 2, 3))
         return {**arrays, "vector": arrays["vector"] * 2}
 
-    opened = open_source(store_rows(table, tmp_path, blobs, doubled).source, columns=["vector", "image", "label"])
+    opened = open_source(store_rows(table, tmp_path, blobs, doubled).source, blobs=_stored(blobs))
     vector, image_found, label = opened.item(opened.fetch(0))
     assert vector.ravel().tolist() == [0, 4, 0, 0, 6, 0]
     assert (image_found.dtype, image_found.tobytes(), label.tolist()) == (np.uint8, bytes(range(6)), [3])
     assert opened.item(opened.fetch(1))[0].ravel().tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_images_of_different_sizes_stay_images(session: Any, tmp_path: Path, store_rows: Any) -> None:
+    from pyspark.ml.image import ImageSchema
+    from pyspark.sql.types import StructField, StructType
+
+    images = [("", 2, 3, 1, 0, bytearray(range(6))), ("", 1, 2, 4, 24, bytearray(range(8)))]
+    table = session.createDataFrame(
+        [(image,) for image in images], StructType([StructField("image", ImageSchema.columnSchema)])
+    ).coalesce(1)
+    blobs = [BlobColumn("image", "image")]
+    opened = open_source(store_rows(table, tmp_path, blobs).source, blobs=blobs)
+    found = [opened.item(opened.fetch(index))[0].tolist() for index in range(2)]
+    assert found == [[[[0, 1, 2], [3, 4, 5]]], [[[0, 4]], [[1, 5]], [[2, 6]]]]
 
 
 def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> None:
@@ -116,7 +137,10 @@ def test_elements_of_an_rdd(session: Any, tmp_path: Path, store_rows: Any) -> No
     ("table", "problem"),
     [
         ([([1.0] * 6, None)], "column 'digit': row 0 of partition 0 is null; drop such rows, or fill them"),
-        ([([1.0] * 6, 1), ([1.0] * 5, 2)], "column 'pixels': row 1 of partition 0 has 5 values, and others have 6"),
+        (
+            [([1.0] * 6, 1), ([1.0] * 5, 2)],
+            r"column 'pixels': row 1 of partition 0 has shape \[5\], and row 0 ",
+        ),
         ([], "there are no rows to learn from"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Exchanges through a star; the workers are threads, each with connections of its own."""
+"""Exchanges by way of a relay; the workers are threads, each with connections of its own."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
 
     def task(communicator):
         values = own(communicator.rank, length)
-        communicator.centre(values).exchange(values, 0.5)
+        communicator.shared_variable(values).exchange(values, 0.5)
         communicator.broadcast(values, root=1).wait()
         return average(communicator), values
 
@@ -105,27 +105,27 @@ def test_a_lane_that_waits_holds_up_no_other(everybody):
     assert everybody(2, task) == [[0.5] * 5] * 2
 
 
-def test_nobody_sees_a_centre_that_is_being_changed(everybody):
+def test_nobody_sees_a_variable_that_is_being_changed(everybody):
     def task(communicator):
-        centre = communicator.centre(torch.zeros(2 * LONG))
+        variable = communicator.shared_variable(torch.zeros(2 * LONG))
         buffer, seen = torch.empty(2 * LONG), set()
         for turn in range(1, 20):
             if communicator.rank:
-                centre.write(buffer.fill_(turn))
+                variable.write(buffer.fill_(turn))
             else:
-                centre.read(buffer)
+                variable.read(buffer)
                 seen.add(buffer.min().item() == buffer.max().item())
         return seen
 
     assert everybody(2, task)[0] == {True}
 
 
-def test_a_buffer_that_is_none_of_a_centre_is_refused(everybody):
+def test_a_buffer_that_is_none_of_a_variable_is_refused(everybody):
     def task(communicator):
-        centre = communicator.centre(torch.ones(3))
+        variable = communicator.shared_variable(torch.ones(3))
         communicator.barrier()
-        with pytest.raises(DistributedError, match="worker 0 asks for a read of the centre, which can't be"):
-            centre.read(torch.ones(4))
+        with pytest.raises(DistributedError, match="worker 0 asks for a read of the variable, which can't be"):
+            variable.read(torch.ones(4))
 
     with pytest.raises(DistributedError, match="which can't be"):  # of the barrier at the end
         everybody(1, task)
@@ -136,10 +136,10 @@ def test_what_it_cost_is_counted(everybody):
         if communicator.rank:
             time.sleep(0.2)
         communicator.mean(torch.ones(1000, dtype=torch.float64)).wait()
-        found = communicator.traffic.bytes
+        bytes_of_mean = communicator.traffic.bytes
         communicator.reduce(torch.ones(3)).wait()
         communicator.gather([1.0])
-        return found, communicator.traffic
+        return bytes_of_mean, communicator.traffic
 
     (mean, first), (_, second) = everybody(2, task)
     assert first.waited >= 0.15 > second.waited
@@ -206,9 +206,9 @@ def test_gathering_different_counts_is_an_error(everybody):
     ("ask", "message"),
     [
         (lambda c: c.mean(torch.zeros(2, dtype=torch.float16)), "torch.float16 values can't be added up; give float32"),
-        (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta can't be sent"),
+        (lambda c: c.mean(torch.zeros(2, device="meta")), "a buffer on meta can't be exchanged; move it"),
         (lambda c: c.mean(torch.zeros(2), lane=4), "there is no lane 4; they are 0 to 3"),
-        (lambda c: c.centre(torch.zeros(2, dtype=torch.int64)), "a centre of torch.int64 values"),
+        (lambda c: c.shared_variable(torch.zeros(2, dtype=torch.int64)), "a shared variable of torch.int64 values"),
     ],
 )
 def test_what_it_cannot_carry_is_refused(everybody, ask, message):

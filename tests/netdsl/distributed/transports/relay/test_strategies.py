@@ -1,4 +1,4 @@
-"""Strategies, whose exchanges overlap, come to their end over a star."""
+"""Strategies, whose exchanges overlap, come to their end over a relay."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def trained(everybody, strategy, size):
 
     def task(communicator):
         worker = Worker(solvers[communicator.rank], communicator)
-        course = parse(strategy).begin(worker)
+        strategy_run = parse(strategy).begin(worker)
         while worker.remaining:
             worker.begin_round()
-            course.round()
+            strategy_run.round()
             worker.end_round()
-        course.finish()
+        strategy_run.finish()
         return worker.weights
 
     return everybody(size, task)

@@ -1,0 +1,62 @@
+"""The order of items: an endless sequence, shuffled or not, of which every part can be computed alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from netdsl.data.sources.source import Indices
+from netdsl.data.types import Random
+
+SEEDS = 1 << 63  # how many seeds the generator of `Order.random` tells apart
+
+
+@dataclass(frozen=True)
+class Order:
+    """The items of a source epoch after epoch, in the source's order or shuffled anew in each epoch.
+
+    `groups` are the lengths of runs of items that shuffling doesn't mix. A place is a position in the sequence that all
+    ranks share. Everything follows from the place and the seed, so a run can be resumed anywhere, and ranks need not
+    communicate.
+    """
+
+    groups: tuple[int, ...]
+    shuffle: bool = False
+    seed: int = 0
+    start: int = 0
+    rank: int = 0
+    size: int = 1
+
+    def __len__(self) -> int:
+        return sum(self.groups)
+
+    def place(self, number: int) -> int:
+        """The place of the item that this rank takes after `number` others. Caffe's rule: it takes every size-th."""
+        return self.start + number * self.size + self.rank
+
+    def index(self, place: int) -> int:
+        """The index in the source of the item at a place."""
+        epoch, position = divmod(place, len(self))
+        return int(_permutation(self.seed, epoch, self.groups)[position]) if self.shuffle else position
+
+    def indices(self, number: int, count: int) -> Indices:
+        """The indices of `count` items that this rank takes one after the other, after `number` others."""
+        epochs, positions = np.divmod(self.place(number) + self.size * np.arange(count), len(self))
+        if self.shuffle:
+            for epoch in np.unique(epochs).tolist():
+                in_epoch = epochs == epoch
+                positions[in_epoch] = _permutation(self.seed, epoch, self.groups)[positions[in_epoch]]
+        return positions
+
+    def random(self, place: int) -> Random:
+        """The generator of the random numbers of a place."""
+        return np.random.Generator(np.random.Philox(key=[self.seed, place]))
+
+
+@lru_cache(maxsize=4)
+def _permutation(seed: int, epoch: int, groups: tuple[int, ...]) -> Indices:
+    random, ends = np.random.default_rng([seed, epoch]), np.cumsum(groups)
+    order = random.permutation(len(groups))
+    return np.concatenate([ends[group] - 1 - random.permutation(groups[group]) for group in order])

@@ -1,0 +1,10 @@
+"""Types that all of data share."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.generic]
+Random = np.random.Generator
+Shape = tuple[int, ...]

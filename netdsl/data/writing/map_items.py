@@ -1,0 +1,53 @@
+"""A function mapped over the items of a source by several threads, with the results in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from netdsl.data.sources.source import Source
+from netdsl.errors import DataError
+
+T = TypeVar("T")
+_WORKERS = min(8, os.cpu_count() or 1)
+_PREFETCH = 4 * _WORKERS  # items that are fetched before their results are needed
+
+
+def map_items(source: Source, indices: Iterable[int], function: Callable[[int, Any], T]) -> Generator[T | DataError]:
+    """The results of `function` for each position in `indices` and the item fetched for it.
+
+    Where an item can't be fetched, or the function raises a DataError, the error comes in place of a result.
+    """
+    pending: deque[Future[T | DataError]] = deque()
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        try:
+            for position, index in enumerate(indices):
+                if len(pending) == _PREFETCH:
+                    yield pending.popleft().result()
+                pending.append(_submit(pool, source, index, partial(function, position)))
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _submit(
+    pool: ThreadPoolExecutor, source: Source, index: int, function: Callable[[Any], T]
+) -> Future[T | DataError]:
+    try:
+        return pool.submit(_result, function, source.fetch(index))
+    except DataError as problem:
+        failed: Future[T | DataError] = Future()
+        failed.set_result(problem)
+        return failed
+
+
+def _result(function: Callable[[Any], T], fetched: Any) -> T | DataError:
+    try:
+        return function(fetched)
+    except DataError as problem:
+        return problem

@@ -1,0 +1,40 @@
+"""The formats that nets and weights come in, beside Caffe's own: by the suffixes of files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from caffe_proto.errors import FileError
+
+if TYPE_CHECKING:  # whoever only registers a format needn't wait for numpy and protobuf
+    from netdsl.open_net import Model
+
+TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
+WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which one usually wants the weights alone
+
+FormatReader = Callable[[Path], "Model"]
+
+# Formats that a package registers when it is imported, since they need more than this one has.
+_PACKAGES = {".onnx": "converters"}
+
+_readers: dict[str, FormatReader] = {}
+
+
+def register_format(suffix: str, reader: FormatReader) -> None:
+    """Let files with a suffix be opened wherever a net or weights are, as what their reader makes of them."""
+    _readers[suffix] = reader
+
+
+def reader_of(path: Path) -> FormatReader | None:
+    """The reader that is registered for a file's format; None if it isn't a format to be registered."""
+    if path.suffix in _PACKAGES and path.suffix not in _readers:
+        package = _PACKAGES[path.suffix]
+        raise FileError(f"{path}: {path.suffix} files are read by the package {package}; write `import {package}`")
+    return _readers.get(path.suffix)
+
+
+def holds_weights(path: str | Path) -> bool:
+    """Whether a file's name says that weights are all one wants from it."""
+    return Path(path).suffix in WEIGHTS_SUFFIXES

@@ -1,0 +1,75 @@
+"""`BringsData`: layers whose tops come from outside the net, and what those tops are read from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import ClassVar
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Intake, Reading
+from netdsl.data.transforms.transform import Transform
+from netdsl.errors import NetError
+from netdsl.layer.blobs import Shape
+from netdsl.layer.core import Layer
+from netdsl.layer.samples import BlobKind
+
+INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
+TYPICAL_SIDE = 224  # the height and width of an image that nothing says the size of
+
+
+class DataOrigin(Enum):
+    """Where the tops of a data layer come from."""
+
+    INPUT = auto()  # they are the net's inputs: whoever runs it gives them by name
+    ARRAYS = auto()  # the program hands over all items at once
+    FILES = auto()  # the layer reads them itself
+
+
+class BringsData(Layer):
+    """A layer without bottoms whose tops come from outside; its `forward` is never called."""
+
+    bottoms = (0, 0)
+    data_origin: ClassVar[DataOrigin]
+
+    def top_kind(self, place: int) -> BlobKind:
+        """What values a top has, as far as that doesn't depend on who reads it."""
+        return BlobKind.NUMBER
+
+    def reading(self, seed: int) -> Reading:
+        """Open the files that the tops are read from."""
+        kind = self.layer.type
+        raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
+
+    def intake(self) -> Intake:
+        """What the layer takes of every row of a table."""
+        shapes = self.top_shapes([])
+        sizes = {shape[0] if shape else 0 for shape in shapes}
+        if len(sizes) > 1 or 0 in sizes:
+            raise NetError("needs shapes with the same first number, which says how many rows a batch has")
+        gray = self.layer.transform_param.force_gray or any(len(shape) == 4 and shape[1] == 1 for shape in shapes)
+        return Intake(tuple(self.layer.top), sizes.pop(), tuple(shape[1:] for shape in shapes), self.transform(), gray)
+
+    def transform(self) -> Transform | None:
+        """What is done to the images that the layer takes; there is chance in it in the TRAIN phase only."""
+        p = self.layer
+        return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
+
+
+class MakesData(Layer):
+    """A layer without bottoms that computes its tops by itself, the first time when the net is set up."""
+
+    bottoms = (0, 0)
+    deploys_as = INPUT_TYPE
+
+
+def stated_shapes(layer: pb.LayerParameter) -> list[Shape]:
+    """The shapes of a data layer's tops, as far as its message states them."""
+    return [tuple(shape.dim) for shape in layer.input_param.shape]
+
+
+def state_shapes(layer: pb.LayerParameter, shapes: Iterable[Shape]) -> None:
+    """Write the shapes of its tops into a data layer's message, whatever it stated before."""
+    layer.input_param.ClearField("shape")
+    for shape in shapes:
+        layer.input_param.shape.add(dim=shape)

@@ -1,0 +1,30 @@
+"""`NotDeployed` and `Loss`: layers that a net has for training and testing, and that a net to deploy hasn't."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from netdsl.layer.core import Layer
+
+
+class NotDeployed(Layer):
+    """A layer that measures, compares with labels, or only serves others that do."""
+
+    predictions: ClassVar[tuple[int, ...]] = ()  # the bottoms that are what the net predicts
+
+
+class Loss(NotDeployed):
+    """A layer whose first top counts as a loss, also where the net names no top and no weight for it."""
+
+    predictions: ClassVar[tuple[int, ...]] = (0,)
+
+    def loss_weights(self) -> list[float]:
+        """What each top adds to the loss: 1 for the first one, where the message has no weights."""
+        weights = super().loss_weights()
+        return weights if self.layer.loss_weight else [1.0, *weights[1:]]
+
+
+class WritesFile(NotDeployed):
+    """A layer that writes its bottoms to a file, and makes no top."""
+
+    tops = (0, 0)

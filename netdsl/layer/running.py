@@ -1,0 +1,37 @@
+"""What matters when layers run one after the other: passes merged, memory written over, states kept."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from netdsl.layer.core import Layer
+
+
+class MergesWithNext(Layer):
+    """A layer that can do the work of some following layers along with its own, in one pass over memory."""
+
+    def merges_with(self, following: Layer) -> bool:
+        """Whether `forward_merged` can do this following layer's work."""
+        raise NotImplementedError
+
+    def forward_merged(self, following: Layer, *bottoms: Tensor) -> Tensor:
+        """The top of the following layer, from the bottoms of this one."""
+        raise NotImplementedError
+
+
+class MakesNewMemory(Layer):
+    """A layer whose every top is memory of its own, which its backward pass doesn't read: it may be written over."""
+
+
+class OverwritesBottom(Layer):
+    """A layer that can write its top over its bottom, where nobody else needs that."""
+
+    may_overwrite = False  # set by the net, which knows
+
+
+class KeepsState(Layer):
+    """A layer that carries a state from one batch to the next."""
+
+    def reset(self) -> None:
+        """Forget the state."""
+        raise NotImplementedError

@@ -1,0 +1,61 @@
+"""Made-up values for blobs in which not any numbers make sense: labels, sizes of images, boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+
+Size = tuple[int, int]  # height and width
+
+
+class BlobKind(Enum):
+    """What the values of a blob are."""
+
+    NUMBER = auto()  # any number
+    LABEL = auto()  # a class, or an index: a whole number
+    IMAGE_SIZE = auto()  # rows of an image's height, width and scale
+    REGION = auto()  # rows of an image's index, and a box in its pixels
+    LABELLED_BOX = auto()  # rows of a box in an image's pixels, and its class
+    BOX_CODE = auto()  # boxes as a net predicts them, relative to others: small numbers
+    PRIORS = auto()  # boxes in parts of the image, one after the other, and then four variances for each
+    OBJECT = auto()  # rows of an image's index, a class, a number, a box in parts of the image, a flag
+
+
+def sample_values(
+    kind: BlobKind, shape: Sequence[int], image: Size, random: np.random.Generator
+) -> npt.NDArray[np.float32]:
+    """Values of a kind, in the shape of a blob, for images of a size. A single label for each item is 0."""
+    if kind is BlobKind.NUMBER:
+        return random.standard_normal(shape, np.float32)
+    if kind is BlobKind.LABEL:
+        return random.integers(0, 2 if len(shape) > 1 else 1, shape).astype(np.float32)
+    if kind is BlobKind.BOX_CODE:
+        return random.normal(0, 0.01, shape).astype(np.float32)
+    if kind is BlobKind.PRIORS:
+        return _priors(shape, random)
+    length = len(_row(kind, image, random))
+    if math.prod(shape) % length:  # no such rows, as whoever reads them will say
+        return np.zeros(shape, np.float32)
+    rows = [_row(kind, image, random) for _ in range(math.prod(shape) // length)]
+    return np.array(rows, np.float32).reshape(shape)
+
+
+def _priors(shape: Sequence[int], random: np.random.Generator) -> npt.NDArray[np.float32]:
+    boxes = random.uniform((0, 0, 0.6, 0.6), (0.4, 0.4, 1, 1), (math.prod(shape) // 8, 4)).reshape(-1)
+    return np.concatenate([boxes, np.full_like(boxes, 0.1)]).astype(np.float32).reshape(shape)
+
+
+def _row(kind: BlobKind, image: Size, random: np.random.Generator) -> Sequence[float]:
+    height, width = image
+    if kind is BlobKind.IMAGE_SIZE:
+        return height, width, 1.0
+    if kind is BlobKind.LABELLED_BOX:
+        return 0.0, 0.0, width / 2, height / 2, 1.0
+    if kind is BlobKind.OBJECT:
+        return 0.0, 1.0, 0.0, 0.1, 0.1, 0.6, 0.6, 0.0
+    (left, right), (top, bottom) = (sorted(random.uniform(0, side - 1, 2)) for side in (width, height))
+    return 0.0, left, top, right, bottom

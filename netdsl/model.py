@@ -1,0 +1,207 @@
+"""The door for nets and weights: a net of any age, with weights of any format, from any path."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.files import CaffeFile, Form, read_net, write
+from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.errors import NetError, WeightsError
+from netdsl.formats import TENSOR_SUFFIXES, holds_weights, reader_of, register_format
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, Types, build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+from netdsl.open_net import Model, NetSource, open_net, todays_form
+from netdsl.weights.files import copy_weights, learned_layers
+from netdsl.weights.match import AnyArray, LoadReport, Weights, arrays_of
+from netdsl.weights.tensor_files import read_tensors
+from netdsl.weights.torch_names import Layout, TensorMatch, map_names
+from netdsl.weights.writing import caffe_file_of
+
+__all__ = [
+    "Model",
+    "NetSource",
+    "WeightsFile",
+    "built_of",
+    "copy_model",
+    "holds_weights",
+    "layout_of",
+    "load_weights",
+    "open_model",
+    "open_net",
+    "open_weights",
+    "register_format",
+    "store_for_workers",
+    "todays_form",
+]
+
+_NEVER_WEIGHTS = (".solverstate", ".binaryproto")
+_SHOWN = 5  # layers that an error names
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """The weights of one file by layer, and the file of Caffe's that they are in, if it is one."""
+
+    path: Path
+    weights: Weights
+    file: CaffeFile[pb.NetParameter] | None = None
+    names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
+
+
+def open_model(net: NetSource, weights: Iterable[str | Path] = (), *, types: Types = LAYERS) -> Model:
+    """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
+
+    Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
+    """
+    model = open_net(net)
+    files = [open_weights(path, model.net, types=types) for path in weights]
+    for file in files:
+        _check_names(file, [layer.name for layer in model.net.layer], model.net.name)
+    if not files:
+        return model
+    return replace(
+        model,
+        weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
+        file=files[0].file if len(files) == 1 and not model.weights else None,
+        names=tuple(match for file in files for match in file.names),
+        sources={**model.sources, **{name: file.path for file in files for name in file.weights}},
+    )
+
+
+def open_weights(
+    path: str | Path, net: pb.NetParameter | Sequence[Built] | None = None, *, types: Types = LAYERS
+) -> WeightsFile:
+    """The weights of a file of any format. Tensors with torch's own names need the net whose layers they are for.
+
+    Tensors are recognised by the file's suffix, and Caffe's files by what they hold, whatever they are called.
+    """
+    path = Path(path)
+    reader = reader_of(path)
+    if reader is not None:
+        return WeightsFile(path, reader(path).weights)
+    if path.suffix in TENSOR_SUFFIXES:
+        return _open_tensors(path, net, types)
+    file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
+    weights = arrays_of(file)
+    if not weights and file.form is Form.TEXT:
+        raise WeightsError(f"{path}: is a net without weights; name the file that has them")
+    return WeightsFile(path, weights, file)
+
+
+def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, types: Types) -> WeightsFile:
+    tensors = read_tensors(path)
+    numbered = _numbered(tensors)
+    if numbered is not None:
+        return WeightsFile(path, numbered)
+    if net is None:
+        first = next(iter(tensors))
+        raise WeightsError(f"{path}: names such as '{first}' aren't LAYER.INDEX; say which net they are for")
+    try:
+        weights, names = map_names(tensors, layout_of(net, types=types))
+    except CaffeError as problem:
+        raise type(problem)(f"{path}: {problem}") from None
+    return WeightsFile(path, weights, names=tuple(names))
+
+
+def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | None:
+    """Blobs by layer, if all names are LAYER.INDEX and no index is left out."""
+    layers: dict[str, dict[int, AnyArray]] = {}
+    for name, array in tensors.items():
+        layer, dot, index = name.rpartition(".")
+        if not dot or not index.isdecimal():
+            return None
+        layers.setdefault(layer, {})[int(index)] = array
+    if any(sorted(blobs) != list(range(len(blobs))) for blobs in layers.values()):
+        return None
+    return {layer: [blobs[index] for index in sorted(blobs)] for layer, blobs in layers.items()}
+
+
+def layout_of(net: pb.NetParameter | Sequence[Built], *, types: Types = LAYERS) -> Layout:
+    """The blobs of all layers that learn, in all phases of a net in today's form, or in nets that are built."""
+    builts = resolve_shapes(net, CheckSettings(types=types)).builts if isinstance(net, pb.NetParameter) else net
+    layout: dict[str, dict[str, tuple[int, ...]]] = {}
+    for built in builts:
+        for name, layer in learned_layers(built).items():
+            layout.setdefault(name, {blob: tuple(getattr(layer, blob).shape) for blob in layer.blob_names()})
+    if not layout:
+        name = net.name if isinstance(net, pb.NetParameter) else net[0].graph.net.name
+        raise NetError(f"net '{name}' has no layer that learns")
+    return layout
+
+
+def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool = False) -> LoadReport:
+    """Copy the weights of a file of any format into the layers of the same name; of several nets the first is reported.
+
+    A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error.
+    """
+    file = source if isinstance(source, WeightsFile) else open_weights(source, nets)
+    names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
+    if names or file.weights:
+        _check_names(file, names, nets[0].graph.net.name)
+    try:
+        reports = [copy_weights(net, file.weights, partial=partial) for net in nets]
+    except WeightsError as problem:
+        raise WeightsError(f"{file.path}: {problem}") from None
+    return reports[0]
+
+
+def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
+    """An error unless a file has one of the layers at least."""
+    if not file.weights:
+        raise WeightsError(f"{file.path}: has no weights")
+    if file.weights.keys().isdisjoint(layers):
+        names, others = _few(file.weights), _few(layers)
+        raise WeightsError(f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but {others}")
+
+
+def _few(names: Collection[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(f"'{name}'" for name in [*names][:_SHOWN]) or "none that learns") + more
+
+
+def copy_model(model: Model, net: Built) -> LoadReport:
+    """Copy a model's weights into the layers of the same name; an error names the files that they are from."""
+    try:
+        return copy_weights(net, model.weights)
+    except WeightsError as problem:
+        files = ", ".join(dict.fromkeys(map(str, model.sources.values())))
+        raise WeightsError(f"{files}: {problem}" if files else str(problem)) from None
+
+
+def built_of(model: Model, *, types: Types = LAYERS) -> Built:
+    """The layers of a model's net for tests with the weights in them, ready to run."""
+    built = build(resolve(model.net, Phase.TEST), types)
+    if not model.weights and learned_layers(built):
+        raise WeightsError(f"net '{model.net.name}' has no weights here; name the files that have them")
+    NetModule(built).allocate()
+    copy_weights(built, model.weights)
+    return built
+
+
+def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder: Path) -> tuple[str, ...]:
+    """Files of Caffe's with the weights of files of any format, in a folder that all workers of a run see.
+
+    So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
+    """
+    files = [open_weights(path, net) for path in paths]
+    for file in files:
+        _check_names(file, [layer.name for layer in net.layer], net.name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+    stored = []
+    for number, file in enumerate(files):
+        stored.append(folder.resolve() / f"weights{number}{_suffix(file)}")
+        write(file.file or caffe_file_of(file.weights), stored[-1])
+    return tuple(map(str, stored))
+
+
+def _suffix(file: WeightsFile) -> str:
+    return ".h5" if file.file is not None and file.file.form is Form.HDF5 else ".caffemodel"

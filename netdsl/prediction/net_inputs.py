@@ -1,0 +1,59 @@
+"""The inputs of a net that predicts, and what a user's function makes of rows before the net takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netdsl.data.batches.table_binding import blob_columns
+from netdsl.data.transforms.transform import ImageTransform
+from netdsl.errors import DataError
+from netdsl.tables.binding import Arrays, BlobColumn
+from netdsl.tables.columns import as_items
+
+if TYPE_CHECKING:  # whoever only writes rows needn't wait for torch
+    from netdsl.net.build import Built
+
+Preprocess = Callable[[Arrays], Mapping[str, Any]]  # what a user makes of a batch of rows
+
+
+@dataclass(frozen=True)
+class NetInput:
+    """A blob that a net takes from outside: its edge, its batch size, and the transform of its images."""
+
+    blob: BlobColumn
+    edge: int
+    batch: int
+    transform: ImageTransform | None
+
+
+def inputs_of(built: Built, columns: Mapping[str, str]) -> list[NetInput]:
+    """All blobs that come from outside; where no column is named it is called as the blob."""
+    inputs = []
+    for node, layer in built.data_layers():
+        intake = layer.intake()
+        transforms = [intake.transform, *[None] * len(node.tops)]
+        for blob, edge, transform in zip(blob_columns(intake, columns), node.tops, transforms, strict=False):
+            inputs.append(NetInput(blob, edge, intake.batch_size, transform))
+    return inputs
+
+
+def preprocessed(arrays: Arrays, blobs: Sequence[BlobColumn], preprocess: Preprocess | None) -> Arrays:
+    """The arrays that a user's function makes of a batch, which have as many rows for each blob."""
+    if preprocess is None:
+        return arrays
+    values = preprocess(arrays)
+    missing = [blob.name for blob in blobs if blob.name not in values]
+    if missing:
+        raise DataError(f"what preprocess returns has no '{missing[0]}'; it has {', '.join(values) or 'nothing'}")
+    returned = {blob.name: np.asarray(values[blob.name]) for blob in blobs}
+    for name, array in returned.items():
+        if array.dtype.kind not in "biufO":
+            raise DataError(f"what preprocess returns has no numbers for '{name}', but {array.dtype}")
+    lengths = {name: len(array) if array.ndim else 0 for name, array in returned.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"what preprocess returns has different numbers of rows: {lengths}")
+    return {blob.name: as_items(returned[blob.name], blob.shape) for blob in blobs}

@@ -1,0 +1,226 @@
+"""The net to deploy, from the one that is trained."""
+
+from __future__ import annotations
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text, text_of
+from netdsl.deploy.deploy_net import deploy
+from netdsl.errors import NetError
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import resolve
+
+DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
+  transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }
+layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TEST }
+  transform_param { crop_size: 9 } data_param { source: "y" batch_size: 50 } }
+"""
+CLASSES = """layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" param { lr_mult: 1 } param { lr_mult: 2 }
+  inner_product_param { num_output: 5 weight_filler { type: "xavier" } bias_filler { type: "constant" } } }
+"""
+INPUT = """layer { name: "data" type: "Input" top: "data"
+  input_param { shape { dim: 1 dim: 3 dim: 9 dim: 9 } } }
+"""
+
+
+def read(text: str) -> pb.NetParameter:
+    return from_text(text, pb.NetParameter)
+
+
+def types(net: pb.NetParameter) -> list[tuple[str, str, list[str], list[str]]]:
+    return [(layer.type, layer.name, [*layer.bottom], [*layer.top]) for layer in net.layer]
+
+
+def test_a_classifier_is_what_caffes_own_deploy_nets_are() -> None:
+    net = read(
+        f"""name: "n" force_backward: true {DATA} {CLASSES}
+        layer {{ name: "relu" type: "ReLU" bottom: "ip" top: "ip" }}
+        layer {{ name: "drop" type: "Dropout" bottom: "ip" top: "ip" dropout_param {{ dropout_ratio: 0.5 }} }}
+        layer {{ name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy"
+                 include {{ phase: TEST }} }}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss"
+                 loss_param {{ ignore_label: 3 }} }}"""
+    )
+    wanted = read(
+        f"""name: "n" {INPUT}
+        layer {{ name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param {{ num_output: 5 }} }}
+        layer {{ name: "relu" type: "ReLU" bottom: "ip" top: "ip" }}
+        layer {{ name: "drop" type: "Dropout" bottom: "ip" top: "ip" dropout_param {{ dropout_ratio: 0.5 }} }}
+        layer {{ name: "prob" type: "Softmax" bottom: "ip" top: "prob" }}"""
+    )
+    before = text_of(net)
+    assert text_of(deploy(net)) == text_of(wanted)
+    assert text_of(net) == before
+
+
+def test_shapes_and_batch_can_be_said() -> None:
+    net = read(DATA + CLASSES + 'layer { name: "l" type: "HingeLoss" bottom: "ip" bottom: "label" }')
+    made = deploy(net, shapes={"data": (2, 4, 6)}, batch=7)
+    assert [*made.layer[0].input_param.shape[0].dim] == [7, 2, 4, 6]
+    assert types(made)[-1][0] == "InnerProduct"
+
+
+def test_a_branch_that_only_helped_to_train_goes() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "aux" type: "InnerProduct" bottom: "data" top: "aux" inner_product_param {{ num_output: 5 }} }}
+        layer {{ name: "a" type: "SoftmaxWithLoss" bottom: "aux" bottom: "label" loss_weight: 0.3 }}
+        layer {{ name: "aux_top1" type: "Accuracy" bottom: "aux" bottom: "label" top: "aux_top1" }}
+        layer {{ name: "b" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }}"""
+    assert [name for _, name, *_ in types(deploy(read(text)))] == ["data", "ip", "prob"]
+    equal = deploy(read(text.replace("loss_weight: 0.3", "")))
+    assert [name for _, name, *_ in types(equal)] == ["data", "ip", "aux", "aux_prob", "ip_prob"]
+
+
+def test_losses_of_different_labels_all_stay_whatever_they_weigh() -> None:
+    text = """layer { name: "d" type: "HDF5Data" top: "data" top: "kind" top: "age" hdf5_data_param { batch_size: 4 } }
+        layer { name: "one" type: "InnerProduct" bottom: "data" top: "one" inner_product_param { num_output: 5 } }
+        layer { name: "two" type: "InnerProduct" bottom: "data" top: "two" inner_product_param { num_output: 1 } }
+        layer { name: "a" type: "SoftmaxWithLoss" bottom: "one" bottom: "kind" }
+        layer { name: "b" type: "EuclideanLoss" bottom: "two" bottom: "age" loss_weight: 0.1 }"""
+    made = deploy(read(text), shapes={"data": (6,)})
+    assert types(made) == [
+        ("Input", "d", [], ["data"]),
+        ("InnerProduct", "one", ["data"], ["one"]),
+        ("InnerProduct", "two", ["data"], ["two"]),
+        ("Softmax", "prob", ["one"], ["prob"]),
+    ]
+    assert [*made.layer[0].input_param.shape[0].dim] == [1, 6]
+
+
+def test_what_only_prepared_labels_goes_and_targets_made_of_data_too() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "flat" type: "Flatten" bottom: "data" top: "flat" }}
+        layer {{ name: "half" type: "Power" bottom: "label" top: "half" power_param {{ scale: 0.5 }} }}
+        layer {{ name: "mute" type: "Silence" bottom: "half" }}
+        layer {{ name: "decode" type: "InnerProduct" bottom: "ip" top: "decode"
+                 inner_product_param {{ num_output: 243 }} }}
+        layer {{ name: "near" type: "EuclideanLoss" bottom: "flat" bottom: "decode" loss_weight: 0 }}
+        layer {{ name: "loss" type: "SigmoidCrossEntropyLoss" bottom: "decode" bottom: "flat" }}"""
+    assert types(deploy(read(text)))[1:] == [
+        ("InnerProduct", "ip", ["data"], ["ip"]),
+        ("InnerProduct", "decode", ["ip"], ["decode"]),
+        ("Sigmoid", "prob", ["decode"], ["prob"]),
+    ]
+
+
+def test_a_softmax_that_is_there_already_is_not_doubled() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "scores" type: "Softmax" bottom: "ip" top: "scores" include {{ phase: TEST }} }}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }}"""
+    assert types(deploy(read(text)))[2:] == [("Softmax", "scores", ["ip"], ["scores"])]
+
+
+def test_a_loss_that_shows_its_softmax_keeps_the_name_of_that() -> None:
+    loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "l" top: "seen" }'
+    assert types(deploy(read(DATA + CLASSES + loss)))[2:] == [("Softmax", "prob", ["ip"], ["seen"])]
+
+
+def test_without_a_loss_for_tests_it_is_the_one_of_training_that_tells() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
+        layer {{ name: "a" type: "Accuracy" bottom: "ip" bottom: "label" top: "a" include {{ phase: TEST }} }}"""
+    assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
+
+
+def test_a_loss_for_training_tells_also_where_nothing_is_measured() -> None:
+    text = f"""{DATA} {CLASSES}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" include {{ phase: TRAIN }} }}
+        layer {{ name: "mute" type: "Silence" bottom: "label" include {{ phase: TEST }} }}"""
+    assert types(deploy(read(text)))[2:] == [("Softmax", "prob", ["ip"], ["prob"])]
+
+
+def test_settings_that_a_loss_and_its_prediction_share_are_kept() -> None:
+    loss = """layer { name: "loss" type: "InfogainLoss" bottom: "ip" bottom: "label" bottom: "matrix"
+        infogain_loss_param { axis: 0 source: "x" } }"""
+    matrix = 'layer { name: "m" type: "DummyData" top: "matrix" dummy_data_param { shape { dim: 5 dim: 5 } } }'
+    last = deploy(read(DATA + matrix + CLASSES + loss)).layer[-1]
+    assert (last.type, last.softmax_param.axis, last.HasField("infogain_loss_param")) == ("Softmax", 0, False)
+
+
+def test_a_net_for_training_only_and_made_up_data_become_inputs() -> None:
+    text = """layer { name: "d" type: "DummyData" top: "data" top: "label" include { phase: TRAIN }
+          dummy_data_param { shape { dim: 8 dim: 3 } shape { dim: 8 } } }
+        layer { name: "zero" type: "DummyData" top: "zero" dummy_data_param { shape { dim: 1 dim: 5 } } }
+        layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 5 } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" }"""
+    made = deploy(read(text))
+    assert types(made)[0] == ("Input", "d", [], ["data"])
+    assert [*made.layer[0].input_param.shape[0].dim] == [1, 3]
+    assert [layer.type for layer in made.layer] == ["Input", "InnerProduct", "Softmax"]
+
+
+def test_made_up_values_beside_data_stay_with_their_filler() -> None:
+    text = """layer { name: "zero" type: "DummyData" top: "zero"
+          dummy_data_param { shape { dim: 1 dim: 5 } data_filler { value: 3 } } }
+        layer { name: "sum" type: "Eltwise" bottom: "ip" bottom: "zero" top: "sum" }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "sum" bottom: "label" }"""
+    made = deploy(read(DATA + CLASSES + text))
+    assert [layer.type for layer in made.layer] == ["Input", "InnerProduct", "DummyData", "Eltwise", "Softmax"]
+    assert made.layer[2].dummy_data_param.data_filler[0].value == 3
+
+
+def test_shared_parameters_and_fields_of_forks_survive() -> None:
+    text = """layer { name: "b" type: "Convolution" bottom: "data" top: "b" param { name: "w" lr_mult: 0 }
+          convolution_param { num_output: 2 kernel_size: 3 pad_l: 1 weight_filler { type: "msra" } } }
+        layer { name: "n" type: "BatchNorm" bottom: "b" top: "n"
+          batch_norm_param { scale_filler { value: 2 } } }
+        layer { name: "odd" type: "Unheard" bottom: "n" top: "odd" smooth_l1_loss_param { sigma: 3 } }"""
+    conv, norm, odd = deploy(read(DATA + text)).layer[1:]
+    assert text_of(conv.param[0]) == 'name: "w"\n'
+    assert (conv.convolution_param.pad_l, conv.convolution_param.HasField("weight_filler")) == (1, False)
+    assert norm.batch_norm_param.HasField("scale_filler")  # it says that the layer has a scale
+    assert odd.smooth_l1_loss_param.sigma == 3
+
+
+def test_what_private_code_brings_must_be_said() -> None:
+    text = """layer { name: "mine" type: "Python" top: "x" top: "y" python_param { module: "mine" layer: "Mine" } }
+        layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 5 } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "y" }"""
+    with pytest.raises(NetError, match="layer 'mine': nothing says the shape of 'x'; give it, as in x=3x224x224"):
+        deploy(read(text))
+    made = deploy(read(text), shapes={"x": (4,)})
+    assert build(resolve(made), LAYERS).shapes[-1] == (1, 5)
+
+
+def test_a_net_to_deploy_stays_as_it_is() -> None:
+    text = INPUT + CLASSES.replace("param { lr_mult: 1 } param { lr_mult: 2 }", "")
+    once = deploy(read(text))
+    assert text_of(deploy(once)) == text_of(once)
+    assert types(once)[-1][1] == "ip"
+
+
+def test_where_everything_is_silenced_that_is_what_the_net_predicts() -> None:
+    silenced = read(INPUT + CLASSES + 'layer { name: "s" type: "Silence" bottom: "ip" }')
+    assert [layer.name for layer in deploy(silenced).layer] == ["data", "ip"]
+
+
+def test_a_net_that_predicts_nothing_is_told() -> None:
+    with pytest.raises(NetError, match="net 'n' predicts nothing"):
+        deploy(read(f'name: "n" {DATA} layer {{ name: "s" type: "Silence" bottom: "data" bottom: "label" }}'))
+    with pytest.raises(NetError, match="net 'e' has no layers"):
+        deploy(read('name: "e"'))
+
+
+def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
+    """Faster R-CNN's net for training: what only it needs goes, also amid the net, and labels with it."""
+    net = from_text(
+        """
+        layer { name: "input" type: "Input" top: "data" top: "rois" top: "gt_boxes"
+          input_param { shape { dim: 1 dim: 3 dim: 20 dim: 24 } shape { dim: 6 dim: 5 } shape { dim: 2 dim: 5 } } }
+        layer { name: "targets" type: "Python" bottom: "rois" bottom: "gt_boxes"
+          top: "chosen" top: "labels" top: "targets" top: "inside" top: "outside"
+          python_param {
+            module: "rpn.proposal_target_layer" layer: "ProposalTargetLayer" param_str: "'num_classes': 3" } }
+        layer { name: "pool" type: "ROIPooling" bottom: "data" bottom: "chosen" top: "pool"
+          roi_pooling_param { pooled_w: 2 pooled_h: 2 spatial_scale: 1 } }
+        layer { name: "score" type: "InnerProduct" bottom: "pool" top: "score" inner_product_param { num_output: 3 } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "score" bottom: "labels" top: "loss" }
+        """,
+        pb.NetParameter,
+    )
+    made = deploy(net)
+    assert [layer.type for layer in made.layer] == ["Input", "Split", "ROIPooling", "InnerProduct", "Softmax"]
+    assert list(made.layer[0].top) == ["data", "rois"]
+    assert (list(made.layer[1].bottom), list(made.layer[1].top)) == (["rois"], ["chosen"])

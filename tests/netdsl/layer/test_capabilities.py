@@ -1,0 +1,52 @@
+"""What a layer type can do, and where it comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from netdsl.layer.capabilities import DataAccess, Deployment, capabilities
+from netdsl.layers import LAYERS
+
+
+def test_a_type_that_learns() -> None:
+    can = capabilities(LAYERS["Convolution"])
+    assert can.blobs == ("weight", "bias")
+    assert can.passes_gradient and can.has_onnx_form
+    assert (can.deployment, can.data, can.origins) == (Deployment.STAYS, DataAccess.NONE, ("bvlc",))
+
+
+@pytest.mark.parametrize(
+    ("name", "deployment", "replacement"),
+    [
+        ("Accuracy", Deployment.REMOVED, None),
+        ("SoftmaxWithLoss", Deployment.REPLACED, "Softmax"),
+        ("AssistedExcitation", Deployment.REPLACED, "Split"),
+        ("Data", Deployment.REPLACED, "Input"),
+        ("Input", Deployment.STAYS, None),
+    ],
+)
+def test_what_a_net_to_deploy_has_in_its_place(name: str, deployment: Deployment, replacement: str | None) -> None:
+    can = capabilities(LAYERS[name])
+    assert (can.deployment, can.replacement) == (deployment, replacement)
+
+
+@pytest.mark.parametrize("name", ["Accuracy", "ArgMax", "Data", "DetectionOutput", "Silence", "Yolov3DetectionOutput"])
+def test_types_that_pass_no_gradient(name: str) -> None:
+    assert not capabilities(LAYERS[name]).passes_gradient
+
+
+@pytest.mark.parametrize("name", ["Python", "Filter", "Parameter", "EuclideanLoss", "Concat"])
+def test_types_that_pass_a_gradient(name: str) -> None:
+    assert capabilities(LAYERS[name]).passes_gradient
+
+
+def test_where_data_come_from() -> None:
+    names = ("Input", "MemoryData", "Data", "AnnotatedData", "DummyData")
+    found = [capabilities(LAYERS[name]).data for name in names]
+    assert found == [DataAccess.INPUT, DataAccess.ARRAYS, DataAccess.FILES, DataAccess.SHAPES, DataAccess.NONE]
+
+
+def test_types_of_forks_name_the_dialects_that_have_them() -> None:
+    assert {"ssd", "refinedet"} <= set(capabilities(LAYERS["PriorBox"]).origins)
+    assert "bvlc" not in capabilities(LAYERS["PriorBox"]).origins
+    assert capabilities(LAYERS["Axpy"]).origins == ("SENet",)

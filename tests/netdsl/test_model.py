@@ -1,0 +1,116 @@
+"""The door for nets and weights: what is opened, what goes before what, and what can't be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import FileError
+from caffe_proto.files import read_net
+from netdsl import LinearLayer, Net, NetParams, RDDLayer, WeightCollection
+from netdsl.errors import GraphError, WeightsError
+from netdsl.formats import register_format
+from netdsl.model import open_model, open_net, open_weights
+from netdsl.open_net import Model
+from netdsl.weights.writing import write_weights
+
+PARAMS = NetParams(
+    "two",
+    RDDLayer("data", shape=[2, 3]),
+    LinearLayer("one", ["data"], num_outputs=4),
+    LinearLayer("other", ["one"], num_outputs=5),
+)
+OLD = """name: "old" input: "data"
+layers { name: "ip" type: INNER_PRODUCT bottom: "data" top: "ip" inner_product_param { num_output: 5 } }"""
+
+
+def filled(value: float, *names: str) -> WeightCollection:
+    shapes = {"one": [(4, 3), (4,)], "other": [(5, 4), (5,)]}
+    return WeightCollection.of({name: [np.full(shape, value) for shape in shapes[name]] for name in names})
+
+
+def values(model: Model) -> dict[str, float]:
+    return {name: float(arrays[0].flat[0]) for name, arrays in model.weights.items()}
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A net with weights of 1, and files with others."""
+    monkeypatch.chdir(tmp_path)
+    Net(PARAMS, weights=filled(1, "one", "other")).save("whole.caffemodel")
+    write_weights(filled(2, "other"), "other.npz")
+    write_weights(filled(3, "one", "other"), "both.caffemodel")
+
+
+def test_the_last_file_that_has_a_layer_counts(saved: None) -> None:
+    model = open_model("whole.caffemodel", ["other.npz"])
+    assert values(model) == {"one": 1, "other": 2}
+    assert {name: path.name for name, path in model.sources.items()} == {
+        "one": "whole.caffemodel",
+        "other": "other.npz",
+    }
+    assert model.file is None
+    assert values(open_model("whole.caffemodel", ["both.caffemodel", "other.npz"])) == {"one": 3, "other": 2}
+    assert not any(layer.blobs for layer in model.net.layer)
+
+
+def test_the_file_that_has_exactly_the_weights_is_known(saved: None) -> None:
+    for model in (open_model("both.caffemodel"), open_model(PARAMS, ["both.caffemodel"])):
+        assert model.file is not None and model.file.message.layer[0].name == "one"
+    assert open_model(PARAMS, ["both.caffemodel", "other.npz"]).file is None
+
+
+def test_nets_come_as_messages_descriptions_and_files_that_were_read(saved: None) -> None:
+    file = read_net("whole.caffemodel")
+    assert open_net(PARAMS).net == open_net(PARAMS.message).net == PARAMS.message
+    assert values(open_net(file)) == {"one": 1, "other": 1} and file.message.layer[1].blobs
+
+
+def test_an_input_without_a_shape_is_there_for_who_knows_one_and_dropped_where_a_net_is_built(tmp_path: Path) -> None:
+    (tmp_path / "old.prototxt").write_text(OLD)
+    net = open_net(tmp_path / "old.prototxt").net
+    assert ([*net.input], [layer.type for layer in net.layer]) == (["data"], ["InnerProduct"])
+    assert open_net(net).net == net
+    with pytest.raises(GraphError, match="bottom 'data' is no top of any layer before it"):
+        Net(net)
+
+
+def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:
+    write_weights(WeightCollection.of({"third": [np.zeros(2)]}), "third.npz")
+    reason = r"third.npz: has weights for 'third', and net 'two' has no such layer, but 'data', 'one', 'other'"
+    with pytest.raises(WeightsError, match=reason):
+        open_model(PARAMS, ["third.npz"])
+    Path("bare.prototxt").write_text(PARAMS.prototxt())
+    with pytest.raises(WeightsError, match=r"bare.prototxt: is a net without weights"):
+        open_weights("bare.prototxt")
+    for name in ("other.npz", "other.safetensors"):
+        with pytest.raises(FileError, match=rf"{name}: has weights without a net"):
+            open_model(name)
+    with pytest.raises(FileError, match="holds a SolverState"):
+        Path("x.solverstate").write_bytes(pb.SolverState(iter=3, learned_net="x").SerializeToString())
+        open_weights("x.solverstate")
+
+
+def test_another_format_is_registered_and_opened_everywhere(tmp_path: Path) -> None:
+    register_format(".mine", lambda path: Model(PARAMS.message, filled(float(path.read_text()), "one", "other")))
+    (tmp_path / "x.mine").write_text("7")
+    assert values(open_model(tmp_path / "x.mine")) == {"one": 7, "other": 7}
+    assert Net(PARAMS, weights=tmp_path / "x.mine").get_weights() == filled(7, "one", "other")
+    assert WeightCollection.load(tmp_path / "x.mine") == filled(7, "one", "other")
+
+
+def test_a_format_that_is_not_registered_says_what_to_import() -> None:
+    program = "from netdsl.open_net import open_net; open_net('x.onnx')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "x.onnx: .onnx files are read by the package converters; write `import converters`" in done.stderr
+
+
+def test_whoever_imports_converters_waits_for_nothing_that_is_slow() -> None:
+    program = "import sys, converters; print(*{'torch', 'numpy', 'google.protobuf', 'onnx'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

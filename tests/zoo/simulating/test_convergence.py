@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from zoo.simulating.cache import TrialCache
+from zoo.simulating.convergence import ConvergenceExperiment, TrainingSetup, iterations_needed
+from zoo.simulating.digits import DigitsTask
+from zoo.simulating.trial import AccuracyPoint, TrialOutcome
+
+QUESTION = ConvergenceExperiment(goal=0.8, seeds=3, task=DigitsTask(iterations=40))
+
+
+def keep(cache: TrialCache, cell: TrainingSetup, *reached: int | None) -> None:
+    """As if every seed had reached the goal in that iteration."""
+    for trial, iteration in zip(QUESTION.trials(cell), reached, strict=True):
+        points = (
+            (AccuracyPoint(1.0, 1, 0.7),)
+            if iteration is None
+            else (AccuracyPoint(1.0, 1, 0.7), AccuracyPoint(9.0, iteration, 0.8))
+        )
+        cache.put(trial, TrialOutcome(points, (), 9.0))
+
+
+def test_the_median_of_the_seeds_counts(tmp_path: Path) -> None:
+    cache, serial, often, seldom = (
+        TrialCache(tmp_path),
+        QUESTION.serial(),
+        TrainingSetup(2, 5, 4),
+        TrainingSetup(3, 20, 4),
+    )
+    keep(cache, serial, 30, 20, None)
+    keep(cache, often, 10, 17, 12)
+    keep(cache, seldom, None, 20, None)
+    found = iterations_needed(QUESTION, [serial, often, seldom, often], lambda done, total: None, cache)
+    assert found == {serial: 30, often: 12, seldom: None}
+
+
+def test_one_worker_has_nothing_to_average_so_that_it_is_trained_once() -> None:
+    assert QUESTION.parallel(1, 7) == QUESTION.serial()
+    assert QUESTION.parallel(2, 7) == TrainingSetup(2, 7, 4)
+
+
+@pytest.mark.parametrize(
+    ("cell", "every"), [(TrainingSetup(2, 3, 4), 10), (TrainingSetup(2, 25, 4), 25), (TrainingSetup(1, 10, 32), 10)]
+)
+def test_what_is_trained_for_a_cell(cell: TrainingSetup, every: int) -> None:
+    trials = QUESTION.trials(cell)
+    params = [trial.plan.solver for trial in trials]
+    assert [param.random_seed for param in params] == [1, 2, 3]
+    assert {param.test_interval for param in params} == {every}
+    assert {param.net_param.layer[0].data_param.batch_size for param in params} == {cell.batch}
+    assert {(trial.plan.workers, trial.plan.strategy.tau, trial.goal) for trial in trials} == {
+        (cell.workers, cell.tau, 0.8)
+    }

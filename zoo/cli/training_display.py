@@ -1,0 +1,96 @@
+"""The display of training: lines for events and, on a terminal, a progress bar."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from netdsl.solver.events import (
+    DebugInfo,
+    Event,
+    IterationFinished,
+    Output,
+    SnapshotSaved,
+    TestFinished,
+    TrainingProgress,
+    TrainingStarted,
+)
+
+
+class TrainingDisplay:
+    """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time."""
+
+    def __init__(self) -> None:
+        self._items, self._loss = 0, ""
+        self._start_time, self._start_iteration = time.monotonic(), 0
+        self._bar = _bar() if sys.stdout.isatty() else None
+        self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
+        if self._bar is not None:
+            self._bar.start()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        match event:
+            case TrainingStarted():
+                self._items = event.items
+                self._start_time, self._start_iteration = time.monotonic(), event.iteration
+                if self._bar is not None and self._task is not None:
+                    self._bar.update(self._task, total=event.last, completed=event.iteration)
+                self._print(f"training {event.net or 'a net'} from iteration {event.iteration}")
+            case IterationFinished():
+                self._step(event.iteration)
+            case TrainingProgress():
+                self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
+                speed = self._speed(event.iteration)
+                self._print(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
+            case DebugInfo():
+                for magnitude in event.magnitudes:
+                    kind = "gradient of " if magnitude.gradient else ""
+                    blob = f"blob {magnitude.blob}" if magnitude.is_param else f"top {magnitude.blob}"
+                    self._print(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
+            case TestFinished():
+                name = f"test {event.net}" if event.net else "test"
+                loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
+                self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+            case SnapshotSaved():
+                self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+
+    def _step(self, iteration: int) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=iteration, detail=self._loss + self._speed(iteration))
+
+    def _speed(self, iteration: int) -> str:
+        done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
+        return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
+
+    def _print(self, line: str) -> None:
+        if self._bar is None:
+            click.echo(line)
+        else:
+            self._bar.console.print(line, highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Remove the bar from the terminal."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar() -> Progress:
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}"),
+    )
+    return Progress(*columns, console=Console(), refresh_per_second=5)
+
+
+def _single_values(outputs: tuple[Output, ...]) -> str:
+    """The outputs of one value as text; larger blobs are left out."""
+    single = [f"{output.name} {output.values[0]:.4g}" for output in outputs if len(output.values) == 1]
+    return f"  ({', '.join(single)})" if single else ""

@@ -1,0 +1,74 @@
+"""The estimated speed-up of a run with several workers on a given network."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from netdsl.distributed.run import Run
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.machines import Machines
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.errors import DistributedError
+from zoo.simulating.pool import ProgressCallback, run_trials
+from zoo.simulating.step_time import measure_step
+from zoo.simulating.trial import Trial, TrialOutcome
+
+
+@dataclass(frozen=True)
+class SimulatedCluster:
+    """The network and the machines. `step` is the time of an iteration; it is measured if it is None."""
+
+    link: Link
+    step: float | None = None
+    stragglers: int = 0
+    slowdown: float = 2.0
+    jitter: float = 0.0
+
+    def steps(self, plan: Run) -> tuple[float, float]:
+        """The time of an iteration of one machine, and of a worker, which is shorter if workers divide a batch."""
+        step = measure_step(replace(plan, workers=1)).step if self.step is None else self.step
+        if not plan.strategy.divides_batch:
+            return step, step
+        return step, measure_step(plan).step if self.step is None else step / plan.workers
+
+
+@dataclass(frozen=True)
+class SpeedupEstimate:
+    """The outcomes of one machine and of several workers, and the accuracy by which they are compared."""
+
+    goal: float
+    single: TrialOutcome
+    several: TrialOutcome
+    single_step: float
+    several_step: float
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster several workers reach the accuracy."""
+        single, several = self.single.first_reaching(self.goal), self.several.first_reaching(self.goal)
+        return single.time / several.time if single and several and single.time and several.time else None
+
+
+def estimate_speedup(
+    plan: Run, cluster: SimulatedCluster, report_progress: ProgressCallback, goal: float | None = None
+) -> SpeedupEstimate:
+    """Simulate one machine and the plan's workers. The default goal is the best accuracy that both reach in the end."""
+    plan = plan.settled()
+    test_interval = plan.solver.test_interval or 1
+    single_plan = replace(plan, workers=1, strategy=ModelAveraging(test_interval))
+    step, worker_step = cluster.steps(plan)
+    one_machine = Machines(step, jitter=cluster.jitter)
+    machines = Machines(worker_step, plan.workers, cluster.stragglers, cluster.slowdown, cluster.jitter)
+    stop_at = math.inf if goal is None else goal
+    single, several = run_trials(
+        [Trial(single_plan, Link(), one_machine, stop_at), Trial(plan, cluster.link, machines, stop_at)],
+        report_progress,
+    )
+    if not single.points:
+        raise DistributedError(
+            "the settings test nothing that is called accuracy, so there is nothing to compare by; give the net an "
+            "Accuracy layer for testing, and the solver test_iter and test_interval"
+        )
+    goal = min(single.best, several.best) if goal is None else goal
+    return SpeedupEstimate(goal, single, several, step, worker_step)

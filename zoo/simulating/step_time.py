@@ -1,0 +1,41 @@
+"""The measured time of an iteration on this machine, and the size of a model."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from statistics import quantiles
+
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_worker import open_worker
+from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.world import World
+
+_WARM_UP = 3  # iterations
+_MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # limits of the measurement
+
+
+@dataclass(frozen=True)
+class StepMeasurement:
+    """The seconds of one worker's iteration without exchanges, and the bytes of its blobs."""
+
+    step: float
+    bytes: int
+
+
+def measure_step(plan: Run) -> StepMeasurement:
+    """Measure an iteration; the result is the fastest decile, since a busy machine slows others down.
+
+    If the plan's workers divide a batch, one worker's part is measured.
+    """
+    communicator = SimulatedCommunicator(Network(World(plan.workers), Link()), 0)
+    with open_worker(plan.settled(), communicator) as worker:
+        for _ in range(_WARM_UP):
+            worker.solver.iterate()
+        seconds: list[float] = []
+        while len(seconds) < _MIN_STEPS or (len(seconds) < _MAX_STEPS and sum(seconds) < _SECONDS):
+            start = time.perf_counter()
+            worker.solver.iterate()
+            seconds.append(time.perf_counter() - start)
+        return StepMeasurement(quantiles(seconds, n=10, method="inclusive")[0], worker.weights.nbytes)
