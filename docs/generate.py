@@ -8,7 +8,6 @@ import sys
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
-from textwrap import dedent
 
 import click
 from rich.console import Console
@@ -111,14 +110,21 @@ def with_code(page: str) -> str:
 
 
 def _code_of(path: Path, name: str) -> str:
-    """The code of a class, a method as Class.method, a function or a constant, with its decorators."""
+    """The code of a class, a function or a constant; of a method, Class.method, under the first line of its class."""
     text = path.read_text()
-    node: ast.AST = ast.parse(text)
-    for part in name.split("."):
-        node = next(child for child in ast.iter_child_nodes(node) if part in _names_of(child))
-    assert isinstance(node, ast.stmt) and node.end_lineno is not None
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
-    return dedent("".join(text.splitlines(keepends=True)[first - 1 : node.end_lineno]))
+    lines = text.splitlines(keepends=True)
+    head, node = "", _child(ast.parse(text), name.partition(".")[0])
+    if "." in name:
+        head = f"{lines[node.lineno - 1]}    ...\n\n"
+        node = _child(node, name.partition(".")[2])
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    return head + "".join(lines[first - 1 : node.end_lineno])
+
+
+def _child(node: ast.AST, name: str) -> ast.stmt:
+    """The statement directly below a node that defines a name."""
+    statements = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+    return next(statement for statement in statements if name in _names_of(statement))
 
 
 def _names_of(node: ast.AST) -> list[str]:
