@@ -146,7 +146,7 @@ def test_names_that_hdf5_cannot_have_are_refused_with_the_file_left_alone(names:
     file = net_of()
     for name in names:
         file.blobs.put(file.message.layer.add(name=name).blobs.add(), ONES)
-    with pytest.raises(FileError, match=r"x.caffemodel.h5: layer '.*HDF5 can't have it under this name"):
+    with pytest.raises(FileError, match=r"x.caffemodel.h5: layer '.*HDF5 can't store this name"):
         write(file, path)
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == [path.name]

@@ -15,7 +15,7 @@ def test_every_public_name_exists(name: str) -> None:
 
 
 def test_names_are_in_order_and_each_has_one_home() -> None:
-    homes = [name for names in caffe_proto._HOMES.values() for name in names]
+    homes = [name for names in caffe_proto._MODULES.values() for name in names]
     assert caffe_proto.__all__ == sorted(homes)
     assert len(set(homes)) == len(homes)
 

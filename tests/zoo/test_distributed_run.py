@@ -14,7 +14,7 @@ from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Event, TestFinished, as_numbers
+from netdsl.solver import events as tell
 from netdsl.weights.match import arrays_of
 from zoo import distributed_run
 from zoo.backends import HERE
@@ -51,15 +51,15 @@ def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2)
     distributed_run.begin(replace(run, strategy=parse(strategy), workers=workers), folder, HERE)
 
 
-def accuracy(events: list[Event]) -> float:
+def accuracy(events: list[tell.Event]) -> float:
     """What was tested last."""
-    return [as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, TestFinished)][-1]
+    return [tell.as_numbers(each.outputs)["accuracy"] for each in events if isinstance(each, tell.TestFinished)][-1]
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The accuracy of one worker."""
-    events: list[Event] = []
+    events: list[tell.Event] = []
     train(digits(tmp_path_factory.mktemp("alone"), ITERATIONS), listeners=[events.append])
     return accuracy(events)
 
@@ -68,7 +68,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> float:
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_learns_digits(alone: float, tmp_path: Path, strategy: str, size: int) -> None:
-    events: list[Event] = []
+    events: list[tell.Event] = []
     begin(digits(tmp_path, ITERATIONS), tmp_path / "run", strategy, size)
     distributed_run.train(tmp_path / "run", HERE, listeners=[events.append])
     print(f"{strategy}, {size} workers: {accuracy(events):.4f}, alone {alone:.4f}")

@@ -4,11 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
+from netdsl.solver.module_net import Compute
 from zoo.simulating import cache as module
 from zoo.simulating.cache import TrialCache, key_of
 from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
@@ -41,10 +43,10 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
         replace(trial, link=Link(2e6)),
         replace(trial, machines=Machines(0.5, 2, jitter=0.1)),
         replace(trial, goal=0.9),
-        replace(trial, plan=replace(plan, size=3)),
+        replace(trial, plan=replace(plan, workers=3)),
         replace(trial, plan=replace(plan, strategy=ModelAveraging(6))),
-        replace(trial, plan=replace(plan, param=param)),
-        replace(trial, plan=replace(plan, precision="bfloat16")),
+        replace(trial, plan=replace(plan, solver=param)),
+        replace(trial, plan=replace(plan, compute=Compute(precision=torch.bfloat16))),
     ]
     keys = {key_of(each) for each in (trial, *others)}
     assert len(keys) == 1 + len(others)

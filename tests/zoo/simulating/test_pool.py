@@ -14,7 +14,7 @@ from zoo.simulating.trial import Trial
 
 def test_what_is_in_the_cache_is_not_trained_again_and_comes_in_order(trial: Trial, tmp_path: Path) -> None:
     cache, told = TrialCache(tmp_path), []
-    other = replace(trial, plan=replace(trial.plan, size=3))
+    other = replace(trial, plan=replace(trial.plan, workers=3))
     wanted = [each.run() for each in (trial, other)]
     for each, outcome in zip((trial, other), wanted, strict=True):
         cache.put(each, outcome)
@@ -26,7 +26,7 @@ def test_what_is_in_the_cache_is_not_trained_again_and_comes_in_order(trial: Tri
 @pytest.mark.slow
 def test_trials_in_processes_give_what_they_give_here(trial: Trial, tmp_path: Path) -> None:
     cache, told = TrialCache(tmp_path), []
-    other = replace(trial, plan=replace(trial.plan, size=3))
+    other = replace(trial, plan=replace(trial.plan, workers=3))
     wanted = [each.run() for each in (trial, other)]
     cache.put(other, wanted[1])
     found = run_trials([trial, other, trial], lambda done, total: told.append((done, total)), cache)
@@ -37,6 +37,6 @@ def test_trials_in_processes_give_what_they_give_here(trial: Trial, tmp_path: Pa
 
 @pytest.mark.slow
 def test_what_is_wrong_with_a_trial_is_told_as_here(trial: Trial) -> None:
-    odd = replace(trial, plan=replace(trial.plan, strategy=AllReduce(), size=4))
+    odd = replace(trial, plan=replace(trial.plan, strategy=AllReduce(), workers=4))
     with pytest.raises(DataError, match="a batch of 6 can't be divided among 4 workers"):
         run_trials([odd], lambda done, total: None)
