@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: tests and what they start run side by side
+
 import pytest
 import torch
 
