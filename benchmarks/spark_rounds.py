@@ -134,7 +134,7 @@ def tasks(session: Any, size: int, port: int) -> Iterator[None]:
     """A job of Spark's with so many of them."""
     cluster = Cluster(session)
     cluster.await_slots(2 * size)
-    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bound, size, adopt=relay.adopt) as server:
+    with closing(Relay(size, TIMEOUT)) as relay, ControlServer(cluster.bind_host, size, adopt=relay.adopt) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         job = cluster.submit(size, partial(task, address, size, port), "spark_rounds")
         try:
