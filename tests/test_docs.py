@@ -74,7 +74,7 @@ def test_the_commands_and_programs_of_a_page_work_as_typed(page: Path, tmp_path:
         [sys.executable, ROOT / "tests/run_page.py"],
         input=json.dumps(steps_of(page)),
         cwd=tmp_path,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},  # tests run side by side
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
