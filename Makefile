@@ -56,7 +56,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest tests/test_house.py
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not fuzz and not corpus and not spark'
 
 bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py

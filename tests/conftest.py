@@ -6,8 +6,32 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is loaded: tests and what they start run side by side
 
+from pathlib import Path
+
 import pytest
 import torch
+
+TESTS = Path(__file__).parent
+BROAD = (  # what is tested there are whole programs, in processes of their own, for seconds each
+    "netdsl/distributed/launchers",
+    "netdsl/distributed/supervision",
+    "netdsl/distributed/test_every_combination.py",
+    "netdsl/distributed/test_exchanges.py",
+    "netdsl/distributed/transports",
+    "netdsl/spark",
+    "test_docs.py",
+    "test_doors.py",
+    "test_wheel.py",
+    "zoo/cli",
+    "zoo/test_distributed_run.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make check` leaves to `make test`."""
+    for item in items:
+        if any(item.path.is_relative_to(TESTS / name) for name in BROAD):
+            item.add_marker(pytest.mark.broad)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -90,6 +90,7 @@ def test_stopped_anywhere_and_resumed_it_ends_with_the_same_bits(folder: Path) -
         assert last(prefix) == last("whole")
 
 
+@pytest.mark.broad
 def test_killed_and_resumed_it_ends_with_the_same_bits(folder: Path) -> None:
     command = [sys.executable, "-c", "from zoo.cli import main; main()"]
     command += ["train", "--solver", "solver.prototxt", "--snapshot", "auto"]

@@ -105,6 +105,7 @@ def test_the_methods() -> None:
     assert is_picture("methods.png")
 
 
+@pytest.mark.broad
 def test_a_net_of_ones_own_beside_one_machine() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
     done = simulate("run", *words, "--workers", "2", "--strategy", "averaging:tau=2", "--accuracy", "0", "--json")
