@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from netdsl.weights.writing import write_weights
 
 # Imported when they are used: whoever only wants ONNX to be known needn't wait for numpy and torch.
-_HOMES = {
+_MODULES = {
     "Model": "netdsl.open_net",
     "deploy": "netdsl.deploy.deploy_net",
     "deploy_model": "netdsl.deploy.deploy_net",
@@ -41,6 +41,6 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Public names."""
-        if name not in _HOMES:
+        if name not in _MODULES:
             raise AttributeError(f"module 'converters' has no attribute '{name}'")
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module(_MODULES[name]), name)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from netdsl.weights.match import LoadReport
 
 # Imported when they are used: whoever only wants the command line's help needn't wait for torch.
-_HOMES = {
+_MODULES = {
     "LoadReport": "weights.match",
     "Net": "net.net",
     "Phase": "net.graph",
@@ -55,7 +55,7 @@ if not TYPE_CHECKING:
         """Public names, and every layer type as its constructor in the DSL."""
         if name.startswith("_"):
             raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
-        return getattr(import_module(f"netdsl.{_HOMES.get(name, 'dsl')}"), name)
+        return getattr(import_module(f"netdsl.{_MODULES.get(name, 'dsl')}"), name)
 
     def __dir__() -> list[str]:
         return [*__all__, *import_module("netdsl.layers").LAYERS]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from netdsl.spark.pipeline.estimator import NetEstimator
     from netdsl.spark.pipeline.model import NetModel
 
-_HOMES = {
+_MODULES = {
     "Moment": "distributed.run_log",
     "NetEstimator": "spark.pipeline.estimator",
     "NetModel": "spark.pipeline.model",
@@ -26,13 +26,13 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """A public name. Spark is imported when the first one is used."""
-        if name not in _HOMES:
+        if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
         try:
             import_module("pyspark.ml")
         except ImportError:
             raise MissingExtraError("nets on Spark need pyspark: pip install 'netdsl[spark]'") from None
-        return getattr(import_module(f"netdsl.{_HOMES[name]}"), name)
+        return getattr(import_module(f"netdsl.{_MODULES[name]}"), name)
 
     def __dir__() -> list[str]:
         return __all__
