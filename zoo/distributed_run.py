@@ -54,8 +54,9 @@ def train(
     """
     if not backend.supervises:
         return backend.train(folder)
+    run = Run.load(folder)  # first of all: where no run begins no file is made
     if transport is not None:
-        replace(Run.load(folder), transport=transport).save(folder, again=True)
+        replace(run, transport=transport).save(folder, again=True)
     with open_run_log(folder) as write:
 
         def on_report(report: Told) -> None:

@@ -89,6 +89,12 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
     assert (run / "model.caffemodel").read_bytes() == (tmp_path / "lenet_iter_4.caffemodel").read_bytes()
 
 
+def test_where_no_run_begins_nothing_is_made(tmp_path: Path) -> None:
+    with pytest.raises(DistributedError, match="can't be read: No such file or directory"):
+        distributed_run.train(tmp_path / "missing", HERE)
+    assert not list(tmp_path.iterdir())
+
+
 def test_cores_are_divided(tmp_path: Path) -> None:
     begin(digits(tmp_path, 4), tmp_path / "run")
     run = Run.load(tmp_path / "run")
