@@ -29,11 +29,17 @@ SETTINGS: Mapping[str, str] = {
 
 @contextmanager
 def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterator[SparkSession]:
-    """Open a new session at a master, which may be empty under `spark-submit`, since that sets one.
+    """Open a session at a master, which may be empty under `spark-submit`, since that sets one.
 
-    Executors use this Python unless PYSPARK_PYTHON names another.
+    Executors use this Python unless PYSPARK_PYTHON names another. If this process has a session already, it is used as
+    it is, and stays open.
     """
-    builder = _library().sql.SparkSession.builder.appName("netdsl")
+    spark_session = _library().sql.SparkSession
+    existing: SparkSession | None = spark_session.getActiveSession()
+    if existing is not None:
+        yield existing
+        return
+    builder = spark_session.builder.appName("netdsl")
     if master:
         builder = builder.master(master)
     for name, value in settings.items():

@@ -6,6 +6,7 @@ import pytest
 
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import Cluster
+from netdsl.spark.session import open_session
 
 
 def cluster(**settings):
@@ -31,3 +32,10 @@ def test_ports():
     for text in ("-1", "65536", "http", "7337.0", ""):
         with pytest.raises(DistributedError, match=rf"spark.netdsl.port is '{text}'; give a port up to 65535"):
             assert cluster(netdsl_port=text).port
+
+
+@pytest.mark.spark
+def test_a_session_that_is_there_already_is_used_and_stays(session):
+    with open_session("local[1]") as found:
+        assert found.sparkContext.master == session.sparkContext.master
+    assert session.range(3).count() == 3
