@@ -10,20 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed
 
+from benchmarks.processes import connected, measure, run_processes
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.shared_memory.memory import create
 
 SIZES = (1.7, 7.0, 83.0, 240.0, 550.0)  # MB
 METHODS = ("ours", "plain", "gloo")
@@ -48,33 +43,14 @@ class SharedSlabs:
         self.communicator.barrier()
 
 
-def measure(
-    communicator: SharedMemoryCommunicator, methods: Sequence[Callable[[], object]], rounds: int
-) -> list[list[float]]:
-    """The slowest process's seconds for each method in each round, after a round of warm-up."""
-    table = []
-    for _ in range(rounds + 1):
-        row = []
-        for method in methods:
-            communicator.barrier()
-            start = time.perf_counter()
-            method()
-            row.append(time.perf_counter() - start)
-        table.append([max(column) for column in zip(*communicator.gather(row), strict=True)])
-    return table[1:]
-
-
 def run_worker(rank: int, size: int, descriptor: int, folder: Path, sizes: Sequence[float], rounds: int) -> None:
     """Run one process; the first one prints a line for every size."""
     torch.set_num_threads(1)
-    communicator = SharedMemoryCommunicator(descriptor, rank, size)
-    store = torch.distributed.FileStore(str(folder / "store"), size)
-    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=size)
-    for megabytes in sizes:
-        medians = compare(communicator, int(megabytes * 1e6) // 4, folder / "slabs", rounds)
-        if rank == 0:
-            print(json.dumps([megabytes, *medians]), flush=True)
-    torch.distributed.destroy_process_group()
+    with connected(descriptor, rank, size, folder) as communicator:
+        for megabytes in sizes:
+            medians = compare(communicator, int(megabytes * 1e6) // 4, folder / "slabs", rounds)
+            if rank == 0:
+                print(json.dumps([megabytes, *medians]), flush=True)
 
 
 def compare(communicator: SharedMemoryCommunicator, count: int, path: Path, rounds: int) -> list[float]:
@@ -90,30 +66,7 @@ def compare(communicator: SharedMemoryCommunicator, count: int, path: Path, roun
         lambda: plain.mean(buffer),
         lambda: torch.distributed.all_reduce(buffer.mul_(1 / communicator.size)),
     )
-    return [statistics.median(column) for column in zip(*measure(communicator, methods, rounds), strict=True)]
-
-
-def run_processes(size: int, sizes: Sequence[float], rounds: int) -> list[list[float]]:
-    """Run a number of processes and return the lines of the first one."""
-    descriptor = create(size)
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        options = ["--descriptor", str(descriptor), "--folder", folder, "--rounds", str(rounds)]
-        options += ["--sizes", *map(str, sizes), "--workers", str(size)]
-        command = [sys.executable, "-m", "benchmarks.averaging", *options]
-        processes = [
-            subprocess.Popen(
-                [*command, "--rank", str(rank)],
-                pass_fds=[descriptor],
-                stdout=subprocess.DEVNULL if rank else subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(size)
-        ]
-        printed = processes[0].communicate()[0]
-        if any(process.wait() for process in processes):
-            raise SystemExit("a process failed")
-    os.close(descriptor)
-    return [json.loads(line) for line in printed.splitlines()]
+    return measure(communicator, methods, rounds)
 
 
 def main() -> None:
@@ -140,7 +93,8 @@ def main() -> None:
         f"{'K':>2}{'MB':>8}" + "".join(f"{method:>10}" for method in METHODS) + f"{'ours/plain':>12}{'ours/gloo':>11}"
     )
     for size in arguments.workers:
-        for megabytes, *seconds in run_processes(size, arguments.sizes, arguments.rounds):
+        options = ["--rounds", str(arguments.rounds), "--sizes", *map(str, arguments.sizes), "--workers", str(size)]
+        for megabytes, *seconds in run_processes("benchmarks.averaging", size, options, parent="/dev/shm"):
             ours, plain, gloo = seconds
             times = "".join(f"{value:>10.5f}" for value in seconds)
             print(f"{size:>2}{megabytes:>8g}{times}{ours / plain:>12.2f}{ours / gloo:>11.2f}", flush=True)

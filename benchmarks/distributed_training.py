@@ -10,13 +10,7 @@ import argparse
 import itertools
 import json
 import os
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -25,11 +19,11 @@ from torch.distributed.algorithms.model_averaging.averagers import PeriodicModel
 from torch.nn.parallel import DistributedDataParallel
 
 from benchmarks.nets import PAIRS, NetPair
+from benchmarks.processes import connected, measure, run_processes
 from benchmarks.training import DECAY, MOMENTUM, RATE, train_val
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.shared_memory.memory import create
 from netdsl.distributed.worker import Worker
 from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.solver import Solver
@@ -82,59 +76,19 @@ class TrainedPair:
         self.averager.average_parameters(iter(self.parameters))
 
 
-def measure(
-    communicator: SharedMemoryCommunicator, methods: tuple[Callable[[], None], ...], rounds: int
-) -> list[float]:
-    """The median seconds of the slower process for each method, after a round of warm-up."""
-    table = []
-    for _ in range(rounds + 1):
-        row = []
-        for method in methods:
-            communicator.barrier()
-            start = time.perf_counter()
-            method()
-            row.append(time.perf_counter() - start)
-        table.append([max(column) for column in zip(*communicator.gather(row), strict=True)])
-    return [statistics.median(column) for column in zip(*table[1:], strict=True)]
-
-
 def run_worker(rank: int, descriptor: int, folder: Path, rounds: int, nets: list[str]) -> None:
     """Run one process; the first one prints the measurements."""
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
     torch.manual_seed(0)
-    communicator = SharedMemoryCommunicator(descriptor, rank, WORKERS)
-    store = torch.distributed.FileStore(str(folder / "store"), WORKERS)
-    torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=WORKERS)
-    for pair in PAIRS:
-        if pair.name in nets:
-            trained = TrainedPair(pair, communicator)
-            methods = (trained.ours, trained.theirs, trained.our_round, trained.their_round)
-            medians = measure(communicator, methods, rounds)
-            if rank == 0:
-                size = sum(parameter.numel() for parameter in trained.parameters) * 4e-6
-                print(json.dumps([pair.name, size, *medians]), flush=True)
-    torch.distributed.destroy_process_group()
-
-
-def run_processes(rounds: int, nets: list[str]) -> list[list[float]]:
-    """Run the processes and return the lines of the first one."""
-    descriptor = create(WORKERS)
-    with tempfile.TemporaryDirectory() as folder:
-        options = ["--descriptor", str(descriptor), "--folder", folder, "--rounds", str(rounds), *nets]
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.distributed_training", "--rank", str(rank), *options],
-                pass_fds=[descriptor],
-                stdout=subprocess.DEVNULL if rank else subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(WORKERS)
-        ]
-        printed = processes[0].communicate()[0]
-        if any(process.wait() for process in processes):
-            raise SystemExit("a process failed")
-    os.close(descriptor)
-    return [json.loads(line) for line in printed.splitlines()]
+    with connected(descriptor, rank, WORKERS, folder) as communicator:
+        for pair in PAIRS:
+            if pair.name in nets:
+                trained = TrainedPair(pair, communicator)
+                methods = (trained.ours, trained.theirs, trained.our_round, trained.their_round)
+                medians = measure(communicator, methods, rounds)
+                if rank == 0:
+                    size = sum(parameter.numel() for parameter in trained.parameters) * 4e-6
+                    print(json.dumps([pair.name, size, *medians]), flush=True)
 
 
 def main() -> None:
@@ -151,7 +105,8 @@ def main() -> None:
         return
     print(f"{WORKERS} workers, milliseconds")
     print(f"{'net':<12}{'MB':>7}{'AllReduce':>11}{'DDP':>9}{'ratio':>7}{'averaging':>11}{'PostLocal':>11}{'ratio':>7}")
-    for name, size, *seconds in run_processes(arguments.rounds, list(arguments.nets)):
+    options = ["--rounds", str(arguments.rounds), *arguments.nets]
+    for name, size, *seconds in run_processes("benchmarks.distributed_training", WORKERS, options):
         step, ddp, ours, theirs = (1000 * value for value in seconds)
         print(
             f"{name:<12}{size:>7.1f}{step:>11.1f}{ddp:>9.1f}{step / ddp:>7.2f}"

@@ -37,7 +37,7 @@ class Way(Protocol):
         ...
 
 
-class Ours:
+class CommunicatorMean:
     """With a communicator."""
 
     def __init__(self, communicator: Communicator) -> None:
@@ -116,7 +116,7 @@ def task(control: ControlAddress, size: int, port: int, ranks: Iterable[int]) ->
         ways: dict[str, Way] = {}
         for transport in TRANSPORTS:
             communicator = connect(transport, client, rank, size, torch.device("cpu"))
-            ways[transport.value] = Ours(stack.enter_context(closing(communicator)))
+            ways[transport.value] = CommunicatorMean(stack.enter_context(closing(communicator)))
         obey(port, rank, ways)
         for way in ways.values():
             way.barrier()
@@ -140,7 +140,9 @@ def way_of(arguments: argparse.Namespace) -> tuple[Way, int]:
         return mpi, mpi.rank
     if arguments.way == "torch":
         return Torch(arguments.rank, arguments.size, arguments.folder / "store"), arguments.rank
-    return Ours(SharedMemoryCommunicator(arguments.descriptor, arguments.rank, arguments.size)), arguments.rank
+    return CommunicatorMean(
+        SharedMemoryCommunicator(arguments.descriptor, arguments.rank, arguments.size)
+    ), arguments.rank
 
 
 if __name__ == "__main__":
