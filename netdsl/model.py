@@ -60,9 +60,7 @@ def open_model(net: NetSource, weights: Iterable[str | Path] = (), *, types: Typ
     Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
     """
     model = open_net(net)
-    files = [open_weights(path, model.net, types=types) for path in weights]
-    for file in files:
-        _check_names(file, [layer.name for layer in model.net.layer], model.net.name)
+    files = _open_all(weights, model.net, types)
     if not files:
         return model
     return replace(
@@ -151,6 +149,14 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
     return reports[0]
 
 
+def _open_all(paths: Iterable[str | Path], net: pb.NetParameter, types: Types) -> list[WeightsFile]:
+    """The weights of files, each of which has one of the net's layers at least."""
+    files = [open_weights(path, net, types=types) for path in paths]
+    for file in files:
+        _check_names(file, [layer.name for layer in net.layer], net.name)
+    return files
+
+
 def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
     """An error unless a file has one of the layers at least."""
     if not file.weights:
@@ -189,9 +195,7 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
 
     So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
     """
-    files = [open_weights(path, net) for path in paths]
-    for file in files:
-        _check_names(file, [layer.name for layer in net.layer], net.name)
+    files = _open_all(paths, net, LAYERS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

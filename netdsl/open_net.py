@@ -41,13 +41,13 @@ def _equal(one: AnyArray, other: AnyArray) -> bool:
     return one.shape == other.shape and np.array_equal(one, other, equal_nan=True)
 
 
-class NetDescription(Protocol):
+class HasNetMessage(Protocol):
     """What has a net as a message, as a `NetParams` or a file that was read."""
 
     message: pb.NetParameter
 
 
-NetSource = str | Path | pb.NetParameter | NetDescription
+NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
 def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = True) -> Model:
