@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SETTINGS: Mapping[str, str] = {
+    "spark.executorEnv.PYTHONSAFEPATH": "1",  # no Python files of the current folder are imported
     "spark.executorEnv.OMP_WAIT_POLICY": "PASSIVE",  # spinning threads are slow if they outnumber the cores
     "spark.dynamicAllocation.enabled": "false",  # barrier jobs don't work with it
     "spark.python.unix.domain.socket.enabled": "true",

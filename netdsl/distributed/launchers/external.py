@@ -21,11 +21,12 @@ from caffe_proto.storage import atomic_path
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
+from netdsl.distributed.supervision.health import START
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError, PeerLostError
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
-_PATIENCE, _NAP, _GRACE = 120.0, 0.1, 10.0  # seconds to await the first worker; between looks; for its part to end
+_NAP, _GRACE = 0.1, 10.0  # seconds between two looks for the first worker; for its own part to end
 _VARIABLES = (  # rank, size, rank on this machine, workers on this machine
     ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
     ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
@@ -109,10 +110,10 @@ def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) 
 
 def _await_spec(folder: Path) -> WorkerSpec:
     """The spec that the first worker publishes. One that nobody answers for was left behind."""
-    for _ in range(int(_PATIENCE / _NAP)):
+    for _ in range(int(START / _NAP)):
         with suppress(OSError, msgspec.MsgspecError):
             spec = WorkerSpec.of((folder / _SPEC).read_text())
-            socket.create_connection((spec.control.host, spec.control.port), _PATIENCE).close()
+            socket.create_connection((spec.control.host, spec.control.port), START).close()
             return spec
         time.sleep(_NAP)
-    raise DistributedError(f"{folder}: the first worker didn't begin there within {_PATIENCE:g} s; it says why")
+    raise DistributedError(f"{folder}: the first worker didn't begin there within {START:g} s; it says why")

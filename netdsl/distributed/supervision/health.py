@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from netdsl.distributed.supervision.protocol import Ending, Sign
 
-START = 120.0  # seconds for all workers to begin
+START = 300.0  # seconds for all workers to begin, which includes loading torch on a busy machine
 _STUCK = 5.0  # deadlines in which everybody only waits
 _STOPPED = 5.0  # seconds between two looks: this process itself was stopped, perhaps with all others
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,19 @@ if TYPE_CHECKING:
     from netdsl.distributed.communicator import Communicator, Handle, SharedVariable
 
 
-class Pulse:
-    """A worker's signs of life, given by its own thread and passed on by another one."""
+_BUSY = 0.005  # seconds of processor time between two signs; what an idle process uses is far below
 
-    def __init__(self) -> None:
+
+class Pulse:
+    """A worker's signs of life, given by its own thread and passed on by another one.
+
+    Processor time that the process used is a sign, too: on a machine with too much to do an iteration may take longer
+    than any deadline, and a worker that gets on slowly isn't lost.
+    """
+
+    def __init__(self, processor_time: Callable[[], float] = time.process_time) -> None:
         self._beat, self._waiting = threading.Event(), False
+        self._processor_time, self._used = processor_time, processor_time()
 
     def beat(self) -> None:
         """Say that the worker gets on."""
@@ -37,10 +46,13 @@ class Pulse:
 
     def take(self) -> Sign | None:
         """The sign since the last call, if there was one."""
+        before, self._used = self._used, self._processor_time()
         if self._beat.is_set():
             self._beat.clear()
             return Sign.WORKING
-        return Sign.WAITING if self._waiting else None
+        if self._waiting:
+            return Sign.WAITING
+        return Sign.WORKING if self._used - before > _BUSY else None
 
 
 class WatchedCommunicator:

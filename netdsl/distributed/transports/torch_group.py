@@ -23,7 +23,7 @@ from netdsl.distributed.transports.torch_shared_variable import TorchVariable, p
 from netdsl.distributed.transports.weighted_mean import add_up, check_weights, scales_of
 
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
-_PIECE = 1 << 18  # values that are added up at once, so that they stay in the cache
+_PIECE = 1 << 19  # values that each worker adds up at once, so that they stay in the cache
 
 
 class Library(Enum):
@@ -191,32 +191,30 @@ class TorchGroup:
             if root in (None, self.rank):
                 torch.mul(total, scales[0], out=buffer)
             return 2 * buffer.nbytes
-        if not buffer.numel():
-            return 0
-        length = -(-buffer.numel() // self.size)
-        sent = buffer.new_zeros(length * self.size)
-        sent[: buffer.numel()] = buffer.view(-1)
-        received = torch.empty_like(sent)
-        group.alltoall_base(received, sent, [], []).wait()
-        mean = sent[:length].numpy()
-        shares = [share.numpy() for share in received.view(self.size, length)]
-        for start in range(0, length, _PIECE):
-            part = slice(start, start + _PIECE)
-            add_up([share[part] for share in shares], scales, mean[part])
-        self._collect(group, root, sent[:length], received)
-        if root in (None, self.rank):
-            buffer.view(-1)[:] = received[: buffer.numel()]
+        values, shares = buffer.view(-1), buffer.new_empty(0)
+        for start in range(0, values.numel(), self.size * _PIECE):
+            piece = values[start : start + self.size * _PIECE]
+            padding = -piece.numel() % self.size
+            if shares.numel() != piece.numel() + padding:  # of the first piece, and perhaps the last
+                shares = piece.new_empty(piece.numel() + padding)
+            padded = torch.cat((piece, piece.new_zeros(padding))) if padding else piece
+            self._average_piece(group, root, padded, shares, scales)
+            if padding and root in (None, self.rank):
+                piece.copy_(padded[: piece.numel()])
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _collect(self, group: Any, root: int | None, mean: Tensor, rows: Tensor) -> None:
-        """Everybody's share of the mean in the rows, of all workers or of the root."""
-        if root is None:
-            group._allgather_base(rows, mean).wait()
-            return
-        options = dist.GatherOptions()
-        options.rootRank = root
-        shares = [list(rows.view(self.size, -1))] if self.rank == root else []
-        group.gather(shares, [mean], options).wait()
+    def _average_piece(self, group: Any, root: int | None, piece: Tensor, shares: Tensor, scales: list[float]) -> None:
+        """Replace a piece by its mean, of which each worker adds up a share. `shares` is room for everybody's."""
+        group.alltoall_base(shares, piece, [], []).wait()
+        rows, means = shares.view(self.size, -1), piece.view(self.size, -1)
+        add_up([row.numpy() for row in rows], scales, rows[0].numpy())
+        receivers = range(self.size) if root is None else [root]
+        works = [group.send([rows[0]], to, 0) for to in receivers if to != self.rank]
+        if self.rank in receivers:
+            works += [group.recv([means[source]], source, 0) for source in range(self.size) if source != self.rank]
+            means[self.rank] = rows[0]
+        for work in works:
+            work.wait()
 
     def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
         """The mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""

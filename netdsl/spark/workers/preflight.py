@@ -19,6 +19,7 @@ from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
 from netdsl.distributed.supervision.control_server import ControlServer
+from netdsl.distributed.supervision.retries import RETRIES
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
@@ -35,10 +36,9 @@ def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object
     """Return the run with a transport that works; an error, which says what to do, if none does."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
-    cluster.await_slots(run.workers)
     transport = run.transport or Transport.GLOO
     with _probe(folder) as probe:
-        problems = _examine_all(cluster, folder, run.workers, transport, probe.name)
+        problems = _examine_all(cluster, folder, run.workers, transport, probe.name, note)
         unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
     serious = _sentence(problem for problem, only_apart in problems if not only_apart)
     if serious:
@@ -60,8 +60,29 @@ def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], ob
     return Transport.RELAY
 
 
-def _examine_all(cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str) -> list[tuple[str, bool]]:
-    """The problems that the tasks found, and whether they only keep workers apart from each other."""
+class LostTaskError(DistributedError):
+    """A task ended before its time, as when an executor is lost."""
+
+
+def _examine_all(
+    cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str, note: Callable[[str], object]
+) -> list[tuple[str, bool]]:
+    """The problems that the tasks found, and whether they only keep workers apart from each other.
+
+    When a task is lost all of them are tried again, as in training.
+    """
+    for attempt in range(RETRIES):
+        try:
+            return _examine_once(cluster, folder, size, transport, probe)
+        except LostTaskError as problem:
+            note(f"{problem}; trying again ({attempt + 1} of {RETRIES})")
+    return _examine_once(cluster, folder, size, transport, probe)
+
+
+def _examine_once(
+    cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str
+) -> list[tuple[str, bool]]:
+    cluster.await_slots(size)
     with _listen(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
@@ -110,7 +131,7 @@ def _answers(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
             "there, or ship an environment with it (spark-submit --archives), and let PYSPARK_PYTHON name its Python"
         )
     if problem:
-        raise DistributedError(f"Spark can't run the workers: {problem}")
+        raise LostTaskError(f"Spark can't run the workers: {problem}")
     return job.results()
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -39,3 +41,20 @@ def test_a_session_that_is_there_already_is_used_and_stays(session):
     with open_session("local[1]") as found:
         assert found.sparkContext.master == session.sparkContext.master
     assert session.range(3).count() == 3
+
+
+@pytest.mark.spark
+def test_python_files_of_the_current_folder_are_not_run(tmp_path):
+    """A session of the command line, in a folder that came with somebody's model."""
+    for name in ("secrets", "torch", "msgspec"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    program = (
+        "import sys\n"
+        "from netdsl.spark.session import SETTINGS, open_session\n"
+        "with open_session('local[1]', {**SETTINGS, 'spark.ui.enabled': 'false'}) as session:\n"
+        "    imported = session.sparkContext.parallelize([0], 1).map(lambda _: __import__('secrets').__file__)\n"
+        "    print(imported.collect())\n"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, str(tmp_path) in done.stdout) == (0, False), done.stderr
+    assert not (tmp_path / "executed").exists()

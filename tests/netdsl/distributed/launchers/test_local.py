@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
 from netdsl.solver.solver import Action
 from netdsl.weights.match import arrays_of
@@ -46,15 +48,14 @@ def same(folder: Path, weights: Tensor) -> bool:
 
 
 def workers_of(folder: Path) -> list[int]:
-    """The processes of a run, which have their logs open."""
-    found = []
+    """The processes of a run by rank, which have their logs open."""
+    workers = []
     for path in Path("/proc").glob("[0-9]*/fd/1"):
-        try:
-            if path.readlink().parent == folder / "logs":
-                found.append(int(path.parts[2]))
-        except OSError:
-            continue
-    return sorted(found, key=lambda pid: Path(f"/proc/{pid}/fd/1").readlink())
+        with suppress(OSError):  # it ends just now, or is of another user
+            log = path.readlink()
+            if log.parent == folder / "logs":
+                workers.append((log, int(path.parts[2])))
+    return [process for _, process in sorted(workers)]
 
 
 def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
@@ -134,3 +135,39 @@ def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> Non
     folder = planned(param, tmp_path / "run", "averaging")
     with pytest.raises(CaffeError, match=r"worker \d: layer 'data'.*nothing_lmdb"):
         train(folder, LocalLauncher())
+
+
+def listening(process: int) -> set[str]:
+    """The addresses, as hexadecimal digits, at which a process listens."""
+    sockets = set()
+    for path in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):  # it is closed just now
+            sockets.add(str(path.readlink()))
+    tables = (Path(f"/proc/{process}/net/{name}").read_text().splitlines() for name in ("tcp", "tcp6"))
+    rows = [row.split() for table in tables for row in table]
+    return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
+
+
+def test_nobody_listens_to_other_machines(param: pb.SolverParameter, tmp_path: Path) -> None:
+    """Over gloo, workers connect to each other; they and the supervisor listen at 127.0.0.1 only."""
+    param.max_iter = 9
+    folder, addresses = tmp_path / "run", set[str]()
+    Run(param, parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=20).settled().save(folder)
+
+    def told(what: Told) -> None:
+        for process in (os.getpid(), *workers_of(folder)):
+            addresses.update(listening(process))
+
+    assert train(folder, LocalLauncher(), told=told) is End.FINISHED
+    assert addresses == {"0100007F"}
+
+
+def test_python_files_of_the_current_folder_are_not_run(
+    param: pb.SolverParameter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("secrets", "torch", "msgspec"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    param.max_iter = 3
+    assert train(planned(param, tmp_path / "run", "averaging:tau=3"), LocalLauncher()) is End.FINISHED
+    assert not (tmp_path / "executed").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import struct
 import subprocess
@@ -204,6 +206,25 @@ def test_workers_come_in_while_many_strangers_keep_silent(monkeypatch):
         for _ in range(control_server._STRANGERS + 6):
             stack.enter_context(connect_to(server))
         stack.enter_context(client_of(server))
+        assert next_of(server, 0) == hello_of(0)
+
+
+def test_a_server_without_free_descriptors_goes_on_when_there_are_some():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ControlServer(HERE, 1) as server, socket.socket() as connection, ExitStack() as descriptors:
+        connection.settimeout(10)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                while True:
+                    descriptors.callback(os.close, os.dup(connection.fileno()))
+            connection.connect((HERE, server.port))
+            time.sleep(0.2)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        connection.sendall(server.token.encode())
+        send(connection, hello_of(0))
+        assert receive_from_server(connection) == Welcome()
         assert next_of(server, 0) == hello_of(0)
 
 

@@ -12,19 +12,39 @@ from netdsl.distributed.supervision.protocol import Sign
 from netdsl.distributed.transports.torch_group import TorchGroup
 
 
+def idle():
+    """The processor time of a process that computes nothing, unlike that of a test."""
+    return 0.0
+
+
 def test_a_sign_is_taken_once():
-    pulse = Pulse()
+    pulse = Pulse(idle)
     assert pulse.take() is None
     pulse.beat()
     assert pulse.take() is Sign.WORKING
     assert pulse.take() is None
 
 
+def test_an_iteration_that_takes_long_is_no_death():
+    """Only a worker that computes nothing between two signs gives none."""
+    used = 1.0
+    pulse = Pulse(lambda: used)
+    assert pulse.take() is None
+    used += 0.05
+    assert pulse.take() is Sign.WORKING
+    assert pulse.take() is None
+    used += 0.001  # as the thread that gives the signs uses itself
+    assert pulse.take() is None
+    with pulse.waiting():
+        used += 0.05
+        assert pulse.take() is Sign.WAITING  # while it spins, it still waits
+
+
 def test_whoever_waits_is_alive_until_the_other_comes():
     store, seen = dist.HashStore(), []
 
     def task(rank, work):
-        pulse = Pulse()
+        pulse = Pulse(idle)
         with closing(TorchGroup(store, rank, 2)) as group:
             work(WatchedCommunicator(group, pulse), pulse)
 

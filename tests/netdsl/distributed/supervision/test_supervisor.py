@@ -114,6 +114,12 @@ def test_one_that_hangs_is_ended(supervise, task):
     assert "worker 1" in done.restarts[0][1] and "gave no sign of life for 4 s" in done.restarts[0][1]
 
 
+def test_one_that_is_slow_is_left_alone(supervise):
+    done = supervise("slow", deadline=3.0)
+    assert done.end is End.FINISHED
+    assert not done.restarts
+
+
 def test_an_error_that_would_come_again_ends_the_run_at_once(supervise):
     with pytest.raises(DistributedError, match=r"^worker 1: digits.csv:7: three columns.*correct it$"):
         supervise("wrong")

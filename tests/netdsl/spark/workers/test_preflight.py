@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import msgspec
@@ -12,8 +14,10 @@ from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.spark.cluster import Cluster
+from netdsl.spark.workers import preflight
 from netdsl.spark.workers.preflight import Versions, check, examine
-from tests.netdsl.spark.conftest import TRANSPORTS
+from tests.netdsl.spark.conftest import TRANSPORTS, begin
 
 HERE = "127.0.0.1"
 
@@ -88,3 +92,21 @@ def test_executors_that_come_and_go(tmp_path):
     run = Run(pb.SolverParameter(), workers=2)
     with pytest.raises(DistributedError, match=r"must keep their executors; set spark.dynamicAllocation.enabled=false"):
         check(Dynamic(), tmp_path, run, print)
+
+
+@pytest.mark.spark
+def test_a_task_that_is_killed_in_the_preflight_is_tried_again(session, param, folder, monkeypatch):
+    examine_for_real, notes = preflight.examine, []
+    killed = folder.with_name("killed")
+
+    def examine_and_die_once(*arguments):
+        if not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return examine_for_real(*arguments)
+
+    monkeypatch.setattr(preflight, "examine", examine_and_die_once)
+    begin(param, folder, "averaging:tau=3")
+    checked = check(Cluster(session), folder, Run.load(folder), notes.append)
+    assert checked.transport is Transport.GLOO
+    assert len(notes) == 1 and notes[0].endswith("; trying again (1 of 3)")
