@@ -9,20 +9,23 @@ PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark test-corpus fuzz check lint types contracts quick bench proto stubs docs clean
+.PHONY: help setup demo test test-slow test-spark test-corpus fuzz check lint types contracts quick bench lock proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY)  ## Make the environment in .venv
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml requirements/lock.txt requirements/cuda.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "netdsl needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) (some minutes the first time)"
-	@$(PIP) install -c constraints.txt pip setuptools wheel
-	@$(PIP) install -c constraints.txt --no-build-isolation -e '.[data,logs,onnx,convert,spark,dev]'
+	@$(PIP) install --require-hashes --no-deps -r requirements/lock.txt
+	@$(BIN)/pip show torch | grep -q '^Requires:.*nvidia' || exit 0; \
+		$(PIP) install --require-hashes --no-deps -r requirements/cuda.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) check
 	@touch $@
 
 demo: $(READY)  ## Show the main job
@@ -68,6 +71,9 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.distributed_training
 	@$(BIN)/python -m benchmarks.spark_rounds
 	@$(BIN)/python -m benchmarks.spark_rows
+
+lock: $(READY)  ## Choose the versions of all packages, with their hashes (needs uv)
+	@$(BIN)/python requirements/write.py
 
 proto: $(READY)  ## Generate code and stubs from the schema
 	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. $(PROTO)

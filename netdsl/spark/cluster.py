@@ -18,7 +18,7 @@ Work = Callable[[Iterable[int]], Iterable[Any]]
 
 PORT = "spark.netdsl.port"  # the setting for the port that the driver listens at
 _LAST_PORT = 65535
-_SLOTS = 60.0  # seconds for executors to start, or to start again
+_SLOTS = 120.0  # seconds for executors to start, or to start again
 _CANCEL = 30.0  # seconds for Spark to cancel a job
 _POLL = 0.2  # seconds between two polls
 

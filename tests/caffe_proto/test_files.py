@@ -20,6 +20,7 @@ from caffe_proto import read, read_net, read_solver, write
 from caffe_proto.blobs import Blob
 from caffe_proto.errors import BinaryError, BlobError, CaffeError, DialectError, FileError
 from caffe_proto.files import CaffeFile, Form, form_of
+from tests.patience import PATIENCE
 
 DATA = Path(__file__).parents[1] / "data" / "caffe"
 MODELS = sorted(DATA.glob("*.caffemodel"))
@@ -520,7 +521,7 @@ big, small = (file.blobs.array(layer.blobs[0]) for layer in file.message.layer)
 print(big.shape, big[-7:].tolist(), small.tolist())
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     values, memory = done.stdout.splitlines()
     assert values == f"({count},) [0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0] [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]"
     assert int(memory) < 100_000  # of 2,000,000 kB

@@ -32,7 +32,7 @@ from netdsl.distributed.supervision.protocol import (
 )
 from netdsl.errors import DistributedError, PeerLostError
 
-_ANSWER = 30.0  # seconds for the server to answer
+_ANSWER = 60.0  # seconds for the server to answer
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # a lost machine is noticed in 40 s
 
 

@@ -25,8 +25,8 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 
-_LIMIT = 120.0  # seconds for all tasks' examinations
-_REACH = 30.0  # seconds to reach the other workers
+_LIMIT = 300.0  # seconds for all tasks' examinations
+_REACH = 60.0  # seconds to reach the other workers
 _BEAT = 1.0
 _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"

@@ -23,6 +23,7 @@ from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
+from tests.patience import PATIENCE
 
 STEPS = {"averaging": "tau=3", "outer": "tau=3", "allreduce": "tau=3", "elastic-sync": "tau=3", "elastic": "tau=3"}
 LINES = [f"{name}:{STEPS.get(name, '')}" for name in STRATEGIES]
@@ -31,7 +32,7 @@ EXTERNAL = Path(__file__).with_name("launchers") / "external_worker.py"
 
 
 def begin(param: pb.SolverParameter, folder: Path, strategy: str, transport: Transport) -> Path:
-    Run(param, parse(strategy), 2, transport=transport, deadline=60).settled().save(folder)
+    Run(param, parse(strategy), 2, transport=transport, deadline=PATIENCE).settled().save(folder)
     return folder
 
 

@@ -22,6 +22,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed import conftest as distributed
+from tests.patience import PATIENCE
 
 MASTER = "local-cluster[2,1,2048]"
 QUIET = {"spark.ui.enabled": "false", "spark.executor.memory": "1g", "spark.driver.memory": "1g"}
@@ -59,7 +60,7 @@ def begin(
     *,
     size: int = 2,
     transport: Transport | None = None,
-    deadline: float = 30.0,
+    deadline: float = PATIENCE,
 ) -> Path:
     """Begin a run."""
     Run(param, parse(strategy), size, transport=transport, deadline=deadline).settled().save(folder)

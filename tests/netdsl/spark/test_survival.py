@@ -24,6 +24,7 @@ from netdsl.spark.workers.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark import driver
 from tests.netdsl.spark.conftest import MASTER, QUIET, TRANSPORTS, after_round, begin, executor_of, same, workers_of
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.spark
 
@@ -108,7 +109,7 @@ def test_a_new_driver_goes_on_for_one_that_was_killed(
         first.kill()
     assert len(workers) > 2  # Spark itself is there, too
     assert not (folder / "model.caffemodel").exists()
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while workers_of(folder) and time.monotonic() < until:
         time.sleep(0.05)
     assert not workers_of(folder)

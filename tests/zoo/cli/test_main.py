@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from caffe_proto.errors import CaffeError
+from tests.patience import PATIENCE
 from zoo import cli as command_line
 
 ZOO = Path(sys.executable).with_name("zoo")
@@ -24,7 +25,7 @@ needs_script = pytest.mark.skipif(not ZOO.exists(), reason="the console script i
 
 def script(*words: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8:strict", **environment}
-    return subprocess.run([ZOO, *words], cwd=folder, capture_output=True, env=environment, timeout=60)
+    return subprocess.run([ZOO, *words], cwd=folder, capture_output=True, env=environment, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("words", [("--help",), ("-h",)])

@@ -13,6 +13,7 @@ import pytest
 
 from caffe_proto import read
 from netdsl.solver.event_log import read_event_log
+from tests.patience import PATIENCE
 
 SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 10000000 display: 10 random_seed: 1 snapshot_prefix: "net"
@@ -61,7 +62,7 @@ def training(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
 def test_training_is_stopped_with_a_snapshot(tmp_path: Path, number: signal.Signals) -> None:
     with training(tmp_path) as process:
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
     (state,) = tmp_path.glob("*.solverstate")
     assert state.name == f"net_iter_{read(state).message.iter}.solverstate"
@@ -76,7 +77,7 @@ def test_a_closed_terminal_saves_and_an_interrupt_can_be_nothing(tmp_path: Path)
         while "saved" not in process.stdout.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE)
     saved = [line["iteration"] for line in read_event_log(tmp_path / "log.jsonl") if line["event"] == "snapshot"]
     assert len(saved) == 2
     assert saved[0] < saved[1]

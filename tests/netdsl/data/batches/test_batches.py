@@ -15,6 +15,7 @@ import torch
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import BadItems, Loading, Reading
 from netdsl.errors import DataError, ShapeError
+from tests.patience import PATIENCE
 
 
 class Images:
@@ -289,6 +290,6 @@ raise SystemExit("the program died")
 @pytest.mark.slow
 def test_a_program_that_dies_in_the_middle_ends() -> None:
     program = PROGRAM.format(folder=str(Path(__file__).parent))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 1
     assert done.stderr == "the program died\n"

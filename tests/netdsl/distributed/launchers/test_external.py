@@ -17,6 +17,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from tests.patience import PATIENCE
 
 ZOO = Path(sys.executable).with_name("zoo")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
@@ -41,7 +42,7 @@ def test_zoo_train_under_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_lost_worker_ends_the_run_and_says_how_to_go_on(param: pb.SolverParameter, tmp_path: Path) -> None:
     param.max_iter = 100_000
     run = tmp_path / "run"
-    Run(param, parse("averaging:tau=2"), 2, deadline=20).settled().save(run)
+    Run(param, parse("averaging:tau=2"), 2, deadline=PATIENCE).settled().save(run)
     program = tmp_path / "program.py"
     program.write_text(
         "import os, sys, threading, time; from pathlib import Path\n"

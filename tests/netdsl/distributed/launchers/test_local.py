@@ -28,10 +28,11 @@ from netdsl.errors import CaffeError, DistributedError
 from netdsl.solver.solver import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
+from tests.patience import PATIENCE
 
 
 def planned(param: pb.SolverParameter, folder: Path, strategy: str, size: int = 2) -> Path:
-    Run(param, parse(strategy), size, deadline=20).settled().save(folder)
+    Run(param, parse(strategy), size, deadline=PATIENCE).settled().save(folder)
     return folder
 
 
@@ -152,7 +153,7 @@ def test_nobody_listens_to_other_machines(param: pb.SolverParameter, tmp_path: P
     """Over gloo, workers connect to each other; they and the supervisor listen at 127.0.0.1 only."""
     param.max_iter = 9
     folder, addresses = tmp_path / "run", set[str]()
-    Run(param, parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=20).settled().save(folder)
+    Run(param, parse("averaging:tau=3"), 2, transport=Transport.GLOO, deadline=PATIENCE).settled().save(folder)
 
     def told(what: Told) -> None:
         for process in (os.getpid(), *workers_of(folder)):

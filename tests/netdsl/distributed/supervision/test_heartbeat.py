@@ -10,6 +10,7 @@ from torch import distributed as dist
 from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Sign
 from netdsl.distributed.transports.torch_group import TorchGroup
+from tests.patience import PATIENCE
 
 
 def idle():
@@ -58,7 +59,7 @@ def test_whoever_waits_is_alive_until_the_other_comes():
     looked = threading.Event()
 
     def look(pulse):
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         while (sign := pulse.take()) is None and time.monotonic() < until:
             time.sleep(0.001)
         seen.append(sign)

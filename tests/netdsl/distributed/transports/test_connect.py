@@ -14,6 +14,7 @@ from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import PeerLostError
+from tests.patience import PATIENCE
 
 HERE, CPU = "127.0.0.1", torch.device("cpu")
 WITHOUT_GPUS = [Transport.SHARED_MEMORY, Transport.GLOO, Transport.RELAY]
@@ -29,7 +30,7 @@ def test_workers_meet_and_exchange(transport):
     def work(rank):
         with (
             ControlClient(address, rank) as control,
-            closing(connect(transport, control, rank, 2, CPU, timeout=30)) as communicator,
+            closing(connect(transport, control, rank, 2, CPU, timeout=PATIENCE)) as communicator,
         ):
             buffer = torch.tensor([3.0, 4.0 + rank, 5.0])
             communicator.mean(buffer).wait()

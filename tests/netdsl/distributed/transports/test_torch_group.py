@@ -16,6 +16,7 @@ from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.torch_group import TorchGroup
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import over_gloo, own
+from tests.patience import PATIENCE
 
 
 def test_collective_exchanges():
@@ -72,7 +73,7 @@ def test_whoever_is_killed_is_lost_at_once():
     )
     store = dist.TCPStore("127.0.0.1", 0, 2, is_master=True, wait_for_workers=False)
     with subprocess.Popen([sys.executable, "-c", program, str(store.port)]) as process:
-        with closing(TorchGroup(store, 0, 2, timeout=60.0)) as group:
+        with closing(TorchGroup(store, 0, 2, timeout=PATIENCE)) as group:
             group.mean(torch.ones(5)).wait()
             with pytest.raises(PeerLostError, match="lane 0"):
                 group.mean(torch.ones(5)).wait()
