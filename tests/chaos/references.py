@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from caffe_proto.files import read_net
 from netdsl.solver.events import as_numbers
 from netdsl.weights.match import arrays_of
-from tests.chaos.settings import BATCHES_OF_TEST, LauncherName, Setting
+from tests.chaos.settings import LauncherName, Setting
 from tests.chaos.user_command import UserCommands
 from zoo.testing import TestRequest, test
 
+_BATCHES = 6  # of the test data, which are all
 _PATIENCE = 600.0  # seconds without anything to be seen
 
 Blobs = dict[str, list[NDArray[np.float32]]]
@@ -66,6 +67,6 @@ def read_blobs(model: Path) -> Blobs:
 
 def accuracy(folder: Path, model: Path) -> float:
     """The accuracy of a model on the test data of its folder's net."""
-    request = TestRequest(str(folder / "net.prototxt"), (str(model),), batches=BATCHES_OF_TEST)
+    request = TestRequest(str(folder / "net.prototxt"), (str(model),), batches=_BATCHES)
     _, outputs = test(request, device=torch.device("cpu"))
     return as_numbers(outputs)["accuracy"]

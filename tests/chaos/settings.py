@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -17,8 +17,6 @@ from zoo.backends import Backend, LocalBackend, SparkBackend
 ZOO = Path(sys.executable).with_name("zoo")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--redirects", "3"]
 MASTER = "local-cluster[2,1,2048]"
-ITERATIONS = 120
-BATCHES_OF_TEST = 4
 RUN, RANK_LOGS = "run", "torchrun"  # folders of a case
 
 STRATEGY_TEXTS = (
@@ -50,9 +48,9 @@ layer { name: "ip2" type: "InnerProduct" bottom: "ip1" top: "ip2"
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip2" bottom: "label" top: "loss" }
 layer { name: "accuracy" type: "Accuracy" bottom: "ip2" bottom: "label" top: "accuracy" include { phase: TEST } }
 """
-SOLVER = f"""
-net: "net.prototxt" base_lr: 0.05 lr_policy: "poly" power: 1 momentum: 0.9 max_iter: {ITERATIONS} random_seed: 3
-display: 20 test_iter: {BATCHES_OF_TEST} test_interval: 40 snapshot: 12 snapshot_prefix: "small"
+SOLVER = """
+net: "net.prototxt" base_lr: 0.05 lr_policy: "poly" power: 1 momentum: 0.9 random_seed: 3
+display: 20 test_iter: 4 test_interval: 40 snapshot: 12 snapshot_prefix: "small"
 """
 
 
@@ -74,6 +72,7 @@ class Setting:
     transport: Transport | None = None
     hdf5: bool = False
     restarts: int = 0  # by torchrun
+    iterations: int = 120
 
     def __str__(self) -> str:
         if self.launcher is LauncherName.ALONE:
@@ -114,15 +113,22 @@ class Setting:
         """Write the net and the solver's settings into a folder."""
         folder.mkdir(parents=True)
         (folder / "net.prototxt").write_text(NET)
-        (folder / "solver.prototxt").write_text(SOLVER + ("snapshot_format: HDF5\n" if self.hdf5 else ""))
+        form = "HDF5" if self.hdf5 else "BINARYPROTO"
+        settings = f"{SOLVER}max_iter: {self.iterations} snapshot_format: {form}\n"
+        (folder / "solver.prototxt").write_text(settings)
+
+    def run(self, folder: Path) -> Run:
+        """The run that the command makes of a folder's files."""
+        run = Run(read_solver(folder / "solver.prototxt").message, folder=folder)
+        run.solver.snapshot_prefix = str(folder / run.solver.snapshot_prefix)
+        if not self.has_journal:
+            return run
+        return replace(run, strategy=parse(self.strategy), workers=2, transport=self.transport)
 
     def begin(self, folder: Path, deadline: float) -> None:
         """Begin the run as the command does, with another deadline, by which a worker without a heartbeat is lost."""
-        solver = read_solver(folder / "solver.prototxt").message
-        solver.snapshot_prefix = str(folder / solver.snapshot_prefix)
-        run = Run(solver, parse(self.strategy), 2, folder=folder, transport=self.transport, deadline=deadline)
         backend: Backend = SparkBackend(MASTER) if self.launcher is LauncherName.SPARK else LocalBackend()
-        distributed_run.begin(run, folder / RUN, backend)
+        distributed_run.begin(replace(self.run(folder), deadline=deadline), folder / RUN, backend)
 
     def command(self, folder: Path) -> list[str]:
         """What a user types in a case's folder to begin, or to go on where a run was begun."""
@@ -146,7 +152,7 @@ class Setting:
         """The model at the end."""
         if self.has_journal:
             return folder / RUN / "model.caffemodel"
-        return folder / f"small_iter_{ITERATIONS}.caffemodel{self.suffix}"
+        return folder / f"small_iter_{self.iterations}.caffemodel{self.suffix}"
 
     def progress(self, folder: Path) -> int:
         """How far a training is: the number of the newest round, or the iteration of the newest snapshot."""
