@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,33 +36,19 @@ class Attack:
 
 def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
     """Train in a folder while all that happens, and judge what comes out."""
-    setting, verdict, story, start = case.setting, Verdict(), [], time.monotonic()
+    setting, verdict, start = case.setting, Verdict(), time.monotonic()
+    story: list[str] = []
     setting.write_files(folder)
     if case.deadline is not None:
         setting.begin(folder, case.deadline)
     shared = SharedFiles()
     load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     patience = _PATIENCE + _TIMES * reference.seconds * load
-    commands = UserCommands(setting, folder, secrets.token_hex(8), reference.progress, patience)
-    for plan in case.commands:
-        result = commands.run(plan.disturbances)
-        happened = [str(disturbance) for disturbance in result.disturbances]
-        verdict.counts.update(disturbance.kind.value for disturbance in result.disturbances)
-        verdict.counts["recoveries"] += result.restarts
-        judge_command(setting, result, verdict)
-        if plan.damage is not None and (done := plan.damage.happen(setting, folder)):
-            happened.append(done)
-            verdict.counts["damages"] += 1
-        story.append(f"[{', '.join(happened) or 'nothing'}] code {result.code}")
-        if result.hung:
-            break
-    else:
-        result = commands.run()
-        judge_command(setting, result, verdict)
-        story.append(f"code {result.code}")
-    for process in commands.left_processes(_VANISH):
-        verdict.blame(PROCESSES, process)
-    if result.code == 0:
+    with UserCommands(setting, folder, reference.progress, patience) as commands:
+        finished = _run(case, folder, commands, verdict, story)
+        for process in commands.left_processes(_VANISH):
+            verdict.blame(PROCESSES, process)
+    if finished:
         verdict.counts["recoveries"] += 1
         judge_model(setting, folder, reference, verdict)
         judge_folder(setting, folder, verdict)
@@ -71,3 +56,24 @@ def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
     shared.judge(verdict)
     (folder / "story.txt").write_text("\n".join([str(case), *story, *verdict.problems]) + "\n")
     return Attack(verdict, "; ".join(story), time.monotonic() - start)
+
+
+def _run(case: ChaosCase, folder: Path, commands: UserCommands, verdict: Verdict, story: list[str]) -> bool:
+    """Run the commands of a case, and one that is left alone; returns whether that one came to a good end."""
+    for plan in case.commands:
+        result = commands.run(plan.disturbances)
+        happened = [str(disturbance) for disturbance in result.disturbances]
+        verdict.counts.update(disturbance.kind.value for disturbance in result.disturbances)
+        verdict.counts["recoveries"] += result.restarts
+        judge_command(case.setting, result, verdict)
+        damage = plan.damage.happen(case.setting, folder) if plan.damage is not None else ""
+        verdict.counts["damages"] += bool(damage)
+        story.append(f"[{', '.join(filter(None, [*happened, damage])) or 'nothing'}] code {result.code}")
+        if result.hung:
+            return False
+        if commands.finished and not damage:
+            break
+    result = commands.run()
+    judge_command(case.setting, result, verdict)
+    story.append(f"code {result.code}")
+    return result.code == 0

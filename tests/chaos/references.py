@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -51,9 +50,8 @@ class References:
     def _make(self, setting: Setting) -> Reference:
         folder = self._folder / str(len(self._made))
         setting.write_files(folder)
-        commands = UserCommands(setting, folder, secrets.token_hex(8), 0, _PATIENCE)
-        result = commands.run()
-        commands.left_processes(0.0)
+        with UserCommands(setting, folder, 0, _PATIENCE) as commands:
+            result = commands.run()
         if result.code:
             raise RuntimeError(f"{folder}: an undisturbed run of {setting} fails: {result.text}")
         model = setting.model(folder)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from tests.chaos.disturbances import Disturbance
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
@@ -33,13 +35,27 @@ class CommandResult:
 
 
 class UserCommands:
-    """The commands of one case, in its folder. What happens late to one may come while the next one runs."""
+    """The commands of one case, in its folder. What happens late to one may come while the next one runs.
 
-    def __init__(self, setting: Setting, folder: Path, mark: str, total: int, patience: float) -> None:
-        self._setting, self._folder, self._mark = setting, folder, mark
+    Leaving it ends whatever they have started.
+    """
+
+    def __init__(self, setting: Setting, folder: Path, total: int, patience: float) -> None:
+        self._setting, self._folder, self._mark = setting, folder, secrets.token_hex(8)
         self._total, self._patience = total, patience
         self._later: list[tuple[float, Callable[[], object]]] = []
         self._count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        kill_all(self._mark)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training is as far as an undisturbed one at its end."""
+        return self._setting.progress(self._folder) >= self._total
 
     def run(self, disturbances: Sequence[Disturbance] = ()) -> CommandResult:
         """Run a command to its end."""
@@ -65,15 +81,13 @@ class UserCommands:
         return result
 
     def left_processes(self, seconds: float) -> list[str]:
-        """Let whoever is stopped go on; returns which processes are there after so many seconds, and ends them."""
+        """Let whoever is stopped go on; returns which processes are there after so many seconds."""
         for _, action in self._later:
             action()
         for process in marked_processes(self._mark):
             process.send(signal.SIGCONT)
         wait_until(lambda: not marked_processes(self._mark), seconds)
-        processes = [process.description() for process in marked_processes(self._mark)]
-        kill_all(self._mark)
-        return processes
+        return [process.description() for process in marked_processes(self._mark)]
 
     def _disturb(self, command: MarkedCommand, disturbance: Disturbance) -> bool:
         """Let something happen; returns whether there was somebody whom it could happen to."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 
 import numpy as np
 
@@ -137,7 +138,7 @@ class SharedFiles:
                 status = path.stat()
             except OSError:
                 continue
-            if status.st_uid == os.getuid() and status.st_ctime >= self._since:
+            if S_ISREG(status.st_mode) and status.st_uid == os.getuid() and status.st_ctime >= self._since:
                 paths.append(path)
         return paths
 
