@@ -35,8 +35,8 @@ def main() -> int:
     seconds = options.seconds if options.seconds is not None else 0.0 if options.seed is not None else _SECONDS
     folder, until = Path(tempfile.mkdtemp(prefix="netdsl-chaos-")), time.monotonic() + seconds
     print(f"the first seed is {seed}; everything is in {folder}", flush=True)
-    for number in (signal.SIGINT, signal.SIGTERM):  # which a program in the background may ignore, and hand that on
-        signal.signal(number, signal.default_int_handler)
+    for stop in (signal.SIGINT, signal.SIGTERM):  # a program in the background may ignore the first, and hand that on
+        signal.signal(stop, signal.default_int_handler)
     references, rows, wrong = References(folder / "references"), dict[str, Counter[str]](), 0
     try:
         for number in count(seed):

@@ -15,6 +15,7 @@ DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stoppe
 _LONG = 1.5 * DEADLINE
 _SHORT = 4.0  # seconds for which something is stopped, at most
 _MOMENT = 0.3  # seconds between what is awaited and what happens, at most
+_ITERATIONS_ALONE = 480  # one process needs less time for each
 _START = 6.0  # seconds in which a training begins, about
 _TRANSPORTS = {
     LauncherName.LOCAL: (Transport.SHARED_MEMORY, Transport.GLOO),
@@ -61,7 +62,7 @@ def draw_case(seed: int, *, spark: bool = False) -> ChaosCase:
 
 def _draw_setting(random: Random, launcher: LauncherName) -> Setting:
     if launcher is LauncherName.ALONE:
-        return Setting(launcher, hdf5=random.random() < 0.5)
+        return Setting(launcher, hdf5=random.random() < 0.5, iterations=_ITERATIONS_ALONE)
     setting = Setting(launcher, random.choice(STRATEGY_TEXTS), random.choice(_TRANSPORTS[launcher]))
     return replace(setting, restarts=random.choice((0, 2))) if launcher is LauncherName.EXTERNAL else setting
 

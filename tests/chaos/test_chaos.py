@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -126,13 +125,12 @@ def test_tracebacks_are_found() -> None:
 
 
 def test_other_bits_are_noticed(tmp_path: Path) -> None:
-    setting = replace(ALONE, hdf5=False)
     net = pb.NetParameter(layer=[pb.LayerParameter(name="ip", type="InnerProduct", blobs=[pb.BlobProto(data=[1.0])])])
-    setting.model(tmp_path).write_bytes(net.SerializeToString())
+    ALONE.model(tmp_path).write_bytes(net.SerializeToString())
     same, other = Verdict(), Verdict()
     one = np.ones(1, np.float32)
-    judge_model(setting, tmp_path, Reference({"ip": [one]}, 1.0, 1, 1.0), same)
-    judge_model(setting, tmp_path, Reference({"ip": [np.nextafter(one, one + 1)]}, 1.0, 1, 1.0), other)
+    judge_model(ALONE, tmp_path, Reference({"ip": [one]}, 1.0, 1, 1.0), same)
+    judge_model(ALONE, tmp_path, Reference({"ip": [np.nextafter(one, one + 1)]}, 1.0, 1, 1.0), other)
     assert (same.problems, other.problems) == ([], [f"{OTHER_BITS}: in ip"])
 
 
