@@ -9,7 +9,7 @@ PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark test-corpus fuzz check lint types contracts quick bench lock proto stubs docs clean
+.PHONY: help setup demo test test-slow test-spark test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,6 +45,9 @@ test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=f
 
 fuzz: $(READY)  ## A long random run over the file formats
 	@$(BIN)/python -m pytest -m fuzz -n $(WORKERS)
+
+chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case
+	@$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SPARK),--spark)
 
 check: lint types contracts quick  ## Lint, types, import contracts, quick tests
 

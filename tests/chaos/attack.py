@@ -1,0 +1,79 @@
+"""The attack on one training: the user's commands, until the last one is left alone, and the verdict."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chaos.cases import ChaosCase
+from tests.chaos.references import Reference
+from tests.chaos.user_command import UserCommands
+from tests.chaos.verdict import (
+    PROCESSES,
+    SharedFiles,
+    Verdict,
+    judge_command,
+    judge_folder,
+    judge_model,
+    judge_output,
+)
+
+_PATIENCE = 240.0  # seconds without anything to be seen; more than supervisors have
+_TIMES = 5.0  # as long as an undisturbed training takes, beside that
+_VANISH = 60.0  # seconds for processes to end after their command
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What really happened in a case, and the verdict."""
+
+    verdict: Verdict
+    story: str
+    seconds: float
+
+
+def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
+    """Train in a folder while all that happens, and judge what comes out."""
+    setting, verdict, start = case.setting, Verdict(), time.monotonic()
+    story: list[str] = []
+    setting.write_files(folder)
+    if case.deadline is not None:
+        setting.begin(folder, case.deadline)
+    shared = SharedFiles()
+    load = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    patience = _PATIENCE + _TIMES * reference.seconds * load
+    with UserCommands(setting, folder, reference.progress, patience) as commands:
+        finished = _run(case, folder, commands, verdict, story)
+        for process in commands.left_processes(_VANISH):
+            verdict.blame(PROCESSES, process)
+    if finished:
+        verdict.counts["recoveries"] += 1
+        judge_model(setting, folder, reference, verdict)
+        judge_folder(setting, folder, verdict)
+    judge_output(setting, folder, verdict)
+    shared.judge(verdict)
+    (folder / "story.txt").write_text("\n".join([str(case), *story, *verdict.problems]) + "\n")
+    return Attack(verdict, "; ".join(story), time.monotonic() - start)
+
+
+def _run(case: ChaosCase, folder: Path, commands: UserCommands, verdict: Verdict, story: list[str]) -> bool:
+    """Run the commands of a case, and one that is left alone; returns whether that one came to a good end."""
+    for plan in case.commands:
+        result = commands.run(plan.disturbances)
+        happened = [str(disturbance) for disturbance in result.disturbances]
+        verdict.counts.update(disturbance.kind.value for disturbance in result.disturbances)
+        verdict.counts["recoveries"] += result.restarts
+        judge_command(case.setting, result, verdict)
+        damage = plan.damage.happen(case.setting, folder) if plan.damage is not None else ""
+        verdict.counts["damages"] += bool(damage)
+        story.append(f"[{', '.join(filter(None, [*happened, damage])) or 'nothing'}] code {result.code}")
+        if result.hung:
+            return False
+        if commands.finished and not damage:
+            break
+    result = commands.run()
+    judge_command(case.setting, result, verdict)
+    story.append(f"code {result.code}")
+    return result.code == 0

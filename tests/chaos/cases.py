@@ -1,0 +1,88 @@
+"""Cases that are drawn: a setting, and the user's commands, each with what happens during and after it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from random import Random
+
+from netdsl.distributed.transports.transport import Transport
+from tests.chaos.damage import Damage, DamageKind
+from tests.chaos.disturbances import OF_WORKERS, Disturbance, DisturbanceKind
+from tests.chaos.settings import STRATEGY_TEXTS, LauncherName, Setting
+
+DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stopped for longer than that
+_LONG = 1.5 * DEADLINE
+_SHORT = 4.0  # seconds for which something is stopped, at most
+_MOMENT = 0.3  # seconds between what is awaited and what happens, at most
+_ITERATIONS_ALONE = 480  # one process needs less time for each
+_START = 6.0  # seconds in which a training begins, about
+_TRANSPORTS = {
+    LauncherName.LOCAL: (Transport.SHARED_MEMORY, Transport.GLOO),
+    LauncherName.EXTERNAL: (Transport.SHARED_MEMORY, Transport.GLOO),
+    LauncherName.SPARK: (Transport.GLOO, Transport.RELAY),
+}
+_STOPS = (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR)
+_HERE = (LauncherName.ALONE, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.EXTERNAL)
+
+
+@dataclass(frozen=True)
+class DisturbedCommand:
+    """What happens during a command, and to the newest state after it."""
+
+    disturbances: tuple[Disturbance, ...]
+    damage: Damage | None = None
+
+
+@dataclass(frozen=True)
+class ChaosCase:
+    """A setting and its commands, one after the other until the last of them is left alone."""
+
+    seed: int
+    setting: Setting
+    commands: tuple[DisturbedCommand, ...]
+
+    @property
+    def deadline(self) -> float | None:
+        """The deadline of heartbeats that the run must be begun with; None if that of the command will do."""
+        lengths = [each.seconds for command in self.commands for each in command.disturbances if each.kind in _STOPS]
+        return DEADLINE if self.setting.has_journal and any(length > _SHORT for length in lengths) else None
+
+
+def draw_case(seed: int, *, spark: bool = False) -> ChaosCase:
+    """The case of a seed. With `spark`, half of all cases run on Spark."""
+    random = Random(seed)
+    launcher = random.choice(_HERE)
+    if spark and random.random() < 0.5:
+        launcher = LauncherName.SPARK
+    setting = _draw_setting(random, launcher)
+    count = random.choice((1, 1, 2, 2, 3))
+    return ChaosCase(seed, setting, tuple(_draw_command(random, launcher) for _ in range(count)))
+
+
+def _draw_setting(random: Random, launcher: LauncherName) -> Setting:
+    if launcher is LauncherName.ALONE:
+        return Setting(launcher, hdf5=random.random() < 0.5, iterations=_ITERATIONS_ALONE)
+    setting = Setting(launcher, random.choice(STRATEGY_TEXTS), random.choice(_TRANSPORTS[launcher]))
+    return replace(setting, restarts=random.choice((0, 2))) if launcher is LauncherName.EXTERNAL else setting
+
+
+def _draw_command(random: Random, launcher: LauncherName) -> DisturbedCommand:
+    kinds = [kind for kind in DisturbanceKind if launcher is not LauncherName.ALONE or kind not in OF_WORKERS]
+    if launcher is LauncherName.SPARK:
+        kinds.remove(DisturbanceKind.FILL_DISK)  # Java writes files of its own
+    first = _draw_disturbance(random, random.choice(kinds), again=False)
+    more = [_draw_disturbance(random, random.choice(kinds), again=True) for _ in range(random.choice((0, 0, 1, 2)))]
+    damage = None
+    if random.random() < 0.6:
+        damage = Damage(random.choice(list(DamageKind)), random.random(), random.random())
+    return DisturbedCommand((first, *more), damage)
+
+
+def _draw_disturbance(random: Random, kind: DisturbanceKind, *, again: bool) -> Disturbance:
+    """A disturbance at any moment; one that comes `again` often meets a training that recovers."""
+    early = random.random() < (0.5 if again else 0.2)
+    progress = 0.0 if early else random.random()
+    delay = random.random() * (_START if early else _MOMENT)
+    seconds = random.choice((_SHORT * random.random(), _SHORT * random.random(), _LONG * random.random(), math.inf))
+    return Disturbance(kind, progress, delay, random.random(), seconds)

@@ -1,0 +1,109 @@
+"""What happens to a training: processes are killed, stopped and asked to end, and the disk is full."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from tests.chaos.processes import MarkedCommand, MarkedProcess, kill_all, marked_processes
+from tests.chaos.settings import LauncherName
+
+_ROOM = 20_000  # bytes at most that files can have on a full disk
+_USER_WAITS = 4.0  # seconds for which a user looks at a supervisor that doesn't move, until killing it
+
+
+class DisturbanceKind(Enum):
+    """What happens, and to whom."""
+
+    KILL_WORKER = "a worker killed"
+    STOP_WORKER = "a worker stopped"
+    KILL_SUPERVISOR = "the supervisor killed"
+    STOP_SUPERVISOR = "the supervisor stopped"
+    TERMINATE = "SIGTERM"
+    INTERRUPT = "SIGINT"
+    KILL_ALL = "all killed"
+    FILL_DISK = "the disk full"
+
+
+Later = list[tuple[float, Callable[[], object]]]  # seconds from now, and what happens then
+OF_WORKERS = (DisturbanceKind.KILL_WORKER, DisturbanceKind.STOP_WORKER)
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Something that happens at a moment of a command, for which a part of the training must be done first."""
+
+    kind: DisturbanceKind
+    progress: float = 0.0  # of the training, which must be reached
+    delay: float = 0.0  # seconds after that
+    whom: float = 0.0  # of those to choose from, as a part of their number
+    seconds: float = math.inf  # until a process continues, or the disk has room; it may never
+
+    def __str__(self) -> str:
+        lasting = self.kind in (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR, DisturbanceKind.FILL_DISK)
+        until = ("" if math.isinf(self.seconds) else f" for {self.seconds:.1f} s") if lasting else ""
+        return f"{self.kind.value}{until} at {self.progress:.0%} + {self.delay:.2f} s"
+
+    def happen(self, command: MarkedCommand, launcher: LauncherName) -> Later | None:
+        """Let it happen; returns what shall follow, or None if there is nobody whom it could happen to yet."""
+        processes = [
+            process for process in marked_processes(command.mark) if self._is_meant(process, command, launcher)
+        ]
+        if not processes:
+            return None
+        if self.kind is DisturbanceKind.KILL_ALL:
+            kill_all(command.mark)
+            return []
+        if self.kind is DisturbanceKind.FILL_DISK:
+            return self._fill_disk(command)
+        return self._signal(processes[int(self.whom * len(processes))])
+
+    def _is_meant(self, process: MarkedProcess, command: MarkedCommand, launcher: LauncherName) -> bool:
+        match self.kind:
+            case DisturbanceKind.KILL_ALL | DisturbanceKind.FILL_DISK:
+                return True
+            case DisturbanceKind.KILL_WORKER | DisturbanceKind.STOP_WORKER:
+                return is_worker(process, launcher)
+            case DisturbanceKind.KILL_SUPERVISOR | DisturbanceKind.STOP_SUPERVISOR:
+                if launcher is LauncherName.EXTERNAL:
+                    return process.environment.get("RANK") == "0"
+        return process.pid == command.process.pid  # torchrun hands signals on to its workers
+
+    def _signal(self, process: MarkedProcess) -> Later:
+        match self.kind:
+            case DisturbanceKind.TERMINATE:
+                process.send(signal.SIGTERM)
+            case DisturbanceKind.INTERRUPT:
+                process.send(signal.SIGINT)
+            case DisturbanceKind.STOP_WORKER | DisturbanceKind.STOP_SUPERVISOR:
+                process.send(signal.SIGSTOP)
+                if math.isfinite(self.seconds):
+                    return [(self.seconds, lambda: process.send(signal.SIGCONT))]
+                if self.kind is DisturbanceKind.STOP_SUPERVISOR:
+                    return [(_USER_WAITS, lambda: process.send(signal.SIGKILL))]
+            case _:
+                process.send(signal.SIGKILL)
+        return []
+
+    def _fill_disk(self, command: MarkedCommand) -> Later:
+        def limit(size: int) -> None:
+            for process in marked_processes(command.mark):
+                process.limit_files(size)
+
+        limit(int(self.whom * _ROOM))
+        return [(self.seconds, lambda: limit(-1))] if math.isfinite(self.seconds) else []
+
+
+def is_worker(process: MarkedProcess, launcher: LauncherName) -> bool:
+    """Whether a process is a worker, and nothing else, of its command."""
+    match launcher:
+        case LauncherName.LOCAL:
+            return "launchers.worker_process" in process.command
+        case LauncherName.EXTERNAL:
+            return process.environment.get("RANK", "0") != "0"  # the first one supervises
+        case LauncherName.SPARK:
+            return "pyspark.daemon" in process.command or "pyspark/daemon" in process.command
+    return False

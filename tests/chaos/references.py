@@ -1,0 +1,70 @@
+"""Undisturbed trainings, with which the others are compared: one for each setting, made when it is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from caffe_proto.files import read_net
+from netdsl.solver.events import as_numbers
+from netdsl.weights.match import arrays_of
+from tests.chaos.settings import LauncherName, Setting
+from tests.chaos.user_command import UserCommands
+from zoo.testing import TestRequest, test
+
+_BATCHES = 6  # of the test data, which are all
+_PATIENCE = 600.0  # seconds without anything to be seen
+
+Blobs = dict[str, list[NDArray[np.float32]]]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What an undisturbed training ended with, and how long it took."""
+
+    blobs: Blobs
+    accuracy: float
+    progress: int
+    seconds: float
+
+
+class References:
+    """The undisturbed trainings of a program, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: dict[Setting, Reference] = {}
+
+    def of(self, setting: Setting) -> Reference:
+        """The undisturbed training to compare with. The bits are the same over all transports."""
+        launcher = LauncherName.LOCAL if setting.launcher is LauncherName.EXTERNAL else setting.launcher
+        plain = replace(setting, launcher=launcher, transport=None, restarts=0)
+        if plain not in self._made:
+            self._made[plain] = self._make(plain)
+        return self._made[plain]
+
+    def _make(self, setting: Setting) -> Reference:
+        folder = self._folder / str(len(self._made))
+        setting.write_files(folder)
+        with UserCommands(setting, folder, 0, _PATIENCE) as commands:
+            result = commands.run()
+        if result.code:
+            raise RuntimeError(f"{folder}: an undisturbed run of {setting} fails: {result.text}")
+        model = setting.model(folder)
+        return Reference(read_blobs(model), accuracy(folder, model), setting.progress(folder), result.seconds)
+
+
+def read_blobs(model: Path) -> Blobs:
+    """The blobs of a model, by layer."""
+    return {name: list(blobs) for name, blobs in arrays_of(read_net(model)).items()}
+
+
+def accuracy(folder: Path, model: Path) -> float:
+    """The accuracy of a model on the test data of its folder's net."""
+    request = TestRequest(str(folder / "net.prototxt"), (str(model),), batches=_BATCHES)
+    _, outputs = test(request, device=torch.device("cpu"))
+    return as_numbers(outputs)["accuracy"]

@@ -1,0 +1,150 @@
+"""A short attack, of cases that are fixed, and what a long one draws, damages and looks for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Journal
+from netdsl.distributed.loop import Loop
+from netdsl.distributed.run_worker import compute_threads, open_worker
+from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
+from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.world import World
+from netdsl.distributed.strategies.settings import STRATEGIES
+from netdsl.distributed.transports.transport import Transport
+from netdsl.weights.files import save_net
+from tests.chaos.attack import attack
+from tests.chaos.cases import ChaosCase, DisturbedCommand, draw_case
+from tests.chaos.damage import Damage, DamageKind
+from tests.chaos.disturbances import Disturbance, DisturbanceKind
+from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
+from tests.chaos.references import Reference, read_blobs
+from tests.chaos.settings import RUN, STRATEGY_TEXTS, ZOO, LauncherName, Setting
+from tests.chaos.user_command import CommandResult
+from tests.chaos.verdict import FAILURES, OTHER_BITS, Verdict, judge_command, judge_model, tracebacks
+from zoo.training import train
+
+LOCAL = Setting(LauncherName.LOCAL, "averaging:tau=4", Transport.SHARED_MEMORY, iterations=36)
+ALONE = Setting(LauncherName.ALONE, iterations=60)
+
+
+def attacked(setting: Setting, kind: DisturbanceKind, damage: Damage) -> ChaosCase:
+    """A case with one command that is disturbed, and one that isn't."""
+    return ChaosCase(0, setting, (DisturbedCommand((Disturbance(kind, progress=0.5),), damage),))
+
+
+CASES = {
+    "several workers": attacked(LOCAL, DisturbanceKind.KILL_ALL, Damage(DamageKind.TRUNCATED, which=0.9, where=0.5)),
+    "one process": attacked(ALONE, DisturbanceKind.KILL_SUPERVISOR, Damage(DamageKind.TRUNCATED, where=0.5)),
+}
+
+
+def undisturbed(setting: Setting, folder: Path) -> Reference:
+    """What a training ends with that has no processes of its own."""
+    setting.write_files(folder)
+    run, world = setting.run(folder).settled(), World(2, lambda rank, iteration: 1.0)
+    network = Network(world, Link())
+
+    def work(rank: int) -> None:
+        communicator, clock = SimulatedCommunicator(network, rank), SimulatedClock(world, rank)
+        with open_worker(run, communicator, clock=clock) as worker:
+            Loop(worker, run.strategy, journal=Journal(folder / RUN / "rounds", run.keeping)).run()
+            if rank == 0:
+                save_net(worker.solver.net.built, setting.model(folder))
+
+    with compute_threads(1):
+        if setting.has_journal:
+            world.run(work)
+        else:
+            train(run)
+    return Reference(read_blobs(setting.model(folder)), 0.0, setting.progress(folder), 10.0)
+
+
+@pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_a_training_that_is_attacked_ends_with_the_same_bits(case: ChaosCase, tmp_path: Path) -> None:
+    outcome = attack(case, tmp_path / "case", undisturbed(case.setting, tmp_path / "undisturbed"))
+    assert not outcome.verdict.problems, outcome.story
+    kinds = [disturbance.kind.value for command in case.commands for disturbance in command.disturbances]
+    assert outcome.verdict.counts == dict.fromkeys([*kinds, "damages", "recoveries", "same bits"], 1)
+
+
+def test_what_is_drawn_has_every_strategy_launcher_and_disturbance() -> None:
+    assert {text.partition(":")[0] for text in STRATEGY_TEXTS} == STRATEGIES.keys()
+    cases = [draw_case(seed, spark=True) for seed in range(300)]
+    assert cases == [draw_case(seed, spark=True) for seed in range(300)]
+    assert {case.setting.launcher for case in cases} == {*LauncherName}
+    commands = [command for case in cases for command in case.commands]
+    assert {each.kind for command in commands for each in command.disturbances} == {*DisturbanceKind}
+    assert {command.damage.kind for command in commands if command.damage} == {*DamageKind}
+    assert LauncherName.SPARK not in {draw_case(seed).setting.launcher for seed in range(100)}
+
+
+def test_damage_to_a_file() -> None:
+    message = pb.SolverState(iter=300, learned_net="small.caffemodel", current_step=2).SerializeToString()
+    assert Damage(DamageKind.TRUNCATED, where=0.5).damaged(b"abcd") == b"ab"
+    assert Damage(DamageKind.ZEROED).damaged(b"abcd") == bytes(4)
+    assert Damage(DamageKind.FLIPPED_BIT, where=0.25).damaged(b"abcd") == b"accd"
+    cut = Damage(DamageKind.CUT_AT_FIELD, where=0.99).damaged(message)
+    assert pb.SolverState.FromString(cut) == pb.SolverState(iter=300, learned_net="small.caffemodel")
+    assert Damage(DamageKind.CUT_AT_FIELD).damaged(b'{\n "a": 1\n}\n') == b"{\n"
+
+
+def test_an_archive_is_cut_between_its_members(tmp_path: Path) -> None:
+    path = tmp_path / "part.npz"
+    np.savez(path, weights=np.ones(5), history=np.ones(7))
+    data = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        second = archive.infolist()[1].header_offset
+    assert Damage(DamageKind.CUT_AT_FIELD).damaged(data) == data[:second]
+
+
+def test_processes_are_found_by_their_mark(tmp_path: Path) -> None:
+    command = MarkedCommand(["sh", "-c", "sleep 1000 & sleep 1000"], tmp_path, f"{tmp_path}/1", tmp_path / "output")
+    try:
+        assert wait_until(lambda: len(marked_processes(f"{tmp_path}/")) == 3, 60.0)
+        assert command.process.pid in {process.pid for process in marked_processes(f"{tmp_path}/1")}
+        assert not marked_processes(f"{tmp_path}/2")
+    finally:
+        kill_all(f"{tmp_path}/")
+    assert command.process.wait() < 0
+    assert not marked_processes(f"{tmp_path}/")
+
+
+def test_tracebacks_are_found() -> None:
+    done = subprocess.run([sys.executable, "-c", "raise ValueError('it')"], capture_output=True, text=True)
+    assert list(tracebacks(f"training\n{done.stderr}the end\n")) == ["ValueError: it"]
+    assert not list(tracebacks("zoo: net.prototxt:3: no such field\n"))
+
+
+def test_other_bits_are_noticed(tmp_path: Path) -> None:
+    net = pb.NetParameter(layer=[pb.LayerParameter(name="ip", type="InnerProduct", blobs=[pb.BlobProto(data=[1.0])])])
+    ALONE.model(tmp_path).write_bytes(net.SerializeToString())
+    same, other = Verdict(), Verdict()
+    one = np.ones(1, np.float32)
+    judge_model(ALONE, tmp_path, Reference({"ip": [one]}, 1.0, 1, 1.0), same)
+    judge_model(ALONE, tmp_path, Reference({"ip": [np.nextafter(one, one + 1)]}, 1.0, 1, 1.0), other)
+    assert (same.problems, other.problems) == ([], [f"{OTHER_BITS}: in ip"])
+
+
+def test_a_command_that_fails_by_itself_is_noticed() -> None:
+    killed = Disturbance(DisturbanceKind.KILL_WORKER)
+    full, asked = Disturbance(DisturbanceKind.FILL_DISK), Disturbance(DisturbanceKind.TERMINATE)
+    for result, wrong in [
+        (CommandResult(2, "zoo: it is broken\n", 1.0), True),
+        (CommandResult(2, "zoo: a worker was lost\n", 1.0, [killed]), True),  # it should have begun again
+        (CommandResult(2, "zoo: it is broken\n", 1.0, [killed, full]), False),
+        (CommandResult(2, "", 1.0, [full]), True),  # it doesn't say why
+        (CommandResult(143, "", 1.0, [asked]), False),
+        (CommandResult(0, "", 1.0), False),
+    ]:
+        verdict = Verdict()
+        judge_command(LOCAL, result, verdict)
+        assert verdict.counts[FAILURES] == wrong, result

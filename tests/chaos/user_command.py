@@ -1,0 +1,142 @@
+"""One command of the user, from its start to its end, with what happens to it on the way."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tests.chaos.disturbances import Disturbance
+from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
+from tests.chaos.settings import RUN, Setting
+
+_LOOK = 0.03  # seconds between two looks
+_SAY_WHERE = 5.0  # seconds for a process that hangs to say where
+
+
+@dataclass
+class CommandResult:
+    """How a command ended, and what happened to it."""
+
+    code: int
+    text: str
+    seconds: float
+    disturbances: list[Disturbance] = field(default_factory=list)
+    hung: str = ""  # what the system said about its processes
+
+    @property
+    def restarts(self) -> int:
+        """How often all workers began again."""
+        return self.text.count("all workers begin again from")
+
+
+class UserCommands:
+    """The commands of one case, in its folder. What happens late to one may come while the next one runs.
+
+    Leaving it ends whatever they have started.
+    """
+
+    def __init__(self, setting: Setting, folder: Path, total: int, patience: float) -> None:
+        self._setting, self._folder, self._mark = setting, folder, secrets.token_hex(8)
+        self._total, self._patience = total, patience
+        self._later: list[tuple[float, Callable[[], object]]] = []
+        self._count = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        kill_all(self._mark)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training is as far as an undisturbed one at its end."""
+        return self._setting.progress(self._folder) >= self._total
+
+    def run(self, disturbances: Sequence[Disturbance] = ()) -> CommandResult:
+        """Run a command to its end."""
+        self._count += 1
+        setting, folder, start = self._setting, self._folder, time.monotonic()
+        words, mark = setting.command(folder), f"{self._mark}/{self._count}"
+        command = MarkedCommand(words, folder, mark, folder / f"output-{self._count}.txt")
+        ahead, result = _Ahead(disturbances, setting.progress(folder), self._total), CommandResult(0, "", 0.0)
+        seen, changed = self._signs(command), start
+        while command.code is None:
+            self._do_what_is_due()
+            if (signs := self._signs(command)) != seen:
+                seen, changed = signs, time.monotonic()
+            if (disturbance := ahead.due(signs[0])) is not None and self._disturb(command, disturbance):
+                ahead.drop()
+                result.disturbances.append(disturbance)
+                changed = time.monotonic()
+            if time.monotonic() - changed > self._patience:
+                result.hung = self._end_hung(command)
+            time.sleep(_LOOK)
+        assert command.code is not None
+        result.code, result.text, result.seconds = command.code, command.text(), time.monotonic() - start
+        return result
+
+    def left_processes(self, seconds: float) -> list[str]:
+        """Let whoever is stopped go on; returns which processes are there after so many seconds."""
+        for _, action in self._later:
+            action()
+        for process in marked_processes(self._mark):
+            process.send(signal.SIGCONT)
+        wait_until(lambda: not marked_processes(self._mark), seconds)
+        return [process.description() for process in marked_processes(self._mark)]
+
+    def _disturb(self, command: MarkedCommand, disturbance: Disturbance) -> bool:
+        """Let something happen; returns whether there was somebody whom it could happen to."""
+        now = time.monotonic()
+        later = disturbance.happen(command, self._setting.launcher)
+        self._later += [(now + seconds, action) for seconds, action in later or ()]
+        return later is not None
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        for moment, action in [each for each in self._later if each[0] <= now]:
+            action()
+            self._later.remove((moment, action))
+
+    def _signs(self, command: MarkedCommand) -> tuple[int, ...]:
+        """What can be seen of a training: how far it is, and how much was written."""
+        files = [command.output, *(self._folder / RUN).glob("*.jsonl"), *(self._folder / RUN / "logs").glob("*")]
+        return self._setting.progress(self._folder), *(path.stat().st_size for path in files if path.exists())
+
+    def _end_hung(self, command: MarkedCommand) -> str:
+        """End a command that hangs; returns where its processes were. They write their stacks to their logs."""
+        processes = marked_processes(self._mark)
+        text = "\n".join(process.description() for process in processes)
+        for process in processes:
+            process.send(signal.SIGABRT)
+            process.send(signal.SIGCONT)
+        wait_until(lambda: all(process.has_ended for process in processes), _SAY_WHERE)
+        kill_all(self._mark)
+        command.process.wait()
+        return text
+
+
+class _Ahead:
+    """The disturbances that are to come, one after the other."""
+
+    def __init__(self, disturbances: Sequence[Disturbance], done: int, total: int) -> None:
+        self._rest, self._done, self._remaining = list(disturbances), done, total - done
+        self._moment: float | None = None
+
+    def due(self, progress: int) -> Disturbance | None:
+        """The next one, if its time has come: progress counts from where the command began."""
+        if not self._rest:
+            return None
+        disturbance = self._rest[0]
+        if self._moment is None and progress - self._done >= disturbance.progress * self._remaining:
+            self._moment = time.monotonic() + disturbance.delay
+        return disturbance if self._moment is not None and time.monotonic() >= self._moment else None
+
+    def drop(self) -> None:
+        """Turn to the one after that."""
+        self._rest.pop(0)
+        self._moment = None

@@ -1,0 +1,147 @@
+"""What is right and wrong with a training after all that happened to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+
+import numpy as np
+
+from caffe_proto.errors import CaffeError
+from netdsl.distributed.run_log import EVENTS, read_moments, read_records
+from tests.chaos.disturbances import OF_WORKERS
+from tests.chaos.processes import wait_until
+from tests.chaos.references import Reference, accuracy, read_blobs
+from tests.chaos.settings import RANK_LOGS, RUN, Setting
+from tests.chaos.user_command import CommandResult
+
+TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG = (
+    "tracebacks",
+    "hangs",
+    "failures",
+    "other bits",
+    "processes left",
+    "files left",
+    "logs unreadable",
+    "bad scores",
+)
+_TRACEBACK = "Traceback (most recent call last)"
+_SHARED = Path("/dev/shm")
+_VANISH = 3.0  # seconds in which what another program shares may vanish
+_NEAR = 0.15  # of accuracy, to which bits that depend on time come again in so short a training
+_BY_SIGNAL = (130, 143)  # exit codes of a command that a signal ended
+
+
+@dataclass
+class Verdict:
+    """What was counted in a case, and a line about everything that is wrong."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def blame(self, kind: str, problem: str) -> None:
+        """Note something that is wrong."""
+        assert kind in WRONG
+        self.counts[kind] += 1
+        self.problems.append(f"{kind}: {problem}")
+
+
+def judge_command(setting: Setting, result: CommandResult, verdict: Verdict) -> None:
+    """Judge how a command ended, by what happened to it."""
+    if result.hung:
+        verdict.blame(HANGS, result.hung)
+        return
+    kinds = [disturbance.kind for disturbance in result.disturbances]
+    recovers = setting.restarts_workers or len(kinds) <= setting.restarts
+    if result.code and (not kinds or (recovers and set(kinds) <= set(OF_WORKERS))):
+        what = "by itself" if not kinds else "although all workers could begin again"
+        verdict.blame(FAILURES, f"a command ended with code {result.code} {what}: {_last_line(result.text)}")
+    elif result.code > 0 and not (result.code in _BY_SIGNAL or "zoo: " in result.text or setting.is_torchrun):
+        verdict.blame(FAILURES, f"a command ended with code {result.code} without saying why")
+
+
+def judge_model(setting: Setting, folder: Path, reference: Reference, verdict: Verdict) -> None:
+    """Compare the model with the undisturbed training's."""
+    try:
+        blobs = read_blobs(setting.model(folder))
+    except CaffeError as problem:
+        verdict.blame(FAILURES, str(problem))
+        return
+    if setting.same_bits:
+        different = [name for name, arrays in reference.blobs.items() if not _same(blobs.get(name), arrays)]
+        if different:
+            verdict.blame(OTHER_BITS, f"in {', '.join(different)}")
+        else:
+            verdict.counts["same bits"] += 1
+        return
+    finite = all(np.isfinite(array).all() for arrays in blobs.values() for array in arrays)
+    score = accuracy(folder, setting.model(folder))
+    if not finite or score < reference.accuracy - _NEAR:
+        verdict.blame(SCORES, f"an accuracy of {score:.3f}, undisturbed {reference.accuracy:.3f}")
+    else:
+        verdict.counts["near"] += 1
+
+
+def _same(arrays: list[np.ndarray] | None, others: list[np.ndarray]) -> bool:
+    return arrays is not None and [each.tobytes() for each in arrays] == [each.tobytes() for each in others]
+
+
+def judge_folder(setting: Setting, folder: Path, verdict: Verdict) -> None:
+    """Judge what a training that has finished leaves in its folder."""
+    hidden = [path for path in folder.rglob(".*") if "planted" not in path.name and folder / "tmp" not in path.parents]
+    left = [*hidden, *folder.rglob("control.json")]
+    if left:
+        verdict.blame(FILES, ", ".join(str(path.relative_to(folder)) for path in left))
+    if setting.has_journal:
+        try:
+            read_records(folder / RUN)
+            read_moments(folder / RUN / EVENTS)
+        except CaffeError as problem:
+            verdict.blame(LOGS, str(problem))
+
+
+def judge_output(setting: Setting, folder: Path, verdict: Verdict) -> None:
+    """Look for tracebacks in what a user can see: of torchrun's own only those of the workers."""
+    outputs = [] if setting.is_torchrun else list(folder.glob("output-*.txt"))
+    for path in [*outputs, *folder.glob(f"{RUN}/logs/*"), *(folder / RANK_LOGS).rglob("*.log")]:
+        for error in tracebacks(path.read_text(errors="replace")):
+            verdict.blame(TRACEBACKS, f"{path.relative_to(folder)}: {error}")
+
+
+def tracebacks(text: str) -> Iterator[str]:
+    """The last lines of the tracebacks in a text."""
+    for part in text.split(_TRACEBACK)[1:]:
+        yield next((line for line in part.splitlines()[1:] if re.match(r"\S", line)), "it has no end")
+
+
+class SharedFiles:
+    """The files of this user in shared memory, of which a training may leave none."""
+
+    def __init__(self) -> None:
+        self._since = time.time()
+
+    def judge(self, verdict: Verdict) -> None:
+        """Look for files that were made meanwhile, and that nobody removes."""
+        if not wait_until(lambda: not self._new(), _VANISH):
+            verdict.blame(FILES, ", ".join(map(str, self._new())))
+
+    def _new(self) -> list[Path]:
+        paths = []
+        for path in _SHARED.glob("*") if _SHARED.is_dir() else ():
+            try:
+                status = path.stat()
+            except OSError:
+                continue
+            if S_ISREG(status.st_mode) and status.st_uid == os.getuid() and status.st_ctime >= self._since:
+                paths.append(path)
+        return paths
+
+
+def _last_line(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if line.strip()), "it wrote nothing")
