@@ -20,6 +20,7 @@ from netdsl.solver.events import (
     DebugInfo,
     Event,
     IterationFinished,
+    Notice,
     SnapshotSaved,
     TestFinished,
     TestStarted,
@@ -41,6 +42,7 @@ _KINDS: Mapping[str, type[Any]] = {
         TestStarted,
         TestFinished,
         SnapshotSaved,
+        Notice,
     )
 } | {"Record": RoundRecord}
 _NAMES = {kind: name for name, kind in _KINDS.items()}

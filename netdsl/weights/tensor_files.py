@@ -76,7 +76,7 @@ def write_tensors(
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     if precision is not None:
         tensors = {name: tensor.to(precision.value) for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
+    with atomic_path(path, nameless=True) as temporary:
         _FORMATS[Path(path).suffix].write(temporary, tensors, about or {})
 
 
