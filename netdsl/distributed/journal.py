@@ -124,8 +124,8 @@ class Journal:
             except DistributedError as problem:
                 problems.append(str(problem))
                 continue
-            for problem in problems:
-                note(f"the run goes on from round {entry.round}, for a newer one is damaged: {problem}")
+            for reason in problems:
+                note(f"the run goes on from round {entry.round}, for a newer one is damaged: {reason}")
             return entry
         if problems:
             raise DistributedError(

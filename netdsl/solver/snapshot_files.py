@@ -100,8 +100,8 @@ def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Pa
         except CaffeError as problem:
             problems.append(str(problem))
             continue
-        for problem in problems:
-            note(f"a snapshot is passed over: {problem}")
+        for reason in problems:
+            note(f"a snapshot is passed over: {reason}")
         return path
     if problems:
         raise SolverError(
