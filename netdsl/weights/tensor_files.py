@@ -119,9 +119,7 @@ def _write_safetensors(path: Path, tensors: Tensors, about: Mapping[str, str]) -
 
 def _read_npz(path: Path) -> Tensors:
     with zipfile.ZipFile(path) as archive:
-        return {
-            member.filename.removesuffix(".npy"): _read_member(archive, member) for member in archive.infolist()
-        }
+        return {member.filename.removesuffix(".npy"): _read_member(archive, member) for member in archive.infolist()}
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:

@@ -171,13 +171,13 @@ def test_torchs_old_files_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [("ip.0", "ip.00"), ("ip.0", "ip.1" + "0" * 5000), ("ip.0", "ip.٣")])
 def test_names_that_are_no_layers_and_numbers_are_not_taken_for_them(names: tuple[str, ...], tmp_path: Path) -> None:
     torch.save({name: torch.zeros(2) for name in names}, tmp_path / "w.pt")
-    with pytest.raises(CaffeError, match="aren't LAYER.INDEX"):
+    with pytest.raises(CaffeError, match=r"aren't LAYER\.INDEX"):
         open_weights(tmp_path / "w.pt")
 
 
 def test_an_old_file_that_is_only_a_pickle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "w.pth").write_bytes(pickle.dumps({"a": 1}))
-    with pytest.raises(CaffeError, match="is no .pth file"):
+    with pytest.raises(CaffeError, match=r"is no \.pth file"):
         open_weights(tmp_path / "w.pth")
 
 
