@@ -31,8 +31,7 @@ def finite_rows(values: Array) -> Mask:
         return np.array([isinstance(row, bytes) or bool(np.isfinite(row).all()) for row in values], bool)
     if values.dtype.kind != "f":
         return np.ones(len(values), bool)
-    finite: Mask = np.isfinite(values.reshape(len(values), -1)).all(1)
-    return finite
+    return np.asarray(np.isfinite(values).all(tuple(range(1, values.ndim))))
 
 
 def check_inputs(arrays: Arrays, blobs: Sequence[BlobColumn], rows: RowRange) -> None:

@@ -101,9 +101,9 @@ class Scorer:
         return total
 
     def _score(self, batch: Any, rows: RowRange, random: np.random.Generator) -> RowScore:
-        blobs = [net_input.blob for net_input in self._inputs]
-        arrays = arrays_of(batch, blobs, rows)
-        check_inputs(arrays, blobs, rows)
+        columns = [net_input.blob for net_input in self._inputs]
+        arrays = arrays_of(batch, columns, rows)
+        check_inputs(arrays, columns, rows)
         edges = {
             net_input.edge: input_tensor(net_input, arrays, random, rows).to(self._device) for net_input in self._inputs
         }

@@ -146,7 +146,7 @@ def test_a_snapshot_is_three_files_that_are_on_the_disk(regression, tmp_path: Pa
     sync = os.fsync
 
     def note(handle: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
         sync(handle)
 
     monkeypatch.setattr(os, "fsync", note)
