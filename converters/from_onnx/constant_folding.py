@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from converters.onnx.library import onnx, onnx_module
+from converters.onnx.reading import MOST_VALUES
 from netdsl.errors import ConversionError, first_line
 from netdsl.weights.match import AnyArray
-
-MOST_VALUES = 1 << 28  # of a blob or a constant; 1 GB in single precision
 
 _SMALL = 1000  # values, of inputs that say how long something is
 _LOOPS = ("Loop", "Scan", "SequenceMap")

@@ -12,12 +12,12 @@ import numpy as np
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import CaffeError
 from converters.from_onnx import activation, arithmetic, convolution, shaping
-from converters.from_onnx.constant_folding import MOST_VALUES, evaluate_node, initializers
+from converters.from_onnx.constant_folding import evaluate_node, initializers
 from converters.from_onnx.node import OnnxNode
 from converters.incoming.net import NetBlob, NetWriter, Value
 from converters.incoming.problems import ConversionProblems
 from converters.onnx.library import onnx, onnx_module
-from converters.onnx.reading import load_onnx
+from converters.onnx.reading import MOST_VALUES, load_onnx
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape

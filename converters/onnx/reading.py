@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from caffe_proto.errors import CaffeError, FileError
 from caffe_proto.storage import check_regular
 from converters.onnx.library import onnx, onnx_module
 
+MOST_VALUES = 1 << 28  # of a blob or a constant; 1 GB in single precision
+
 _MOST_NODES = 1_000_000  # when functions are written out, of which a few can call each other any number of times
 _ALWAYS_FITS = 256 << 20  # bytes of values that any machine has
+_SMALL = 64 << 20  # bytes of a file that could hardly have been meant to make so much
 _SHOWN = 100  # letters of a name that an error shows
 
 Functions = Mapping[tuple[str, str], Any]  # by domain and name
@@ -30,6 +34,7 @@ def load_onnx(path: str | Path) -> Any:
         _check_text(model, path)
         _check_functions(model, path)
         _check_external_values(model, path)
+        _check_sizes(model, path)
         onnx_module("external_data_helper").load_external_data_for_model(model, str(path.parent))
         return model
     except CaffeError:
@@ -83,6 +88,20 @@ def _check_text(model: Any, path: Path) -> None:
                 for text in value if field.is_repeated else [value]:
                     if isinstance(text, bytes):
                         raise FileError(f"{path}: {field.name} {text[:_SHOWN]!r} is not UTF-8 text; it is damaged")
+
+
+def _check_sizes(model: Any, path: Path) -> None:
+    """Raise a FileError if a small file makes a value that would fill the memory, as far as shapes tell that."""
+    if path.stat().st_size > _SMALL:
+        return
+    try:
+        graph = onnx_module("shape_inference").infer_shapes(model, data_prop=True).graph
+    except Exception:  # what is wrong with the graph is said by who runs it
+        graph = model.graph
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        lengths = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        if math.prod(lengths) > MOST_VALUES:
+            raise FileError(f"{path}: '{value.name[:_SHOWN]}' has shape {lengths}, more than memory is made for")
 
 
 def _check_functions(model: Any, path: Path) -> None:

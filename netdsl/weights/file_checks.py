@@ -41,7 +41,8 @@ def check_archive(path: Path) -> None:
     if path.suffix == ".safetensors":
         return  # its values are mapped
     if not zipfile.is_zipfile(path):
-        _check_pickle(path, path.read_bytes() if path.stat().st_size < mmap.PAGESIZE else _mapped(path))
+        with path.open("rb") as file:
+            _check_pickle(path, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         return
     with zipfile.ZipFile(path) as archive:
         check_size(path, sum(member.file_size for member in archive.infolist()))
@@ -51,11 +52,6 @@ def check_archive(path: Path) -> None:
                 raise FileError(f"{path}: '{name}' is packed in a way in which weights never are")
             if member.filename.endswith(".pkl"):
                 _check_pickle(path, archive.read(member))
-
-
-def _mapped(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _check_pickle(path: Path, data: bytes | mmap.mmap) -> None:

@@ -71,7 +71,7 @@ DAMAGE: dict[str, tuple[Callable[[Any], None], str]] = {
     "cycle": (with_a_cycle, "'y', an input, is made by no node before it"),
     "input": (with_a_missing_input, "'gone', an input, is made by no node before it"),
     "negative": (with_a_negative_input, r"input 'x' has shape \[-2, 3\], which no net can take"),
-    "huge": (with_a_huge_input, "which no net can take"),
+    "huge": (with_a_huge_input, "more than memory is made for"),
 }
 
 
@@ -160,7 +160,10 @@ def test_a_constant_that_would_fill_the_memory_is_not_computed(tmp_path: Path) -
         lengths=np.array([1 << 20, 1 << 20]),
     )
     with pytest.raises(CaffeError, match="would be a constant of shape"):
-        from_onnx(saved(huge, tmp_path / "net.onnx"))
+        from_onnx(huge)
+    for door in (from_onnx, OnnxModel):
+        with pytest.raises(FileError, match=r"'c' has shape \[1048576, 1048576\], more than memory is made for"):
+            door(saved(huge, tmp_path / "net.onnx"))
 
 
 def test_functions_that_call_each_other_without_end_are_not_written_out(tmp_path: Path) -> None:
