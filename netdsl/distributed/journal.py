@@ -143,7 +143,7 @@ class Journal:
             with np.load(archive, allow_pickle=False) as arrays:
                 tensors = {name: torch.from_numpy(arrays[name]) for name in arrays}
             return tensors, msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
-        except (OSError, ValueError, zipfile.BadZipFile, msgspec.MsgspecError) as problem:
+        except (OSError, ValueError, zipfile.BadZipFile) as problem:
             raise DistributedError(f"{entry.path}: the part of worker {rank} can't be read: {problem}") from None
 
     def _entry_folder(self, number: int) -> Path:

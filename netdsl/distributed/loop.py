@@ -132,8 +132,12 @@ class Loop:
     def _save(self, journal: Journal, number: int) -> None:
         """Save the state of every synchronous worker; of asynchronous ones only the model, from which all restart."""
         worker, synchronous = self.worker, self.strategy.synchronous
-        if synchronous or worker.rank == 0:
+        if synchronous:
             worker.solver.check_finite()
+        elif worker.rank == 0:
+            with self._model_in_place():
+                worker.solver.check_finite()
+        if synchronous or worker.rank == 0:
             point = msgspec.structs.asdict(resume_point(worker.solver))
             part = WorkerPart(**point, current_step=worker.solver.current_step)
             journal.write(number, worker.rank, self._tensors(), part)

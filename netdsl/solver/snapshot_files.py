@@ -135,7 +135,7 @@ def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path
         return None
     name, same_name = state.learned_net, path.with_name(path.name.replace(".solverstate", ".caffemodel"))
     candidates = list(dict.fromkeys([Path(name), path.parent / Path(name).name, same_name]))
-    models = [candidate for candidate in candidates if candidate.exists()]
+    models = [candidate for candidate in candidates if _exists(candidate)]
     if not models:
         raise SolverError(f"{path}: its weights are neither at {' nor at '.join(map(str, candidates))}")
     if hashes is None:
@@ -145,6 +145,14 @@ def _model_of(state: pb.SolverState, path: Path, hashes: _Hashes | None) -> Path
     if model is None:
         raise SolverError(f"{models[0]}: is damaged: it isn't what {resume_path_of(path).name} says that was saved")
     return model
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is a file; a damaged state may name what can't be the name of one."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _read_resume_file(path: Path) -> dict[str, Any]:
