@@ -21,7 +21,7 @@ from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect
 from caffe_proto.dialects import Dialect, dialect_for, dialect_named
 from caffe_proto.errors import CaffeError, FileError, TextError
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, kind_of, message_of, text_of
 from caffe_proto.wire import Buffer
@@ -141,14 +141,9 @@ def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeF
 
 
 def _map_file(path: Path) -> memoryview:
+    check_regular(path)
     try:
-        if path.is_dir():
-            raise FileError(f"{path}: is a directory; name a file in it")
-        if path.exists() and not path.is_file():
-            raise FileError(f"{path}: is not a regular file; save its data in one first")
         with path.open("rb") as file:
-            if not path.stat().st_size:
-                raise FileError(f"{path}: is empty")
             return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
@@ -242,22 +237,30 @@ def _unchanged(file: CaffeFile[M], form: Form) -> bool:
     return file.origin is not None and file.origin.form is form and file.origin.message == _serialized(file.message)
 
 
-def write(file: CaffeFile[M], path: str | Path, *, dialect: str | None = None, form: Form | None = None) -> None:
+def write(
+    file: CaffeFile[M],
+    path: str | Path,
+    *,
+    dialect: str | None = None,
+    form: Form | None = None,
+    durable: bool = False,
+) -> None:
     """Write a file in the form that its name asks for, or in a form that is named, whole or not at all.
 
     A binary net is written in `dialect`, else in the one it was read in, else in the first that has all its fields.
+    With `durable`, the file is on the disk afterwards.
     """
     if form is None:
         form = form_of(path)
         _check_suffix(file, path)
     if form is Form.HDF5:
-        _write_hdf5(file, path)
+        _write_hdf5(file, path, durable)
         return
     if form is Form.TEXT and len(file.blobs):
         raise FileError(f"{path}: weights are too big for prototxt; write a .caffemodel, or a net without blobs")
     with _add_path_to_errors(path):
         pieces = list(_text(file) if form is Form.TEXT else _binary(file, dialect))
-    write_pieces(path, pieces)
+    write_pieces(path, pieces, durable=durable)
 
 
 def _check_suffix(file: CaffeFile[M], path: str | Path) -> None:
@@ -269,15 +272,15 @@ def _check_suffix(file: CaffeFile[M], path: str | Path) -> None:
         raise FileError(f"{path}: a {suffix} file holds a {expected_kind.DESCRIPTOR.name}, and this is a {actual_kind}")
 
 
-def _write_hdf5(file: CaffeFile[M], path: str | Path) -> None:
+def _write_hdf5(file: CaffeFile[M], path: str | Path, durable: bool) -> None:
     if not isinstance(file.message, (pb.NetParameter, pb.SolverState)):
         raise FileError(f"{path}: HDF5 is for weights and solver states, not for a {file.message.DESCRIPTOR.name}")
     if _unchanged(file, Form.HDF5) and file.origin is not None:
-        write_pieces(path, [file.origin.data])
+        write_pieces(path, [file.origin.data], durable=durable)
         return
     with _add_path_to_errors(path):
         image = hdf5.file_image(file.message, file.blobs)
-    write_pieces(path, [image])
+    write_pieces(path, [image], durable=durable)
 
 
 def form_of(path: str | Path) -> Form:

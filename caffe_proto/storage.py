@@ -1,10 +1,15 @@
-"""Atomic writing: a file is there whole or not at all."""
+"""Files on a disk: which can be read, and atomic writing, by which a file is there whole or not at all."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import hashlib
 import os
+import re
+import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from secrets import token_hex
@@ -12,10 +17,27 @@ from secrets import token_hex
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
 
+_LONGEST = 40  # letters of a name that are in its temporary file's
+_HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of temporary files and folders
 
-def write_pieces(path: str | Path, pieces: Iterable[Buffer]) -> None:
+
+def check_regular(path: Path) -> None:
+    """Raise a FileError unless a path is that of a regular file with something in it; others could be read forever."""
+    try:
+        if path.is_dir():
+            raise FileError(f"{path}: is a directory; name a file in it")
+        if path.exists() and not path.is_file():
+            raise FileError(f"{path}: is not a regular file; save its data in one first")
+        if not path.stat().st_size:
+            raise FileError(f"{path}: is empty")
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise FileError(f"{path}: can't be opened: {reason}") from None
+
+
+def write_pieces(path: str | Path, pieces: Iterable[Buffer], *, durable: bool = False) -> None:
     """Write pieces one after the other, so that no reader ever sees a part of the file."""
-    with atomic_path(path, nameless=True) as temporary, _open_without_truncating(temporary) as file:
+    with atomic_path(path, nameless=True, durable=durable) as temporary, _open_without_truncating(temporary) as file:
         for block in _blocks(pieces):
             rest = block
             while rest:  # a single call may write less
@@ -28,10 +50,14 @@ def _open_without_truncating(path: Path) -> FileIO:
 
 
 @contextmanager
-def atomic_path(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
+def atomic_path(
+    path: str | Path, *, nameless: bool = False, durable: bool = False, mode: int = 0o666
+) -> Iterator[Path]:
     """A temporary path to write to, which replaces `path` on success and is removed on an error.
 
     With `nameless`, the temporary file vanishes even if the process is killed; not every library can write to one.
+    With `durable`, the file is on the disk before it has its name, and the name is there afterwards, whatever happens
+    to the machine.
     """
     path = Path(path)
     try:
@@ -39,21 +65,110 @@ def atomic_path(path: str | Path, *, nameless: bool = False) -> Iterator[Path]:
         if target.exists() and not target.is_file():  # a pipe or /dev/stdout can't be replaced
             yield target
             return
-        handle = _open_nameless(target.parent) if nameless else None
-        hidden = target.with_name(f".{target.name[:40]}.{token_hex(8)}")
+        handle = _open_nameless(target.parent, mode) if nameless else None
+        if handle is None:
+            remove_leftovers(target.parent, target.name)
+        hidden = _hidden_beside(target)
         try:
-            yield hidden if handle is None else Path(f"/proc/self/fd/{handle}")
-            if handle is not None:
+            if handle is None:
+                handle = _create_locked(hidden, mode)
+                yield hidden
+            else:
+                yield Path(f"/proc/self/fd/{handle}")
                 os.link(f"/proc/self/fd/{handle}", hidden, src_dir_fd=handle)  # without src_dir_fd it'd link the link
+            if durable:
+                sync(hidden)
             if target.exists():
                 hidden.chmod(target.stat().st_mode)
             hidden.replace(target)
+            if durable:
+                sync(target.parent)
         finally:
             hidden.unlink(missing_ok=True)
             if handle is not None:
                 os.close(handle)
     except OSError as problem:
         raise FileError(f"{path}: can't be written: {problem.strerror or problem}") from None
+
+
+@contextmanager
+def temporary_folder(folder: Path, name: str) -> Iterator[Path]:
+    """A hidden folder in another one, which is removed afterwards; what a killed process left there goes before."""
+    remove_leftovers(folder, name)
+    hidden = _hidden_beside(folder / name)
+    handle = _create_locked(hidden, 0o700, folder=True)
+    try:
+        yield hidden
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+        os.close(handle)
+
+
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove the temporary files and folders that killed processes left, of names that begin with this one.
+
+    What a living process writes to is locked, and stays.
+    """
+    try:
+        names = [entry.name for entry in os.scandir(folder) if entry.name.startswith(".")]
+    except OSError:
+        return
+    for hidden in names:
+        match = _HIDDEN.fullmatch(hidden)
+        if match is not None and match["name"].startswith(name[:_LONGEST]):
+            _remove_unlocked(folder / hidden)
+
+
+def _remove_unlocked(path: Path) -> None:
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+        finally:
+            os.close(handle)
+
+
+def _create_locked(path: Path, mode: int, *, folder: bool = False) -> int:
+    """A descriptor of a new file or folder, which is locked until it is closed."""
+    while True:
+        if folder:
+            path.mkdir(mode)
+        handle = os.open(path, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):  # not every file system has locks; where it has none, nothing is removed either
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if path.exists():
+            return handle
+        os.close(handle)  # removed by another process before it was locked
+
+
+def _hidden_beside(target: Path) -> Path:
+    return target.with_name(f".{target.name[:_LONGEST]}.{token_hex(8)}")
+
+
+def file_hash(path: Path) -> str | None:
+    """The SHA-256 of a file's bytes, or None if it can't be read."""
+    try:
+        check_regular(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, FileError):
+        return None
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as problem:
+        if problem.errno != errno.EINVAL:  # a file system that can't do this for folders
+            raise
+    finally:
+        os.close(handle)
 
 
 def _target(path: Path) -> Path:
@@ -69,10 +184,10 @@ def _target(path: Path) -> Path:
     return target
 
 
-def _open_nameless(folder: Path) -> int | None:
+def _open_nameless(folder: Path, mode: int) -> int | None:
     """The descriptor of a file without a name, or None where the system has no such files."""
     try:
-        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, mode)
     except (AttributeError, OSError):
         return None
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import mkdtemp
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
+from caffe_proto.storage import temporary_folder
 from converters.compare import CaffeModel, compare
 from converters.onnx.verification import TOLERANCE
 from netdsl.errors import ConversionError
@@ -111,16 +110,14 @@ def _staging_folder(folder: Path) -> Iterator[Path]:
     created = _missing_folders(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        staging = Path(mkdtemp(prefix=".export.", dir=folder))
-        yield staging
-        _move(staging, folder)
+        with temporary_folder(folder, "export") as staging:
+            yield staging
+            _move(staging, folder)
     except FileError as problem:
         raise FileError(str(problem).replace(str(staging), str(folder))) from None
     except OSError as problem:
         raise FileError(f"{folder}: can't be written: {problem.strerror or problem}") from None
     finally:
-        if staging is not None:
-            shutil.rmtree(staging, ignore_errors=True)
         for created_folder in created:
             with suppress(OSError):
                 created_folder.rmdir()  # this fails if the folder isn't empty

@@ -12,6 +12,7 @@ import torch
 
 from caffe_proto.errors import CaffeError, FileError
 from converters.onnx.library import inference_session, onnx
+from converters.onnx.reading import load_onnx
 from converters.onnx.verification import difference
 from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
@@ -95,7 +96,7 @@ class OnnxModel(Runnable):
 
     def __init__(self, path: str | Path) -> None:
         try:
-            model = onnx().load(str(path))
+            model = load_onnx(path)
             self._outputs = tuple(value.name for value in model.graph.output)
             output_names = {value.name for value in model.graph.output}
             inner_names = [
@@ -103,8 +104,6 @@ class OnnxModel(Runnable):
             ]
             model.graph.output.extend(onnx().ValueInfoProto(name=name) for name in inner_names)
             self._session = inference_session(model)
-        except (OSError, ValueError) as problem:
-            raise FileError(f"{path}: can't be opened: {getattr(problem, 'strerror', None) or problem}") from None
         except CaffeError:
             raise
         except Exception as problem:  # neither package publishes its exception classes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from caffe_proto.errors import CaffeError
 
 
@@ -48,3 +50,16 @@ class PeerLostError(DistributedError):
 def first_line(problem: BaseException | None) -> str:
     """What an exception says, without what torch adds to it; its name if it says nothing."""
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+
+
+_ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory", re.IGNORECASE)
+_ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
+
+
+def memory_shortage(problem: BaseException) -> str | None:
+    """A sentence about an error of numpy's or torch's that there isn't enough memory; None for other errors."""
+    text = str(problem)
+    if not isinstance(problem, MemoryError) and not (isinstance(problem, RuntimeError) and _ALLOCATORS.search(text)):
+        return None
+    asked = _ASKED.search(text)
+    return f"there isn't enough memory{f' for {asked[1]} more' if asked else ''}; a smaller batch takes less"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
     "todays_form",
 ]
 
+_NUMBERED = re.compile(r"(?P<layer>.*)\.(?P<index>0|[1-9][0-9]{0,8})", re.DOTALL)  # the name of a tensor
 _NEVER_WEIGHTS = (".solverstate", ".binaryproto")
 _SHOWN = 5  # layers that an error names
 
@@ -99,7 +101,7 @@ def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, typ
         return WeightsFile(path, numbered)
     if net is None:
         first = next(iter(tensors))
-        raise WeightsError(f"{path}: names such as '{first}' aren't LAYER.INDEX; say which net they are for")
+        raise WeightsError(f"{path}: names such as '{first[:100]}' aren't LAYER.INDEX; say which net they are for")
     try:
         weights, names = map_names(tensors, layout_of(net, types=types))
     except CaffeError as problem:
@@ -111,10 +113,10 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
     """Blobs by layer, if all names are LAYER.INDEX and no index is left out."""
     layers: dict[str, dict[int, AnyArray]] = {}
     for name, array in tensors.items():
-        layer, dot, index = name.rpartition(".")
-        if not dot or not index.isdecimal():
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
             return None
-        layers.setdefault(layer, {})[int(index)] = array
+        layers.setdefault(match["layer"], {})[int(match["index"])] = array
     if any(sorted(blobs) != list(range(len(blobs))) for blobs in layers.values()):
         return None
     return {layer: [blobs[index] for index in sorted(blobs)] for layer, blobs in layers.items()}

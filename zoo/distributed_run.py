@@ -15,7 +15,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.events import Listener
+from netdsl.solver.events import Event, Listener
 from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
@@ -76,7 +76,12 @@ def train_on_devices(
     requested: Callable[[], Action] = no_action,
 ) -> End | None:
     """Train as Caffe does with `-gpu 0,1`: each device has a batch, and their gradients are averaged in every step."""
-    start = find_start(run)
+
+    def listen(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    start = find_start(run, listen)
     several = replace(
         run,
         strategy=AllReduce(divides_batch=False),

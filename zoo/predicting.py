@@ -13,6 +13,7 @@ from netdsl.errors import DataError, NetError
 from netdsl.model import Model, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.binding import check_columns
@@ -36,6 +37,7 @@ class PredictRequest:
     weights: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # rows; if unset, as many as the net states
+    invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
 
 
 def predict(request: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
@@ -66,7 +68,7 @@ def _here(request: PredictRequest, model: Model, table: TableFiles, progress: Pr
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
-    adder = ColumnAdder(request.names, request.batch or predictor.subgraph.batch)
+    adder = ColumnAdder(request.names, request.batch or predictor.subgraph.batch, invalid=request.invalid)
     rows = chain(
         [table.none()], table.batches(adder.batch)
     )  # the first batch has the columns even if there are no rows
@@ -96,6 +98,7 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         net = infer_shapes(model.net, rows, inputs)
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
         net_model.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
+        net_model.setHandleInvalid(request.invalid.value)
         if request.batch:
             net_model.setBatchSize(request.batch)
         parquet.write(session, net_model.transform(frame), request.output)

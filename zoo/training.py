@@ -14,7 +14,7 @@ from netdsl.errors import SolverError
 from netdsl.net.graph import Phase, is_included
 from netdsl.open_net import open_net
 from netdsl.solver import state
-from netdsl.solver.events import Event, Listener
+from netdsl.solver.events import Event, Listener, Notice
 from netdsl.solver.nets import find_file, train_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Action, Solver, no_action
@@ -33,7 +33,7 @@ def train(
         for listener in listeners:
             listener(event)
 
-    start = find_start(run)
+    start = find_start(run, listen)
     with open_solver(
         run.solver,
         folder=run.folder,
@@ -42,6 +42,7 @@ def train(
         tables=run.tables,
         listen=listen,
         poll_action=requested,
+        require_finite=run.require_finite,
     ) as solver:
         if start is not None:
             state.restore(solver, start)
@@ -49,12 +50,12 @@ def train(
     return solver
 
 
-def find_start(run: Run) -> Path | None:
-    """The solver state that a run resumes from, if there is one."""
+def find_start(run: Run, listen: Listener) -> Path | None:
+    """The solver state that a run resumes from, if there is one; `listen` gets notices of damaged ones."""
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
-        return state.newest(run.solver.snapshot_prefix)
+        return state.newest(run.solver.snapshot_prefix, lambda text: listen(Notice(text)))
     if run.weights:
         raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)

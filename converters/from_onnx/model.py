@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.blobs import MAX_AXES
+from caffe_proto.errors import CaffeError
 from converters.from_onnx import activation, arithmetic, convolution, shaping
 from converters.from_onnx.constant_folding import evaluate_node, initializers
 from converters.from_onnx.node import OnnxNode
 from converters.incoming.net import NetBlob, NetWriter, Value
 from converters.incoming.problems import ConversionProblems
 from converters.onnx.library import onnx, onnx_module
+from converters.onnx.reading import MOST_VALUES, load_onnx
 from converters.onnx.verification import verify as verify_onnx
 from netdsl.errors import ConversionError
 from netdsl.layer import Shape
@@ -34,39 +37,25 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
     inputs, and a different output is an error too.
     """
     what = str(model) if isinstance(model, (str, Path)) else "the model"
-    loaded = _load(model) if isinstance(model, (str, Path)) else model
+    loaded = load_onnx(model) if isinstance(model, (str, Path)) else model
     try:
         flat = onnx_module("inliner").inline_local_functions(loaded) if loaded.functions else loaded
         net = Importer(flat, shapes or {}).run()
+        if verify:
+            _verify(loaded, net)
     except CaffeError as problem:
         raise type(problem)(f"{what}: {problem}") from None
-    if verify:
-        _verify(model, net, what)
     return net
 
 
-def _load(path: str | Path) -> Any:
-    if not Path(path).is_file():
-        raise FileError(f"{path}: can't be opened: no such file")
-    library = onnx()
-    try:
-        model = library.load(path)
-    except Exception as problem:  # from protobuf, or from reading external data
-        reason = next(iter(str(problem).splitlines()), type(problem).__name__)
-        raise FileError(f"{path}: is no ONNX model that can be read: {reason}") from None
-    if not model.graph.output:
-        raise FileError(f"{path}: is no ONNX model: it has no outputs")
-    return model
-
-
-def _verify(model: Any, converted: Model, what: str) -> None:
+def _verify(model: Any, converted: Model) -> None:
     """Raise a ConversionError unless both compute the same outputs for the same random inputs."""
     random = np.random.default_rng(0)
     inputs = {layer.top[0]: random.standard_normal(tuple(layer.input_param.shape[0].dim)).astype(np.float32)
               for layer in converted.net.layer if layer.type == "Input"}  # fmt: skip
     report = verify_onnx(model, built_of(converted), inputs=inputs)
     if not report.passed:
-        raise ConversionError(f"{what}: the net doesn't compute what the model does: {report}")
+        raise ConversionError(f"the net doesn't compute what the model does: {report}")
 
 
 class Importer:
@@ -113,6 +102,8 @@ class Importer:
         sizes = [dim.dim_value or (1 if axis == 0 else 0) for axis, dim in enumerate(dims)]
         if not sizes or 0 in sizes:
             raise ConversionError(f"input '{value.name}' leaves its shape open; give it in shapes")
+        if min(sizes) < 0 or len(sizes) > MAX_AXES or math.prod(sizes) > MOST_VALUES:
+            raise ConversionError(f"input '{value.name}' has shape {sizes[:MAX_AXES]}, which no net can take")
         return tuple(sizes)
 
     def _convert(self, node: Any) -> None:

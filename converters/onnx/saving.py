@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import temporary_folder, write_pieces
 from converters.onnx.library import onnx
 
 _MAX_BYTES = 2**31 - 2**20  # protobuf's limit for one file, with some room for the graph
@@ -32,8 +31,8 @@ def _save_with_external_data(model: Any, path: Path) -> None:
     copy = type(model)()
     copy.CopyFrom(model)  # saving removes the values from the model
     try:
-        with TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}.") as folder:
-            model_path = Path(folder) / path.name
+        with temporary_folder(path.parent, path.name) as folder:
+            model_path = folder / path.name
             onnx().save_model(
                 copy, str(model_path), save_as_external_data=True, location=data, size_threshold=_SMALL_BYTES
             )

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from caffe_proto.errors import CaffeError
 from converters.onnx.library import inference_session, onnx
+from converters.onnx.reading import load_onnx
 from converters.onnx.saving import save_onnx, too_large
 from netdsl.errors import ConversionError
 
@@ -51,11 +52,13 @@ class OnnxSession:
 def open_onnx_session(model: Any, extra_outputs: Collection[str] = ()) -> Iterator[OnnxSession]:
     """Open a session of a model or of its file, with extra values as outputs."""
     name = str(model) if isinstance(model, (str, Path)) else f"model '{model.graph.name}'"
+    file = str(model) if isinstance(model, (str, Path)) else None
+    if file is not None:
+        model = load_onnx(file)
     if extra_outputs:
-        with _conversion_errors(name):
-            model = _with_outputs(model, extra_outputs)
-    if isinstance(model, (str, Path)):
-        yield OnnxSession(name, str(model))
+        model, file = _with_outputs(model, extra_outputs), None
+    if too_large(model) and file is not None:
+        yield OnnxSession(name, file)
     elif too_large(model):  # onnxruntime reads such a model only from a file
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
@@ -77,9 +80,8 @@ def _conversion_errors(name: str) -> Iterator[None]:
 
 
 def _with_outputs(model: Any, names: Collection[str]) -> Any:
-    copy = onnx().load(str(model)) if isinstance(model, (str, Path)) else type(model)()
-    if not isinstance(model, (str, Path)):
-        copy.CopyFrom(model)
+    copy = type(model)()
+    copy.CopyFrom(model)
     node_outputs = {value for node in copy.graph.node for value in node.output} - {
         value.name for value in copy.graph.output
     }

@@ -17,6 +17,7 @@ from netdsl.layer.deploying import WritesFile
 from netdsl.layer.fillers import fill
 from netdsl.layer.user_code import RunsUserCode
 from netdsl.net.build import Built, reshape
+from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
 
 _SIDE = 48  # pixels: images are halved while their longest side stays at least this
@@ -104,6 +105,7 @@ def _run(module: NetModule) -> Exception | None:
 
 def _allocate(built: Built) -> None:
     """Make all weights views of the same memory, so that hundreds of megabytes are neither allocated nor filled."""
+    check_weights(built, torch.device("cpu"))
     sizes = [math.prod(blob.shape) for layer in built.layers for blob in layer.blob_tensors()]
     pool = _pool(max(sizes, default=0))
     done: dict[int, Tensor] = {}

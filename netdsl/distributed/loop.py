@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+import msgspec
 import torch
 from torch import Tensor
 
-from netdsl.distributed.journal import Journal, JournalEntry
+from netdsl.distributed.journal import Journal, JournalEntry, WorkerPart
 from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
-from netdsl.solver.events import TestFinished, as_numbers
+from netdsl.solver.events import Notice, TestFinished, as_numbers
 from netdsl.solver.solver import Action, no_action
 from netdsl.solver.state import resume_from, resume_point
 
@@ -38,11 +39,14 @@ class Loop:
         self._journal, self._report, self._requested = journal, report, requested
         self._score: float | None = None
         self.stopped = False  # whether a stop was requested
-        entry = journal.newest() if journal is not None else None
+        entry = journal.newest(self._note) if journal is not None else None
         if journal is None or entry is None:
             self.strategy_run = strategy.begin(worker)
         else:
             self.strategy_run = self._resume(journal, entry)
+
+    def _note(self, text: str) -> None:
+        self.worker.solver.listen(Notice(text))
 
     def run(self) -> None:
         """Train to the end, or until a stop is requested; synchronous workers all stop after the same round."""
@@ -128,9 +132,15 @@ class Loop:
     def _save(self, journal: Journal, number: int) -> None:
         """Save the state of every synchronous worker; of asynchronous ones only the model, from which all restart."""
         worker, synchronous = self.worker, self.strategy.synchronous
+        if synchronous:
+            worker.solver.check_finite()
+        elif worker.rank == 0:
+            with self._model_in_place():
+                worker.solver.check_finite()
         if synchronous or worker.rank == 0:
-            notes = {**resume_point(worker.solver), "current_step": worker.solver.current_step}
-            journal.write(number, worker.rank, self._tensors(), notes)
+            point = msgspec.structs.asdict(resume_point(worker.solver))
+            part = WorkerPart(**point, current_step=worker.solver.current_step)
+            journal.write(number, worker.rank, self._tensors(), part)
         if synchronous:
             worker.communicator.barrier()
         if worker.rank == 0:
@@ -148,18 +158,18 @@ class Loop:
         """Restore the solver and the strategy from an entry."""
         worker = self.worker
         rank = worker.rank if self.strategy.synchronous else 0
-        saved, notes = journal.read(entry, rank)
+        saved, part = journal.read(entry, rank)
         self._restore({"weights": worker.weights}, saved, entry)  # the strategy begins with them
         self.strategy_run = self.strategy.begin(worker)
         tensors = self._tensors()
         if rank != worker.rank:
             tensors = {name: tensor for name, tensor in tensors.items() if name in saved}
         self._restore(tensors, saved, entry)
-        worker.agree_on_iteration(notes["iteration"])
-        worker.solver.current_step = notes["current_step"]
+        worker.agree_on_iteration(part.iteration)
+        worker.solver.current_step = part.current_step
         worker.record.number = entry.round
         if rank == worker.rank:
-            resume_from(worker.solver, notes, entry.path)
+            resume_from(worker.solver, part, entry.path)
         return self.strategy_run
 
     @torch.no_grad()

@@ -14,7 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
-from caffe_proto.storage import atomic_path
+from caffe_proto.storage import remove_leftovers, write_pieces
 from netdsl.distributed.journal import Retention
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
@@ -52,6 +52,7 @@ class Run:
     transport: Transport | None = None  # if unset, the best one for the devices and machines
     deadline: float = 120.0  # seconds without a heartbeat, after which a worker counts as lost
     keeping: Retention = field(default_factory=Retention)
+    require_finite: bool = True  # whether a loss, or weights to save, that aren't finite are an error
 
     def __post_init__(self) -> None:
         if self.workers < 1:
@@ -87,10 +88,10 @@ class Run:
             raise DistributedError(f"{path}: can't be made: {problem.strerror}") from None
         if (path / _RUN).exists() and not again:
             raise DistributedError(f"{path}: has a run already; resume it, or name another folder")
+        remove_leftovers(path)
         write(CaffeFile(self.solver, form=Form.TEXT), path / _SOLVER)
         data = msgspec.json.encode(_RunFile(_VERSION, self), enc_hook=_to_plain)
-        with atomic_path(path / _RUN) as temporary:
-            temporary.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
+        write_pieces(path / _RUN, [msgspec.json.format(data, indent=1) + b"\n"])
 
     @classmethod
     def load(cls, path: Path) -> Run:
@@ -106,7 +107,7 @@ class Run:
             return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path)).run
         except OSError as problem:
             raise DistributedError(f"{file}: can't be read: {problem.strerror}; does a run begin there?") from None
-        except msgspec.MsgspecError as problem:
+        except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
             raise DistributedError(f"{file}: is damaged: {problem}") from None
 
 

@@ -20,6 +20,7 @@ from netdsl.solver.events import (
     DebugInfo,
     Event,
     IterationFinished,
+    Notice,
     SnapshotSaved,
     TestFinished,
     TestStarted,
@@ -41,6 +42,7 @@ _KINDS: Mapping[str, type[Any]] = {
         TestStarted,
         TestFinished,
         SnapshotSaved,
+        Notice,
     )
 } | {"Record": RoundRecord}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
@@ -154,10 +156,12 @@ def read_moments(log: Path) -> tuple[Moment, ...]:
     moments: dict[int, Moment] = {}
     for line in read_event_log(log):
         match line:
-            case {"event": "train", "iteration": int(iteration), "loss": loss}:
+            case {"event": "train", "iteration": int(iteration), "loss": None | int() | float() as loss}:
                 moments[iteration] = replace(moments.get(iteration, Moment(iteration)), loss=_number(loss))
             case {"event": "test", "iteration": int(iteration), "outputs": dict(outputs)}:
-                tested = {name: _number(value) for name, value in outputs.items()}
+                tested = {
+                    name: _number(value) for name, value in outputs.items() if isinstance(value, int | float | None)
+                }
                 moments[iteration] = replace(moments.get(iteration, Moment(iteration)), tested=tested)
     return tuple(moments[iteration] for iteration in sorted(moments))
 

@@ -84,6 +84,7 @@ def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
             loop.run()
             if worker.rank == 0 and not loop.stopped:
                 worker.weights.copy_(loop.strategy_run.model())
+                worker.solver.check_finite()
                 save_net(worker.solver.net.built, folder / MODEL)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something
     finally:
@@ -132,6 +133,7 @@ def open_worker(
         tables=run.tables,
         listen=listen,
         poll_action=poll_action,
+        require_finite=run.require_finite,
     ) as solver:
         seed(solver_settings, communicator.rank)
         if run.snapshot is not None:

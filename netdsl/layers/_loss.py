@@ -15,6 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import reshaped, scaled, whole
+from netdsl.layers._labels import classes_of
 
 Mode = pb.LossParameter.NormalizationMode
 
@@ -111,7 +112,7 @@ class ClassLoss(LabelLoss, HasOnnxForm):
     def evaluated(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The loss, the logarithms of the probabilities, and the losses of all places before they are normalised."""
         log = F.log_softmax(x, self.axis)
-        classes = labels.reshape(_without(x.shape, self.axis)).long()
+        classes = classes_of(labels.reshape(_without(x.shape, self.axis)))
         valid = self.valid(classes)
         losses = counted(self.losses(log, counted(classes, valid), *more), valid)
         outer = math.prod(x.shape[: self.axis])

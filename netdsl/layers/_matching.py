@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layers._boxes import areas, best_first, overlaps, suppressed
+from netdsl.layers._labels import classes_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Objects:
         if not difficult:
             counts &= rows[:, 7] == 0
         rows, image = rows[counts], image[counts]
-        if bool((rows[:, 1].long() == background).any()):
+        if bool((classes_of(rows[:, 1]) == background).any()):
             raise NetError(f"an object has label {background}, which background_label_id says is the background's")
         order, rank = best_first(image, torch.zeros_like(rows[:, 0]))
         places = int(rank.max()) + 1 if len(rank) else 1

@@ -14,7 +14,7 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, NotDeployed, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import UNKNOWN, clamped, reduced, reshaped, whole
 from netdsl.layers._forks import refuse
-from netdsl.layers._labels import of_class
+from netdsl.layers._labels import classes_of, of_class
 
 
 class Accuracy(NotDeployed, HasOnnxForm):
@@ -46,7 +46,7 @@ class Accuracy(NotDeployed, HasOnnxForm):
         return [(), (classes,)] if self.by_class else [()]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        label = label.long().reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :])
+        label = classes_of(label.reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]))
         counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
         label = torch.where(counted, label, 0)
         others = (x >= of_class(x, self.axis, label)).sum(self.axis, keepdim=True) - 1

@@ -13,6 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, scaled, whole
+from netdsl.layers._labels import classes_of, within
 from netdsl.layers._loss import LabelLoss, check_one_label_each
 
 
@@ -28,7 +29,8 @@ class HingeLoss(LabelLoss, HasOnnxForm):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         scores = x.flatten(1)
-        signs = torch.ones_like(scores).scatter(1, labels.reshape(len(x), 1).long(), -1.0)
+        classes = within(classes_of(labels.reshape(len(x), 1)), scores.shape[1])
+        signs = torch.ones_like(scores).scatter(1, classes, -1.0)
         margins = F.relu(1 + signs * scores)
         return (margins.square() if self.squared else margins).sum() / len(x)
 

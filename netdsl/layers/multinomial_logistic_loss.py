@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
-from netdsl.layers._labels import of_class
+from netdsl.layers._labels import classes_of, of_class
 from netdsl.layers._loss import LabelLoss, check_one_label_each, floored
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
@@ -24,7 +24,7 @@ class MultinomialLogisticLoss(LabelLoss, HasOnnxForm):
         check_one_label_each(bottoms)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        right = of_class(x.flatten(1), 1, labels.reshape(len(x), 1).long())
+        right = of_class(x.flatten(1), 1, classes_of(labels.reshape(len(x), 1)))
         return -floored(right, _LEAST).log().sum() / len(x)
 
     def onnx(self, g: OnnxGraph, x: str, labels: str) -> str:

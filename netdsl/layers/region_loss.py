@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._forks import refuse
+from netdsl.layers._labels import classes_of
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import (
     boxes,
@@ -112,7 +113,7 @@ class RegionLoss(Loss):
         else:
             goal = rescored if p.rescore else torch.ones_like(score)
             objectness = -p.object_scale * (goal - score) * score * (1 - score)
-        one_hot = torch.arange(p.num_class, device=raw.device) == truth[:, :1].long()
+        one_hot = torch.arange(p.num_class, device=raw.device) == classes_of(truth[:, :1])
         of_classes = p.class_scale * (classes - one_hot.to(raw.dtype))
         return torch.cat([self._box(raw, anchors, match, side), objectness[:, None], of_classes], 1)
 

@@ -13,6 +13,7 @@ from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
+from netdsl.layers._labels import classes_of
 from netdsl.layers._rpn import RpnSettings, layer_settings, pixel_targets, sample
 
 
@@ -53,7 +54,9 @@ class RpnProposalTarget(ReplacesUserCode):
         labels = objects[assigned, 4]
         labels[positives:] = 0
         targets = self._targets(regions[:, 1:], objects[assigned, :4])
-        own = labels.long().clamp_max(self.classes - 1)[:, None] == torch.arange(self.classes, device=labels.device)
+        own = classes_of(labels).clamp_max(self.classes - 1)[:, None] == torch.arange(
+            self.classes, device=labels.device
+        )
         own &= (labels > 0)[:, None]
         inner = own[..., None] * targets.new_tensor(self.settings.bbox_inside_weights)
         spread = (own[..., None] * targets[:, None]).flatten(1)

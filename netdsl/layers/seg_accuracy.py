@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
+from netdsl.layers._labels import classes_of
 
 
 class SegAccuracy(NotDeployed):
@@ -52,7 +53,7 @@ class SegAccuracy(NotDeployed):
         """How many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
         classes = x.shape[1]
         best = classes - 1 - x.flip(1).argmax(1).flatten()
-        labels = label.flatten().long()
+        labels = classes_of(label).flatten()
         counted = torch.ones_like(labels, dtype=torch.bool)
         for ignored in self.ignored:
             counted &= labels != ignored

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
+from netdsl.layers._labels import classes_of
 from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
@@ -112,7 +113,7 @@ class Yolov3(Loss):
         difference[:, :, :4].permute(0, 1, 3, 4, 2).index_put_(where, step[kept], accumulate=add)
         score = prediction[:, 4].sigmoid()
         difference[item, anchor, 4, row, column] = (score - 1) * (p.object_scale if p.use_logic_gradient else 1)
-        self._classes(difference, prediction[:, 5:].sigmoid(), at, truth[:, 0].long(), first)
+        self._classes(difference, prediction[:, 5:].sigmoid(), at, classes_of(truth[:, 0]), first)
         if p.iou_loss == MSE or not len(truth):
             return raw.new_zeros(())
         kind = p.iou_loss if p.iou_loss in (GIOU, CIOU) else DIOU

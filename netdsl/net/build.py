@@ -11,7 +11,7 @@ from traceback import extract_tb, walk_tb
 
 from torch import nn
 
-from netdsl.errors import NetError, ShapeError, UnknownLayerError
+from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.user_code import ReplacesUserCode, RunsUserCode, python_name, user_file
 from netdsl.net.graph import Graph, Node
@@ -49,7 +49,7 @@ def build(graph: Graph, types: Types) -> Built:
     built = Built(graph, shapes=[()] * len(graph.blobs))
     owners: Owners = {}
     for index, node in enumerate(graph.nodes):
-        with _at(node, type_of(node, types)):
+        with at_layer(node, type_of(node, types)):
             graph.nodes[index] = node = _with_automatic_top(graph, node, types)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
             _build_node(built, node, types, owners)
@@ -63,7 +63,7 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
             for edge in node.tops:
                 built.shapes[edge] = inputs.get(edge, built.shapes[edge])
         else:
-            with _at(node, type(layer)):
+            with at_layer(node, type(layer)):
                 _infer(built, node, layer)
 
 
@@ -99,7 +99,7 @@ def _check_types(graph: Graph, types: Types) -> None:
 
 
 @contextmanager
-def _at(node: Node, kind: type[Layer] | None) -> Iterator[None]:
+def at_layer(node: Node, kind: type[Layer] | None) -> Iterator[None]:
     """Add the layer's name to any error inside."""
     try:
         yield
@@ -130,6 +130,9 @@ def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> Net
     where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
+    shortage = memory_shortage(problem)
+    if shortage is not None:
+        return NetError(f"{where}: {shortage}")
     if kind is not None and issubclass(kind, RunsUserCode):
         return NetError(f"{where}: {type(problem).__name__}: {reason}{_line(problem, node)}")
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):

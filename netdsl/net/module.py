@@ -15,6 +15,7 @@ from netdsl.layer import BringsData, Layer
 from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom
 from netdsl.net.build import Built
 from netdsl.net.graph import Node, Phase
+from netdsl.net.memory import allocate_layers
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,7 @@ class NetModule(nn.Module):
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
         """Give all blobs memory and their first values."""
-        done: dict[int, Tensor] = {}
-        for layer in self.built.layers:
-            layer.allocate(device, done)
+        allocate_layers(self.built, device)
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

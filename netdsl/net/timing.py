@@ -24,6 +24,7 @@ from netdsl.layers import LAYERS
 from netdsl.model import load_weights
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.graph import Node, Phase, filter_layers, state_of
+from netdsl.net.memory import check_blobs
 from netdsl.net.module import NetModule, cut_of
 
 
@@ -99,6 +100,7 @@ def time_net(net: pb.NetParameter, settings: TimingSettings) -> NetTime:
     module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
     if settings.batch is not None:
         _resize(module, settings.batch)
+    check_blobs(module.built, settings.device)
     module.allocate(settings.device)
     for path in settings.weights:
         load_weights(path, module.built)

@@ -13,11 +13,14 @@ import numpy as np
 from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
+from netdsl.prediction.invalid_rows import InvalidRows, Mask, check_inputs, check_outputs, finite_rows
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import arrays_of
 from netdsl.tables.columns import RowRange
+
+_NO_ROWS = np.ones(0, bool)
 
 
 class ColumnForm(Enum):
@@ -67,11 +70,15 @@ def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> Non
 
 @dataclass(frozen=True)
 class ColumnAdder:
-    """The names of the columns to add, the number of rows in a batch, and a user's function for them."""
+    """The names of the columns to add, the number of rows in a batch, a user's function, and what invalid rows become.
+
+    A row is invalid if an input or a new column isn't finite.
+    """
 
     names: ColumnNames
     batch: int
     preprocess: Preprocess | None = None
+    invalid: InvalidRows = InvalidRows.ERROR
 
     def add(self, predictor: Predictor, batches: Iterable[Any], part: str) -> Iterator[Any]:
         """The batches of one part of a table, with the new columns."""
@@ -86,11 +93,23 @@ class ColumnAdder:
         columns = self.names.columns(predictor.subgraph)
         if not batch.num_rows:
             return _with_columns(
-                batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form) for column in columns}
+                batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form, _NO_ROWS) for column in columns}
             )
         blobs = [net_input.blob for net_input in predictor.inputs]
-        values = predictor(apply_preprocess(arrays_of(batch, blobs, rows), blobs, self.preprocess), random, rows)
-        return _with_columns(batch, {column.name: _column(values[column.edge], column.form) for column in columns})
+        arrays = apply_preprocess(arrays_of(batch, blobs, rows), blobs, self.preprocess)
+        if self.invalid is InvalidRows.ERROR:
+            check_inputs(arrays, blobs, rows)
+        blobs_of_net = predictor(arrays, random, rows)
+        outputs = {column.name: blobs_of_net[column.edge] for column in columns}
+        if self.invalid is InvalidRows.ERROR:
+            check_outputs(outputs, rows)
+            valid = np.ones(batch.num_rows, bool)
+        else:
+            values_of_rows = [*(arrays[blob.name] for blob in blobs), *outputs.values()]
+            valid = np.logical_and.reduce([finite_rows(values) for values in values_of_rows])
+        new_columns = {column.name: _column(outputs[column.name], column.form, valid) for column in columns}
+        batch = _with_columns(batch, new_columns)
+        return batch.filter(arrow().array(valid)) if self.invalid is InvalidRows.SKIP and not valid.all() else batch
 
 
 def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:
@@ -100,12 +119,15 @@ def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:
     return arrow().RecordBatch.from_arrays([*batch.columns, *columns.values()], schema=schema)
 
 
-def _column(values: Array, form: ColumnForm) -> Any:
+def _column(values: Array, form: ColumnForm, valid: Mask) -> Any:
+    """A new column, which is NaN in rows that aren't valid."""
     rows = values.reshape(len(values), math.prod(values.shape[1:]))
+    if not valid.all():
+        rows = np.where(valid[:, None], rows, np.float32(np.nan))
     if form is ColumnForm.ARRAY:
         ends = np.arange(len(rows) + 1) * rows.shape[1]
         return arrow().ListArray.from_arrays(ends.astype(np.int32), rows.ravel())
     if form is ColumnForm.BEST:
-        best = rows.argmax(1) if rows.shape[1] > 1 else rows[:, 0]
+        best = np.where(valid, rows.argmax(1), np.nan) if rows.shape[1] > 1 else rows[:, 0]
         return arrow().array(best.astype(np.float64))
     return arrow().array(rows[:, 0])

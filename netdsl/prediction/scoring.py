@@ -15,6 +15,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, running
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
+from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
 from netdsl.prediction.predictor import fill_weights, input_tensor
 from netdsl.tables.arrow import arrow
@@ -100,7 +101,9 @@ class Scorer:
         return total
 
     def _score(self, batch: Any, rows: RowRange, random: np.random.Generator) -> RowScore:
-        arrays = arrays_of(batch, [net_input.blob for net_input in self._inputs], rows)
+        columns = [net_input.blob for net_input in self._inputs]
+        arrays = arrays_of(batch, columns, rows)
+        check_inputs(arrays, columns, rows)
         edges = {
             net_input.edge: input_tensor(net_input, arrays, random, rows).to(self._device) for net_input in self._inputs
         }
@@ -109,6 +112,10 @@ class Scorer:
             blobs = module.run(edges)
             loss = float(module.loss(blobs)) if module.losses else 0.0
         tops = {name: blobs[edge].double().flatten() for name, edge in module.outputs.items() if edge in blobs}
+        wrong = [name for name, top in (("loss", torch.tensor(loss)), *tops.items()) if not torch.isfinite(top).all()]
+        if wrong:
+            last = rows.first + count - 1
+            raise DataError(f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for them")
         return RowScore(count, count * loss, {name: tuple((count * top).tolist()) for name, top in tops.items()})
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
-from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
@@ -23,6 +22,7 @@ from netdsl.model import copy_model, load_weights, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
+from netdsl.net.memory import allocate_layers
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.batches import BatchCalls
 from netdsl.pycaffe.blob import Array, Blob
@@ -84,10 +84,9 @@ class Net(BatchCalls, Callbacks):
                 runner.forward()
 
     def _allocate(self) -> None:
-        done: dict[int, Tensor] = {}
         for layer in self._built.layers:
             layer.train(self._built.graph.phase is Phase.TRAIN)
-            layer.allocate(self._device, done)
+        allocate_layers(self._built, self._device)
 
     def _wire(self, built: Built) -> None:
         """Make the blobs and give them to the layers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from netdsl.pycaffe.net import Net
 from netdsl.solver import state
+from netdsl.solver.events import Event, Notice
 from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
@@ -57,6 +59,11 @@ class _SolverNet:
         self._net._feeds.seek(positions)
 
 
+def _warn_of_notices(event: Event) -> None:
+    if isinstance(event, Notice):
+        warnings.warn(event.text, stacklevel=4)
+
+
 class Solver:
     """A solver of the nets that its file names. `net` and `test_nets` are pycaffe nets."""
 
@@ -71,7 +78,11 @@ class Solver:
         self.net = Net.of(train_net(self.param, folder))
         self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
         self._loop = TrainingLoop(
-            self.param, _SolverNet(self.net), [_SolverNet(net) for net in self.test_nets], require_finite=False
+            self.param,
+            _SolverNet(self.net),
+            [_SolverNet(net) for net in self.test_nets],
+            listen=_warn_of_notices,
+            require_finite=False,
         )
         for name in split_names(self.param.weights):
             for net in (self.net, *self.test_nets):

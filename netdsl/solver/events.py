@@ -89,7 +89,23 @@ class SnapshotSaved:
     state: Path
 
 
-Event = TrainingStarted | IterationFinished | TrainingProgress | DebugInfo | TestStarted | TestFinished | SnapshotSaved
+@dataclass(frozen=True)
+class Notice:
+    """Something that a user should know, such as a damaged snapshot that was passed over."""
+
+    text: str
+
+
+Event = (
+    TrainingStarted
+    | IterationFinished
+    | TrainingProgress
+    | DebugInfo
+    | TestStarted
+    | TestFinished
+    | SnapshotSaved
+    | Notice
+)
 Listener = Callable[[Event], None]
 
 

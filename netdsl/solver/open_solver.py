@@ -28,6 +28,7 @@ def open_solver(
     tables: Mapping[Phase, Table] | None = None,
     listen: Listener = ignore_event,
     poll_action: Callable[[], Action] = no_action,
+    require_finite: bool = True,
 ) -> Iterator[Solver]:
     """Open a solver with its nets, whose data are closed at the end.
 
@@ -45,7 +46,7 @@ def open_solver(
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
             load_weights(find_file(name, folder), *(net.built for net in nets))
-        yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action)
+        yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action, require_finite=require_finite)
     finally:
         for net in nets:
             net.close()

@@ -56,8 +56,8 @@ class Solver:
     """Trains `net`, and tests its weights with the nets in `tests`.
 
     `listen` is called with all events; `poll_action` is called after every iteration and before every batch of a
-    test, and says whether to stop or to save a snapshot. A loss that isn't finite is an error, unless
-    `require_finite` is false.
+    test, and says whether to stop or to save a snapshot. A loss that isn't finite is an error, and so are such weights
+    at a snapshot and at the end, unless `require_finite` is false.
     """
 
     def __init__(
@@ -97,6 +97,7 @@ class Solver:
         self.stopped = False
         self.listen(self.started_event())
         self.step(self.param.max_iter - self.iteration)
+        self.check_finite()
         if self.param.snapshot_after_train and not _due(self.param.snapshot, self.iteration):
             self.snapshot()
         if self.stopped:
@@ -161,11 +162,30 @@ class Solver:
     def _checked(self, loss: Tensor) -> float:
         value = float(loss)
         if self.require_finite and not math.isfinite(value):
-            raise SolverError(
-                f"iteration {self.iteration}: the loss is {value}; lower base_lr (it is {self.param.base_lr:g}), set "
-                "clip_gradients, or look for values in the data that aren't finite"
-            )
+            raise SolverError(f"iteration {self.iteration}: the loss is {value}; {self._advice()}")
         return value
+
+    def check_finite(self) -> None:
+        """Raise a SolverError if the last losses or the weights aren't finite, so that they aren't saved as a result.
+
+        This waits for a GPU.
+        """
+        if not self.require_finite:
+            return
+        for loss in self._losses:
+            self._checked(loss)
+        if not _is_finite(self.weights.buffer):
+            blob = next(blob for blob in self.weights.blobs if not _is_finite(blob.tensor.detach()))
+            raise SolverError(
+                f"iteration {self.iteration}: the weights of layer '{blob.layer}' aren't finite, so they aren't saved; "
+                f"{self._advice()}"
+            )
+
+    def _advice(self) -> str:
+        return (
+            f"lower base_lr (it is {self.param.base_lr:g}), set clip_gradients, or look for values in the data that "
+            "aren't finite; snapshots that were saved before are still there"
+        )
 
     def apply_update(self) -> None:
         """Update the weights by the blobs' gradients."""
@@ -206,6 +226,7 @@ class Solver:
 
     def snapshot(self) -> SnapshotSaved:
         """Save the weights and the state, from which training can be resumed to the same bits."""
+        self.check_finite()
         saved = state.save(self)
         self.listen(saved)
         return saved
@@ -214,6 +235,10 @@ class Solver:
 def _call(functions: Sequence[Callable[[], None]]) -> None:
     for function in functions:
         function()
+
+
+def _is_finite(values: Tensor) -> bool:
+    return bool(torch.isfinite(values).all())
 
 
 def _due(interval: int, iteration: int) -> bool:

@@ -13,6 +13,7 @@ from netdsl.errors import SolverError
 from netdsl.solver.flat import BlobGroup, FlatBlob, FlatWeights
 from netdsl.solver.rules import rule_of
 
+_LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
 _CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
 
 
@@ -55,6 +56,9 @@ class Updater:
     def apply(self, rate: float, iteration: int) -> None:
         """Update the weights by the blobs' gradients."""
         scale = self._clipping_scale() / self.param.iter_size
+        fastest = max((abs(rate * group.lr_mult) for group in self.weights.groups), default=0.0)
+        if not fastest <= _LARGEST:
+            raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
         for stretch in self._stretches:
             self._step(stretch, scale, rate, iteration)
 

@@ -63,10 +63,13 @@ def _gradient_of(tensor: Tensor) -> AnyArray:
     return array_of(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad)
 
 
-def save_net(built: Built, path: str | Path, *, gradients: bool = False, form: Form | None = None) -> None:
+def save_net(
+    built: Built, path: str | Path, *, gradients: bool = False, form: Form | None = None, durable: bool = False
+) -> None:
     """Write a net with its weights, and with `gradients` also these, as in Caffe's snapshots.
 
-    The default form is that of the file's suffix. In Caffe's HDF5 files a shared blob is stored only once.
+    The default form is that of the file's suffix. In Caffe's HDF5 files a shared blob is stored only once. With
+    `durable`, the file is on the disk afterwards.
     """
     form = form or form_of(path)
     file = CaffeFile(pb.NetParameter(name=built.graph.net.name), form=Form.BINARY)
@@ -82,4 +85,4 @@ def save_net(built: Built, path: str | Path, *, gradients: bool = False, form: F
             blob = message.blobs.add()
             if (names[id(layer)], index) not in shared:
                 file.blobs.put(blob, array_of(tensor), _gradient_of(tensor) if gradients else None)
-    write(file, path, form=form)
+    write(file, path, form=form, durable=durable)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -14,9 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError, MissingExtraError
-from caffe_proto.storage import atomic_path
+from caffe_proto.storage import atomic_path, check_regular
 from netdsl.formats import TENSOR_SUFFIXES
+from netdsl.weights.file_checks import check_archive, check_tensors
 from netdsl.weights.match import AnyArray
 
 Tensors = dict[str, Tensor]
@@ -24,6 +29,8 @@ Tensors = dict[str, Tensor]
 _PICKLE = re.compile(
     r"weights.only|pickle", re.IGNORECASE
 )  # in errors of numpy and torch that advise to unpickle a file
+_SHOWN, _LONGEST = 60, 300  # letters of a name, and of an error, that a message has
+_LARGEST_VALUE = 8  # bytes
 _WRAPPERS = ("state_dict", "model", "model_state_dict")  # keys under which training programs store a state_dict
 
 
@@ -46,17 +53,18 @@ class TensorFormat:
 def read_tensors(path: str | Path) -> dict[str, AnyArray]:
     """Read the tensors of a file by name; bfloat16, which numpy doesn't have, becomes float32."""
     path = Path(path)
-    if not path.is_file():
-        raise FileError(f"{path}: can't be opened: no such file")
+    check_regular(path)
     try:
+        check_archive(path)
         tensors = _FORMATS[path.suffix].read(path)
+        check_tensors(path, tensors)
     except (MissingExtraError, FileError):
         raise
     except Exception as problem:  # any error of the libraries, which an untrusted file may cause
         reason = next(iter(str(problem).splitlines()), type(problem).__name__)
         if _PICKLE.search(reason):
             reason = "it holds more than tensors by name, which could be code and is never run"
-        raise FileError(f"{path}: is no {path.suffix} file that can be read: {reason}") from None
+        raise FileError(f"{path}: is no {path.suffix} file that can be read: {reason[:_LONGEST]}") from None
     return {
         name: (tensor.float() if tensor.dtype is torch.bfloat16 else tensor).numpy() for name, tensor in tensors.items()
     }
@@ -76,7 +84,7 @@ def write_tensors(
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     if precision is not None:
         tensors = {name: tensor.to(precision.value) for name, tensor in tensors.items()}
-    with atomic_path(path) as temporary:
+    with atomic_path(path, nameless=True) as temporary:
         _FORMATS[Path(path).suffix].write(temporary, tensors, about or {})
 
 
@@ -90,7 +98,18 @@ def _safetensors() -> Any:
 
 
 def _read_safetensors(path: Path) -> Tensors:
-    tensors: Tensors = _safetensors().load_file(path)
+    _safetensors()
+    from safetensors import safe_open
+
+    tensors = {}
+    with safe_open(path, "pt") as file:
+        for name in file.keys():  # noqa: SIM118 - it isn't a mapping
+            shape = file.get_slice(name).get_shape()
+            if len(shape) > MAX_AXES:
+                raise FileError(
+                    f"{path}: '{name[:_SHOWN]}' has {len(shape):,} dimensions; Caffe has {MAX_AXES} at most"
+                )
+            tensors[name] = file.get_tensor(name)
     return tensors
 
 
@@ -99,8 +118,25 @@ def _write_safetensors(path: Path, tensors: Tensors, about: Mapping[str, str]) -
 
 
 def _read_npz(path: Path) -> Tensors:
-    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-        return {name: torch.from_numpy(file[name]) for name in file.files}
+    with zipfile.ZipFile(path) as archive:
+        return {member.filename.removesuffix(".npy"): _read_member(archive, member) for member in archive.infolist()}
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Tensor:
+    """An array of an archive, whose header is checked before memory is taken for its values."""
+    name = f"'{member.filename[:_SHOWN]}'"
+    with archive.open(member) as file:
+        if np.lib.format.read_magic(file) == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        else:
+            shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+        if dtype.kind not in "fiub" or dtype.itemsize > _LARGEST_VALUE:
+            raise ValueError(f"{name} has values of type {str(dtype)[:_SHOWN]}; weights are numbers")
+        if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
+            raise ValueError(f"{name} claims a shape of {str(shape)[:_SHOWN]}, which its values don't have")
+    with archive.open(member) as file:
+        array = np.lib.format.read_array(file, allow_pickle=False)
+    return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))
 
 
 def _write_npz(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
@@ -111,9 +147,12 @@ def _write_npz(path: Path, tensors: Tensors, about: Mapping[str, str]) -> None:
 
 
 def _read_torch(path: Path) -> Tensors:
-    content = torch.load(path, map_location="cpu", weights_only=True)
-    while isinstance(content, dict) and (wrapper := next((key for key in _WRAPPERS if key in content), None)):
-        content = content[wrapper]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of torch's, about kinds of tensors that are refused here
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    for _ in _WRAPPERS:
+        wrapper = next((key for key in _WRAPPERS if key in content), None) if isinstance(content, dict) else None
+        content = content if wrapper is None else content[wrapper]
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise FileError(f"{path}: holds no state_dict, that is tensors by name; save module.state_dict()")
     return {str(name): value.detach() for name, value in content.items()}

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from caffe_proto.errors import FileError
-from caffe_proto.storage import atomic_path, write_pieces
+from caffe_proto.storage import atomic_path, remove_leftovers, temporary_folder, write_pieces
 
 
 def names_in(folder: Path) -> set[str]:
@@ -92,6 +92,72 @@ def test_a_killed_writer_leaves_the_old_file_and_nothing_else(how: signal.Signal
     assert done.returncode == -how
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == {"file"}
+
+
+KILLED_WITH_A_NAME = """
+import os, signal, sys
+from pathlib import Path
+from caffe_proto.storage import atomic_path, temporary_folder
+
+with temporary_folder(Path(sys.argv[1]).parent, "export") as folder, atomic_path(sys.argv[1]) as temporary:
+    temporary.write_bytes(b"half")
+    (folder / "part").write_bytes(b"half")
+    if len(sys.argv) > 2:
+        print(flush=True)
+        sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_left_goes_when_the_same_is_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    subprocess.run([sys.executable, "-c", KILLED_WITH_A_NAME, str(path)], check=False)
+    assert len(names_in(tmp_path)) == 2
+    (tmp_path / ".file.of-the-user").touch()
+    (tmp_path / ".other.0123456789abcdef").touch()
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(b"whole")
+    with temporary_folder(tmp_path, "export"):
+        pass
+    assert names_in(tmp_path) == {"file", ".file.of-the-user", ".other.0123456789abcdef"}
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == {"file", ".file.of-the-user"}
+
+
+def test_what_a_living_writer_writes_to_stays(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", KILLED_WITH_A_NAME, str(tmp_path / "file"), "wait"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdin is not None and writer.stdout is not None
+        writer.stdout.readline()
+        before = names_in(tmp_path)
+        remove_leftovers(tmp_path)
+        assert names_in(tmp_path) == before and len(before) == 2
+        writer.stdin.close()
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_can_be_private_from_its_first_byte(nameless: bool, tmp_path: Path) -> None:
+    with atomic_path(tmp_path / "file", mode=0o600, nameless=nameless) as temporary:
+        temporary.write_text("secret")
+        assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_durable_file_is_on_the_disk_before_it_has_its_name(
+    nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+
+    def note(handle: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(handle).st_mode), (tmp_path / "file").exists()))
+
+    monkeypatch.setattr(os, "fsync", note)
+    with atomic_path(tmp_path / "file", durable=True, nameless=nameless) as temporary:
+        temporary.write_bytes(b"x")
+    assert synced == [(False, False), (True, True)]
 
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

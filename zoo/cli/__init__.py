@@ -87,9 +87,16 @@ def main() -> None:
         sys.exit(problem.exit_code)
     except CaffeError as problem:
         _fail(str(problem))
+    except RuntimeError as problem:
+        from netdsl.errors import memory_shortage
+
+        shortage = memory_shortage(problem)
+        if shortage is None:
+            raise
+        _fail(shortage)
     except (OSError, MemoryError) as problem:
         _drop_output()
-        reason = getattr(problem, "strerror", None) or repr(problem)
+        reason = getattr(problem, "strerror", None) or str(problem) or repr(problem)
         _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
 
 

@@ -14,6 +14,7 @@ from netdsl.solver.events import (
     BlobMagnitude,
     DebugInfo,
     Event,
+    Notice,
     Output,
     SnapshotSaved,
     TestFinished,
@@ -64,6 +65,8 @@ class TrainingLog:
                 kind = "HDF5" if event.model.suffix == ".h5" else "binary proto"
                 info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
+            case Notice():
+                warn("snapshot", event.text)
 
     def _log_start(self, event: TrainingStarted) -> None:
         """Log the start of training, from which scripts measure the time."""

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from netdsl.prediction.add_columns import ColumnNames
+from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
@@ -20,6 +21,7 @@ def command(
     master: str | None,
     workers: int | None,
     columns: tuple[str, ...],
+    invalid: str,
     blobs: tuple[str, ...],
     **what: Any,
 ) -> None:
@@ -28,6 +30,8 @@ def command(
     run.
     """
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
-    request = PredictRequest(names=names, columns=table_options.columns_of(columns), **what)
+    request = PredictRequest(
+        names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
+    )
     predict(request, progress_bar, table_options.table_backend_of(backend, master, workers))
     click.echo(f"wrote {request.output}")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from netdsl.prediction.add_columns import ColumnNames
+from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
 from zoo.predicting import PredictRequest, predict
@@ -15,7 +16,7 @@ from zoo.predicting import PredictRequest, predict
 @click.command("predict", short_help="Write a table with a net's prediction for each row.")
 @table_options.table_options
 def command(
-    backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], **what: Any
+    backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], invalid: str, **what: Any
 ) -> None:
     """Add two columns to a table: `probability`, with those of all classes, and `prediction`, with the best class, or
     the number that a net with one output predicts. All other columns stay as they are.
@@ -24,6 +25,8 @@ def command(
     `zoo data convert` makes a table of other data.
     """
     names = ColumnNames({}, prediction="prediction", probability="probability")
-    request = PredictRequest(names=names, columns=table_options.columns_of(columns), **what)
+    request = PredictRequest(
+        names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
+    )
     predict(request, progress_bar, table_options.table_backend_of(backend, master, workers))
     click.echo(f"wrote {request.output}")

@@ -34,6 +34,12 @@ _TABLE_OPTIONS = (
     click.option("-o", "--output", metavar="OUT", required=True, help="A Parquet file; with Spark a new folder."),
     columns,
     click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; by default as the net says."),
+    click.option(
+        "--invalid",
+        type=click.Choice(["error", "skip", "keep"]),
+        default="error",
+        help="What becomes of rows whose values or predictions aren't finite; kept ones get NaN.",
+    ),
 )
 
 

@@ -53,6 +53,9 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
+@click.option(
+    "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
+)
 @click.option("--skip-bad", is_flag=True, help="Skip items that can't be read, and count them.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="K", help="The number of processes that train together.")
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
@@ -154,6 +157,7 @@ def _run(
     compiled: bool,
     decoders: int | None,
     skip_bad: bool,
+    allow_nonfinite: bool,
 ) -> Run:
     """The run that the options describe."""
     param, folder = _settings(model, solver)
@@ -170,6 +174,7 @@ def _run(
         snapshot=snapshot,
         compute=Compute(devices[0], _PRECISIONS[precision], compiled, loading),
         devices=tuple(devices),
+        require_finite=not allow_nonfinite,
     )
     return run if data is None and test_data is None else with_sources(run, data, test_data)
 

@@ -13,12 +13,14 @@ from netdsl.solver.events import (
     DebugInfo,
     Event,
     IterationFinished,
+    Notice,
     Output,
     SnapshotSaved,
     TestFinished,
     TrainingProgress,
     TrainingStarted,
 )
+from zoo.cli.output import complain
 
 
 class TrainingDisplay:
@@ -58,6 +60,8 @@ class TrainingDisplay:
                 self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
             case SnapshotSaved():
                 self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+            case Notice():
+                complain(event.text)
 
     def _step(self, iteration: int) -> None:
         if self._bar is not None and self._task is not None:

@@ -77,8 +77,7 @@ class ExternalLauncher(Workers):
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Tell the workers where their supervisor is."""
         self._file = Path(spec.run, _SPEC)
-        with atomic_path(self._file) as temporary:
-            temporary.touch(mode=0o600)
+        with atomic_path(self._file, mode=0o600) as temporary:
             temporary.write_text(spec.text())
         self.published.set_result(spec)
         return self

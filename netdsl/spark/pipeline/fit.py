@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.shape_guesses import assume
 from netdsl.distributed.run import Run, exists
-from netdsl.distributed.run_log import EVENTS, Moment, open_run_log, read_moments
+from netdsl.distributed.run_log import EVENTS, Moment, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
@@ -25,6 +25,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers
 from netdsl.open_net import todays_form
+from netdsl.solver.events import Notice
 from netdsl.solver.nets import train_net
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.pipeline.fit_request import Data, FitRequest, plan_fit
@@ -119,4 +120,10 @@ def _train(folder: Path, launcher: SparkLauncher) -> None:
         _log.warning("%s; all workers begin again from the last round that was saved", reason)
 
     with open_run_log(folder) as write:
-        train(folder, launcher, told=write, on_restart=on_restart)
+
+        def on_report(report: Told) -> None:
+            write(report)
+            if isinstance(report, Notice):
+                _log.warning("%s", report.text)
+
+        train(folder, launcher, told=on_report, on_restart=on_restart)

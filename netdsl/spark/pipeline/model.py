@@ -24,6 +24,7 @@ from netdsl.errors import DataError
 from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.spark.pipeline.param_values import NetDescription, net_of
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
@@ -94,7 +95,8 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         new_columns = names.columns(subgraph)
         self._check(dataset, subgraph, new_columns)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
-        task = PredictionTask(self._token, self.getBindings(), ColumnAdder(names, batch, self.function()))
+        adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
+        task = PredictionTask(self._token, self.getBindings(), adder)
         new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
         schema = StructType([*dataset.schema.fields, *new_fields])
         context = dataset.sparkSession.sparkContext

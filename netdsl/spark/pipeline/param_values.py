@@ -16,6 +16,7 @@ from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
 from netdsl.open_net import open_net
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.solver.nets import inline_nets
 from netdsl.solver.settings import read_settings
 
@@ -90,6 +91,14 @@ def count_of(value: Any) -> int:
     if isinstance(value, bool) or int(value) != value or value < 1:
         raise TypeError(f"a whole number of 1 or more is wanted, not {value!r}")
     return int(value)
+
+
+def invalid_of(value: Any) -> str:
+    """The word for what becomes of invalid rows."""
+    words = [choice.value for choice in InvalidRows]
+    if value not in words:
+        raise TypeError(f"handleInvalid is one of {', '.join(words)}, not {value!r}")
+    return str(value)
 
 
 def function_of(value: Any) -> Any:

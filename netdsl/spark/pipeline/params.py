@@ -10,8 +10,9 @@ from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasPredictionCol, HasProbabilityCol
 
 from netdsl.errors import DataError
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
-from netdsl.spark.pipeline.param_values import count_of, function_of, names_of
+from netdsl.spark.pipeline.param_values import count_of, function_of, invalid_of, names_of
 
 
 class PredictionParams(HasPredictionCol, HasProbabilityCol):
@@ -38,6 +39,13 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         "rows that a model predicts at once; as many as the net was made for if it isn't set",
         typeConverter=count_of,
     )
+    handleInvalid: Param[str] = Param(
+        Params._dummy(),
+        "handleInvalid",
+        "what becomes of rows with an input or a prediction that isn't finite: 'error', 'skip', or 'keep', which makes "
+        "their predictions NaN",
+        typeConverter=invalid_of,
+    )
     preprocess: Param[Preprocess] = Param(
         Params._dummy(),
         "preprocess",
@@ -50,7 +58,7 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
 
     def __init__(self) -> None:
         super().__init__()
-        self._setDefault(bindings={}, outputs={}, vectors=False)
+        self._setDefault(bindings={}, outputs={}, vectors=False, handleInvalid=InvalidRows.ERROR.value)
 
     def setParams(self, **params: Any) -> Self:
         """Set several params by name."""
@@ -99,6 +107,14 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     def getBatchSize(self) -> int:
         """The number of rows that are predicted at once."""
         return self.getOrDefault(self.batchSize)
+
+    def setHandleInvalid(self, value: str) -> Self:
+        """Set what becomes of rows that aren't finite: 'error', 'skip' or 'keep'."""
+        return self._set(handleInvalid=value)
+
+    def getHandleInvalid(self) -> str:
+        """What becomes of rows that aren't finite."""
+        return self.getOrDefault(self.handleInvalid)
 
     def setPreprocess(self, value: Preprocess) -> Self:
         """Set the function that is applied to rows first."""

@@ -119,7 +119,7 @@ def test_files(graph, same, tmp_path) -> None:
     model = graph("y = Gemm (x, w)", x=(2, 3), w=random.standard_normal((3, 4)))
     onnx.save(model, path)
     np.testing.assert_array_equal(from_onnx(path).weights["y"][0], from_onnx(model).weights["y"][0])
-    with pytest.raises(FileError, match=r"no\.onnx: can't be opened: no such file"):
+    with pytest.raises(FileError, match=r"no\.onnx: can't be opened: No such file"):
         from_onnx(tmp_path / "no.onnx")
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(FileError, match=r"net\.onnx: is no ONNX model that can be read"):

@@ -136,6 +136,33 @@ def test_a_loss_that_is_no_number_is_an_error_with_advice(regression) -> None:
     assert scripted.iteration == 10
 
 
+@pytest.mark.parametrize("snapshot", [1, 0])
+def test_weights_that_are_no_numbers_are_not_saved(snapshot: int, regression, tmp_path: Path) -> None:
+    param = param_of(base_lr=1e30, weight_decay=1e30, snapshot=snapshot, max_iter=2 if snapshot else 1)
+    param.snapshot_prefix, param.snapshot_after_train = str(tmp_path / "s"), True
+    with pytest.raises(SolverError, match=r"iteration 1: the weights of layer 'ip' aren't finite, so they .*base_lr"):
+        Solver(param, regression()).solve()
+    assert list(tmp_path.iterdir()) == []
+    Solver(param, regression(), require_finite=False).solve()
+    assert len(list(tmp_path.glob("*.caffemodel"))) >= 1
+
+
+def test_a_rate_that_no_weight_can_take_is_an_error(regression) -> None:
+    with pytest.raises(SolverError, match="iteration 0: the learning rate is inf; lower base_lr"):
+        Solver(param_of(base_lr=math.inf), regression()).step(1)
+
+
+def test_what_was_saved_before_weights_were_no_numbers_stays(regression, tmp_path: Path) -> None:
+    param = param_of(snapshot=1, max_iter=5, snapshot_prefix=str(tmp_path / "s"))
+    solver = Solver(param, regression())
+    solver.step(1)
+    with torch.no_grad():
+        solver.weights.buffer[0] = math.nan
+    with pytest.raises(SolverError, match="snapshots that were saved before are still there"):
+        solver.snapshot()
+    assert sorted(path.name for path in tmp_path.glob("*.caffemodel")) == ["s_iter_1.caffemodel"]
+
+
 def test_callbacks_see_the_gradients_before_the_weights_change(regression) -> None:
     net = regression()
     solver = Solver(param_of(), net)

@@ -27,6 +27,21 @@ def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> No
     assert np.array_equal(values(table, "prediction"), wanted.argmax(1))
 
 
+def test_a_row_that_isnt_finite_is_no_class(zoo, digits) -> None:
+    rows = pq.read_table(digits.table)
+    data = [list(map(float, np.ravel(row))) for row in rows["data"].to_pylist()]
+    data[5][7] = float("nan")
+    pq.write_table(pa.table({"data": data, "number": list(range(len(data)))}), "rows.parquet")
+    words = ["predict", digits.net, "--weights", digits.weights, "--data", "rows.parquet", "-o", "out.parquet"]
+    done = zoo(*words)
+    assert done.code == 2 and "column 'data': row 5 of rows.parquet has a value that isn't finite" in done.err
+    assert not Path("out.parquet").exists()
+    assert zoo(*words, "--invalid", "skip").code == 0
+    assert pq.read_table("out.parquet")["number"].to_pylist() == [each for each in range(len(data)) if each != 5]
+    assert zoo(*words, "--invalid", "keep").code == 0
+    assert np.flatnonzero(np.isnan(values(pq.read_table("out.parquet"), "prediction"))).tolist() == [5]
+
+
 def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
     rows = pq.read_table(digits.table).select(["data", "number"]).rename_columns(["pixels", "number"])
     with pa.ipc.new_file("rows.arrow", rows.schema) as file:

@@ -36,6 +36,35 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     assert resumed.out.startswith("training LeNet from iteration 20\n")
 
 
+def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    zoo("train", "lenet", "--max-iter", "2")
+    model = Path("lenet_iter_2.caffemodel")
+    data = bytearray(model.read_bytes())
+    data[-9] ^= 1
+    model.write_bytes(data)
+    resumed = zoo("train", "lenet", "--max-iter", "2", "--snapshot", "auto")
+    assert resumed.code == 0 and "training LeNet from iteration 1\n" in resumed.out
+    assert resumed.err == (
+        "zoo: a snapshot is passed over: lenet_iter_2.caffemodel: is damaged: it isn't what lenet_iter_2.resume.json "
+        "says that was saved\n"
+    )
+
+
+def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_go_on(zoo) -> None:
+    net = Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt"
+    Path("net.prototxt").write_text(net.read_text())
+    settings = (
+        'net: "net.prototxt" base_lr: 1e30 weight_decay: 1e30 lr_policy: "fixed" max_iter: 1 snapshot_prefix: "s"'
+    )
+    Path("solver.prototxt").write_text(settings)
+    done = zoo("train", "--solver", "solver.prototxt", "--data", "digits")
+    assert done.code == 2 and re.fullmatch(r"zoo: iteration 1: the weights of layer '\w+' aren't finite.*\n", done.err)
+    assert not list(Path().glob("s_iter*"))
+    assert zoo("train", "--solver", "solver.prototxt", "--data", "digits", "--allow-nonfinite").code == 0
+    assert Path("s_iter_1.caffemodel").exists()
+
+
 def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "40")
     net = str(Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt")

@@ -76,7 +76,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
     ("other", "what"),
     [
         pytest.param("gone.onnx", "gone.onnx: can't be opened: No such file", marks=needs_onnx),
-        pytest.param("text.onnx", "text.onnx: is no ONNX model that runs", marks=needs_onnx),
+        pytest.param("text.onnx", "text.onnx: is no ONNX model that can be read", marks=needs_onnx),
         ("a.pt2", "a.pt2: a .pt2 file can hold pickled code, which is never loaded"),
         ("a.npz", "a.npz: are weights without a net; name both, as in deploy.prototxt,a.npz"),
         (",", "no file is named"),

@@ -1,0 +1,75 @@
+"""Memory that a net takes, which is checked before: a system that has too little may end the process."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from netdsl.errors import NetError
+from netdsl.net.build import Built, at_layer
+
+_CONTAINER = Path("/sys/fs/cgroup/memory.max")  # where Linux limits the memory of a container
+_BYTES = 4  # of a value of a blob
+
+
+def allocate_layers(built: Built, device: torch.device | str) -> None:
+    """Give the blobs of all layers memory and their first values; a NetError if a device hasn't that much."""
+    check_weights(built, torch.device(device))
+    done: dict[int, Tensor] = {}
+    for node, layer in built.pairs():
+        with at_layer(node, type(layer)):
+            layer.allocate(device, done)
+
+
+def check_weights(built: Built, device: torch.device) -> None:
+    """Raise a NetError if the weights of all layers are more than a device's memory."""
+    seen: set[int] = set()
+    sizes = []
+    for layer in built.layers:
+        own = {id(blob): blob.numel() for name in layer.blob_names() if id(blob := layer.owner_of(name)) not in seen}
+        seen.update(own)
+        sizes.append(_BYTES * sum(own.values()))
+    _check(built, sizes, sum(sizes), "weights", device)
+
+
+def check_blobs(built: Built, device: torch.device) -> None:
+    """Raise a NetError if the bottoms and tops of one layer are more than a device's memory."""
+    sizes = [
+        _BYTES * sum(math.prod(built.shapes[edge]) for edge in {*node.bottoms, *node.tops})
+        for node in built.graph.nodes
+    ]
+    _check(built, sizes, max(sizes, default=0), "bottoms and tops", device)
+
+
+def _check(built: Built, sizes: Sequence[int], needed: int, what: str, device: torch.device) -> None:
+    available = _memory_of(device)
+    if available is None or needed <= available:
+        return
+    index = max(range(len(sizes)), key=sizes.__getitem__)
+    total = f", and those of all layers {_words(needed)}" if needed > sizes[index] else ""
+    raise NetError(
+        f"layer '{built.graph.nodes[index].layer.name}': its {what} need {_words(sizes[index])}{total}; "
+        f"{device} has {_words(available)} of memory"
+    )
+
+
+def _memory_of(device: torch.device) -> int | None:
+    """The bytes of a device's whole memory, or None if that isn't known."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    if device.type != "cpu":
+        return None
+    available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # where there is no container, or one without a limit
+        available = min(available, int(_CONTAINER.read_text()))
+    return available
+
+
+def _words(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"

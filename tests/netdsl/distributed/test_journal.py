@@ -1,0 +1,105 @@
+"""A journal whose entries are damaged, in every file and way: the run goes on from the one before, and says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Journal, Retention
+from netdsl.errors import DistributedError, SolverError
+from netdsl.solver.events import Notice
+from tests.netdsl.distributed.conftest import Simulate
+
+STRATEGY = "averaging:tau=3"
+
+
+def changed(**fields: object) -> Callable[[Path], None]:
+    return lambda path: path.write_text(json.dumps(json.loads(path.read_text()) | fields)) and None
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 8
+    path.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "a bit": flip_a_bit,
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-5]),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "empty": lambda path: path.write_bytes(b""),
+    "not UTF-8": lambda path: path.write_bytes(b'{"round": 3, "score": null, "files": {"\xff": ""}}'),
+}
+OF_WHOLE: dict[str, Callable[[Path], object]] = {
+    **DAMAGE,
+    "an object": lambda path: path.write_text("{}"),
+    "no files": changed(files={}),
+    "other types": changed(files=[1, 2]),
+    "another round": changed(round=2),
+    "another version": changed(version=99),
+}
+CASES = [("whole.json", name) for name in OF_WHOLE]
+CASES += [(file, name) for file in ("worker-0.npz", "worker-1.json") for name in DAMAGE]
+CASES += [("worker-1.npz", "gone")]
+
+
+def damage(path: Path, how: str) -> None:
+    if how == "gone":
+        path.unlink()
+    else:
+        OF_WHOLE[how](path)
+
+
+@pytest.mark.parametrize(("file", "how"), CASES)
+def test_a_damaged_entry_is_passed_over_and_the_end_is_the_same(
+    run: Simulate, folder: Path, file: str, how: str
+) -> None:
+    journal = Journal(folder, Retention(newest=3))
+    run(STRATEGY, journal=journal, stop=3)
+    damage(folder / "round-00000003" / file, how)
+    ended = run(STRATEGY, journal=journal)
+    assert [record.number for record in ended.records if record.rank == 0] == [3, 4]
+    assert torch.equal(ended.weights[0], ended.weights[1])
+    told = [event.text for event in ended.events if isinstance(event, Notice)]
+    assert told and f"from round 2, for a newer one is damaged: {folder / 'round-00000003'}" in told[0]
+
+
+def test_if_no_entry_is_whole_the_run_does_not_begin_anew(run: Simulate, folder: Path) -> None:
+    journal = Journal(folder, Retention())
+    run(STRATEGY, journal=journal, stop=2)
+    for entry in folder.iterdir():
+        flip_a_bit(entry / "worker-0.npz")
+    with pytest.raises(
+        DistributedError, match=r"none of the saved rounds is whole: .*to begin anew, remove this folder"
+    ):
+        run(STRATEGY, journal=journal)
+
+
+def test_an_entry_of_fewer_workers(run: Simulate, folder: Path) -> None:
+    journal = Journal(folder, Retention())
+    run(STRATEGY, 2, journal=journal, stop=1)
+    with pytest.raises(DistributedError, match="has the parts of 2 workers, and none of worker 2"):
+        run(STRATEGY, 3, journal=journal)
+
+
+def test_an_entry_of_an_older_version_is_read(run: Simulate, folder: Path) -> None:
+    journal = Journal(folder, Retention())
+    run(STRATEGY, journal=journal, stop=2)
+    whole = folder / "round-00000002" / "whole.json"
+    content = json.loads(whole.read_text())
+    del content["version"]
+    whole.write_text(json.dumps(content))
+    ended = run(STRATEGY, journal=journal)
+    assert [record.number for record in ended.records if record.rank == 0] == [3, 4]
+
+
+def test_a_state_that_is_not_finite_is_not_saved(run: Simulate, folder: Path, param: pb.SolverParameter) -> None:
+    param.base_lr, param.weight_decay, param.max_iter = 1e30, 1e30, 1
+    with pytest.raises(SolverError, match="iteration 1: the weights of layer 'ip' aren't finite, so they aren't saved"):
+        run("averaging:tau=1", journal=Journal(folder, Retention()))
+    assert not list(folder.glob("*/whole.json"))

@@ -1,0 +1,55 @@
+"""A net that needs more memory than any machine has is refused before memory is taken."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.errors import NetError, memory_shortage
+from netdsl.layers import LAYERS
+from netdsl.net.build import build, running
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.net import Net
+from netdsl.net.timing import TimingSettings, time_net
+
+WEIGHTS = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1000000 } } }
+layer { name: "small" type: "InnerProduct" bottom: "x" top: "a" inner_product_param { num_output: 2 } }
+layer { name: "fc" type: "InnerProduct" bottom: "x" top: "b" inner_product_param { num_output: 100000000 } }
+"""
+BLOBS = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1000000 dim: 100000000 } } }
+layer { name: "relu" type: "ReLU" bottom: "x" top: "y" }
+"""
+
+
+def test_weights_are_counted_first() -> None:
+    with pytest.raises(NetError, match=r"layer 'fc': its weights need 400,000\.\d GB, and .*; cpu has [0-9.,]+ GB of"):
+        Net(from_text(WEIGHTS, pb.NetParameter))
+
+
+@pytest.mark.parametrize(("text", "what"), [(WEIGHTS, "layer 'fc': its weights"), (BLOBS, "layer 'relu': its bottoms")])
+def test_a_timing_counts_bottoms_and_tops_too(text: str, what: str) -> None:
+    with pytest.raises(NetError, match=what):
+        time_net(from_text(text, pb.NetParameter), TimingSettings(Phase.TEST, iterations=1))
+
+
+def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
+    text = 'layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 } } }'
+    built = build(resolve(from_text(text, pb.NetParameter), Phase.TEST), LAYERS)
+
+    def forward(self: object) -> None:
+        torch.empty(1 << 50)
+
+    with (
+        pytest.raises(NetError, match=r"^layer 'in': there isn't enough memory for \d+ bytes more; a smaller batch"),
+        running(built),
+    ):
+        forward(built.layers[0])
+
+
+def test_other_errors_are_not_about_memory() -> None:
+    assert memory_shortage(RuntimeError("the sizes don't match")) is None
+    assert memory_shortage(MemoryError("Unable to allocate 3 GiB")) is not None

@@ -1,0 +1,163 @@
+"""A snapshot with a damaged file is never resumed from silently: newer ones are passed over, and users are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.files import read, write
+from netdsl.errors import SolverError
+from netdsl.solver import state
+from netdsl.solver.events import Event, Notice, SnapshotSaved
+from netdsl.solver.solver import Solver
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) * 2 // 3] ^= 4
+    path.write_bytes(data)
+
+
+def cut_at_a_field(path: Path) -> None:
+    """Cut off the last layer's blobs, the last history, or the JSON's end, so that what is left can be read."""
+    if path.suffix == ".json":
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps({name: content[name] for name in ("iteration", "data", "test_data", "random")}))
+        path.write_text(path.read_text()[:-1] + ', "files": {}}')
+        return
+    file = read(path)
+    if isinstance(file.message, pb.NetParameter):
+        del file.message.layer[-2].blobs[:]
+    else:
+        del file.message.history[-1]
+    write(file, path)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "a bit": flip_a_bit,
+    "a field": cut_at_a_field,
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "empty": lambda path: path.write_bytes(b""),
+}
+
+
+def solver_of(net: object, folder: Path, events: list[Event] | None = None, **settings: object) -> Solver:
+    param = pb.SolverParameter(base_lr=0.01, lr_policy="fixed", momentum=0.9, **settings)
+    param.snapshot_prefix = str(folder / "s")
+    return Solver(param, net, listen=(events if events is not None else []).append)
+
+
+def three_snapshots(net: object, folder: Path, **settings: object) -> list[SnapshotSaved]:
+    solver, saved = solver_of(net, folder, **settings), []
+    for _ in range(3):
+        solver.step(2)
+        saved.append(solver.snapshot())
+    return saved
+
+
+def file_of(saved: SnapshotSaved, which: str) -> Path:
+    resume = saved.state.with_name(saved.state.name.partition(".solverstate")[0] + ".resume.json")
+    return {"model": saved.model, "state": saved.state, "resume": resume}[which]
+
+
+@pytest.mark.parametrize("form", [pb.SolverParameter.BINARYPROTO, pb.SolverParameter.HDF5])
+@pytest.mark.parametrize("which", ["model", "state", "resume"])
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_the_newest_whole_snapshot_is_taken_and_the_damaged_one_is_named(
+    damage: str, which: str, form: int, regression, tmp_path: Path
+) -> None:
+    if form == pb.SolverParameter.HDF5:
+        pytest.importorskip("h5py")
+    saved = three_snapshots(regression(), tmp_path, snapshot_format=form)
+    path = file_of(saved[2], which)
+    DAMAGE[damage](path)
+    told: list[str] = []
+    assert state.newest(str(tmp_path / "s"), told.append) == saved[1].state
+    assert len(told) == 1 and told[0].startswith("a snapshot is passed over: ") and path.name in told[0]
+
+
+@pytest.mark.parametrize("which", ["model", "state", "resume"])
+def test_a_damaged_snapshot_that_is_named_is_an_error_that_says_what_to_do(
+    which: str, regression, tmp_path: Path
+) -> None:
+    saved = three_snapshots(regression(), tmp_path)
+    flip_a_bit(file_of(saved[2], which))
+    with pytest.raises(SolverError, match=rf"{file_of(saved[2], which).name}: .* resume from .*s_iter_4\.solverstate"):
+        state.restore(solver_of(regression(), tmp_path), saved[2].state)
+    for each in saved[:2]:
+        each.model.unlink()
+    with pytest.raises(SolverError, match="there is no whole one beside it"):
+        state.restore(solver_of(regression(), tmp_path), saved[2].state)
+
+
+def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Path) -> None:
+    for saved in three_snapshots(regression(), tmp_path):
+        flip_a_bit(saved.model)
+    with pytest.raises(SolverError, match=r"no snapshot of '.*s' is whole: .*s_iter_2.*; to begin anew, remove them"):
+        state.newest(str(tmp_path / "s"))
+
+
+def test_a_snapshot_without_hashes_is_resumed_from_and_said_to_have_none(regression, tmp_path: Path) -> None:
+    saved = three_snapshots(regression(), tmp_path)[2]
+    file_of(saved, "resume").unlink()
+    events: list[Event] = []
+    again = solver_of(regression(), tmp_path, events)
+    state.restore(again, saved.state)
+    assert again.iteration == 6
+    assert [event.text for event in events if isinstance(event, Notice)] == [
+        f"snapshot {saved.state} has no hashes: it is Caffe's own, or from an older version; it can't be checked"
+    ]
+
+
+def test_a_resume_file_of_an_older_version_restores_what_it_has(regression, tmp_path: Path) -> None:
+    saved = three_snapshots(regression(), tmp_path)[2]
+    resume = file_of(saved, "resume")
+    old = {name: value for name, value in json.loads(resume.read_text()).items() if name not in ("files", "hash")}
+    resume.write_text(json.dumps(old))
+    expected = torch.rand(3)
+    events: list[Event] = []
+    again = solver_of(regression(), tmp_path, events)
+    state.restore(again, saved.state)
+    assert torch.equal(torch.rand(3), expected) and again.net.batch == 6
+    assert any(isinstance(event, Notice) for event in events)
+
+
+def test_a_whole_snapshot_says_nothing_and_three_files_may_be_renamed_together(regression, tmp_path: Path) -> None:
+    saved = three_snapshots(regression(), tmp_path)[2]
+    events: list[Event] = []
+    for which, name in {"model": "best.caffemodel", "state": "best.solverstate", "resume": "best.resume.json"}.items():
+        file_of(saved, which).rename(tmp_path / name)
+    saved.model.write_bytes(b"another model has this name now")
+    again = solver_of(regression(), tmp_path, events)
+    state.restore(again, tmp_path / "best.solverstate")
+    assert again.iteration == 6 and events == []
+
+
+def test_a_snapshot_is_three_files_that_are_on_the_disk(regression, tmp_path: Path, monkeypatch) -> None:
+    import os
+
+    synced: list[str] = []
+    sync = os.fsync
+
+    def note(handle: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", note)
+    solver = solver_of(regression(), tmp_path)
+    solver.snapshot()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "s_iter_0.caffemodel",
+        "s_iter_0.resume.json",
+        "s_iter_0.solverstate",
+    ]
+    files = [name for name in synced if name != str(tmp_path)]
+    assert [any(kind in name for name in files) for kind in ("caffemodel", "solverstate", "resume")] == [True] * 3
+    assert synced[-1] == str(tmp_path) and len(files) == 3
+    assert "resume" in files[-1]
