@@ -37,6 +37,10 @@ class DataError(CaffeError):
     """Data that can't be read, or doesn't fit a net; the message says where it is."""
 
 
+class DataWarning(UserWarning):
+    """Data were read, but some of them may be missing."""
+
+
 class DistributedError(NetError):
     """Training with several workers that can't begin or go on."""
 

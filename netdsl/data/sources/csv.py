@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.listing import short_lines
 from netdsl.errors import DataError
 
 _LABEL = "label"
+_LONGEST_LINE = 1 << 24  # characters
 
 
 class CsvSource(ArraySource):
@@ -23,9 +25,9 @@ class CsvSource(ArraySource):
     """
 
     def __init__(self, path: str | Path, *, columns: Sequence[str] = (), label: str = _LABEL) -> None:
-        path = Path(path)
+        path = regular_file(path)
         with file_errors(path, UnicodeDecodeError, csv.Error), path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file)
+            lines = csv.reader(short_lines(file, path, _LONGEST_LINE))
             names = [name.strip() for name in next(lines, [])]
             selected = [*(columns or [name for name in names if name != label]), label]
             indices = [_index(path, names, name) for name in selected]
