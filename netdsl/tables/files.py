@@ -40,6 +40,7 @@ class TableFiles:
         self._kind, self._files = kind, files_of(Path(path), f".{kind.value}")
         with file_errors(self._files[0], *arrow_errors()), self._open(self._files[0]) as first:
             self.schema = first.schema if kind is TableFormat.ARROW else first.schema_arrow
+            list(self.schema.names)  # a name that isn't text is an error here, and not where it's used
 
     def _open(self, path: Path) -> Any:
         with file_errors(path, *arrow_errors()):
