@@ -106,7 +106,7 @@ class Journal:
             if _NAME.fullmatch(path.name) and (path / _WHOLE).exists():
                 try:
                     contents = msgspec.json.decode((path / _WHOLE).read_bytes(), type=_Contents)
-                except msgspec.MsgspecError:
+                except (msgspec.MsgspecError, UnicodeDecodeError):
                     continue  # it isn't whole
                 yield JournalEntry(path, contents)
 

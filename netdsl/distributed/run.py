@@ -106,7 +106,7 @@ class Run:
             return msgspec.json.decode(data, type=_RunFile, dec_hook=partial(_from_plain, path)).run
         except OSError as problem:
             raise DistributedError(f"{file}: can't be read: {problem.strerror}; does a run begin there?") from None
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeDecodeError) as problem:
             raise DistributedError(f"{file}: is damaged: {problem}") from None
 
 

@@ -89,6 +89,7 @@ def _link(database: Path, folder: Path) -> None:
 
 
 def error_text(problem: Exception) -> str:
-    """The message of plyvel's exception, which may be bytes."""
+    """The message of plyvel's exception, which may be bytes, in one line."""
     message = problem.args[0] if problem.args else ""
-    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
+    return " ".join(text.split())

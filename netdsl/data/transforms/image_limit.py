@@ -19,6 +19,7 @@ _COSTLY_STARTS = (b"\xff\x4f\xff\x51", b"\x00\x00\x00\x0cjP")  # JPEG 2000
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
 _PNG, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # the place of how many bits a value has
+_CHUNK = 12  # bytes of a PNG's chunk beside its data
 _AVIF = b"ftyp"  # at the fourth byte
 
 
@@ -34,6 +35,8 @@ class ImageLimit:
 
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """A DataError for an image that is too large to decode, if OpenCV itself wouldn't say so."""
+        if data.startswith(_PNG) and _claims_too_much(data):
+            raise DataError(f"{where}: can't be decoded as an image; it's damaged, since a part is longer than the file")
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
@@ -71,6 +74,17 @@ def _is_costly(data: bytes, as_stored: bool) -> bool:
         return True
     is_deep_png = data.startswith(_PNG) and data[_PNG_DEPTH : _PNG_DEPTH + 1] == b"\x10"
     return as_stored and (is_deep_png or data.startswith(_TIFF))
+
+
+def _claims_too_much(png: bytes) -> bool:
+    """Whether a chunk claims more bytes than the file has, for which OpenCV would make room."""
+    place = len(_PNG)
+    while place + _CHUNK <= len(png):
+        length = int.from_bytes(png[place : place + 4])
+        if length > len(png):
+            return True
+        place += length + _CHUNK
+    return False
 
 
 def _pixels(file: str | Path | BytesIO) -> int | None:
