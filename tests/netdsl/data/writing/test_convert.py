@@ -278,3 +278,13 @@ def test_a_table_is_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     head = pq.read_metadata("out.parquet")
     assert [head.row_group(index).num_rows for index in range(head.num_row_groups)] == [3, 3, 1]
     check(read("out.parquet"), PIXELS, LABELS)
+
+
+def test_a_changed_value_in_parquet_is_noticed() -> None:
+    images = np.random.default_rng(2).integers(0, 256, (3, 1, 8, 8), np.uint8)
+    convert(made(images, np.arange(3)), "out.parquet")
+    path, row = Path("out.parquet"), images[1].tobytes()
+    path.write_bytes(path.read_bytes().replace(row, row[:-1] + bytes([row[-1] ^ 1])))
+    source = open_source("parquet:out.parquet")
+    with pytest.raises(DataError, match=r"out\.parquet: can't be read: .*(crc|CRC)"):
+        source.fetch(0)
