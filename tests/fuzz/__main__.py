@@ -35,7 +35,11 @@ def main() -> int:
         fuzzing.close()
     kept = [path for counts in fuzzing.counts.values() for path in counts.kept]
     print(table(fuzzing.counts))
-    print("\n".join([*(f"good files are refused: {problem}" for problem in problems), *(f"kept: {path}" for path in kept)]))
+    print(
+        "\n".join(
+            [*(f"good files are refused: {problem}" for problem in problems), *(f"kept: {path}" for path in kept)]
+        )
+    )
     return 1 if problems or kept else 0
 
 

@@ -175,7 +175,9 @@ def make_onnx(folder: Path) -> None:
     ]
     shapes = {"x": [1, 3, 6, 8], "y": [1, 2, 3, 4]}
     x, y = (helper.make_tensor_value_info(name, kind, shape) for name, shape in shapes.items())
-    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weights]), opset_imports=[helper.make_opsetid("", 17)])
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", [x], [y], [weights]), opset_imports=[helper.make_opsetid("", 17)]
+    )
     model.ir_version = 8
     (folder / "net").mkdir()
     (folder / "net" / "x.onnx").write_bytes(model.SerializeToString())

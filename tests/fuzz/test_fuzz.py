@@ -14,7 +14,9 @@ _CASES = 8  # for each reader
 def test_damaged_files_of_every_format(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     command = [sys.executable, "-m", "tests.fuzz", "--cases", str(_CASES), "--seed", "1", "--keep", str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)})
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}
+    )
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
 
 

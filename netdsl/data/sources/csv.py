@@ -16,6 +16,7 @@ from netdsl.errors import DataError
 
 _LABEL = "label"
 _LONGEST_LINE = 1 << 24  # characters
+_SHOWN = 50  # names of columns in an error
 
 
 class CsvSource(ArraySource):
@@ -40,8 +41,13 @@ class CsvSource(ArraySource):
 def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
         count = "several columns are" if name in names else "no column is"
-        raise DataError(f"{path}: {count} called '{name}'; there are {', '.join(names) or 'none'}")
+        raise DataError(f"{path}: {count} called '{name}'; there are {_listed(names)}")
     return names.index(name)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(name[:40] for name in names[:_SHOWN]) or "none") + more
 
 
 def _values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:

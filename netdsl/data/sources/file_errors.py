@@ -17,7 +17,9 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise DataError(f"{path}: doesn't fit into memory; the file is damaged, or must be split into several") from None
+        raise DataError(
+            f"{path}: doesn't fit into memory; the file is damaged, or must be split into several"
+        ) from None
     except exceptions as problem:
         reason = getattr(problem, "strerror", None) or next(iter(str(problem).splitlines()), type(problem).__name__)
         raise DataError(f"{path}: can't be read: {reason}") from None

@@ -21,6 +21,7 @@ from netdsl.errors import DataError, DataWarning
 LMDB_FILE = "data.mdb"  # in a database's folder
 _HEADER = struct.Struct("<QHHHH")  # of a page: number, unused, kind, end of the nodes' places, start of the nodes
 _META = struct.Struct("<II16xI44x4xHH24xQQQQ")  # the fields of _Meta, with what nobody needs left out
+_FIRST_NODE = _HEADER.size // 2  # the place of the first node's place, in numbers of two bytes
 _MAGIC = struct.pack("<I", 0xBEEFC0DE)
 _VERSION = 1
 _PAGE_SIZES = [1 << bits for bits in range(9, 17)]
@@ -31,6 +32,9 @@ _SMALLEST_RECORD = 2 + _NODE  # bytes in a leaf
 _SEVERAL_VALUES = 4  # a flag of a database whose keys have several values each
 _LARGE = 1  # the flag of a node whose value lies in pages of its own; others mean a database within the database
 _DEPTH = 32  # LMDB's limit
+
+_NODES = "has records or pages outside of it"
+_LEAVES = 256  # that are read at once: NumPy takes as long for one
 
 Numbers = NDArray[np.int64]
 
@@ -49,6 +53,19 @@ class _Meta(NamedTuple):
     transaction: int
 
 
+class _Nodes(NamedTuple):
+    """The nodes of some pages: the pages' bytes, each node's page, and where it is, and the four numbers in it."""
+
+    content: bytes
+    numbers: Numbers  # of the pages
+    offsets: Numbers  # of the pages in `content`
+    starts: Numbers  # of the nodes in their pages
+    low: Numbers
+    high: Numbers
+    flags: Numbers
+    key_sizes: Numbers
+
+
 class LmdbFile:
     """The records in the folder of an LMDB, in the order of their keys.
 
@@ -63,7 +80,9 @@ class LmdbFile:
         self._close = finalize(self, os.close, self._descriptor)
         self._meta = self._newest_meta()
         self._check_meta()
-        self._stack = [] if self._meta.root == _NO_PAGE else [(self._meta.root, 1)]  # pages to read, and their depths
+        root = [] if self._meta.root == _NO_PAGE else [(np.array([self._meta.root]), 1)]
+        self._stack: list[tuple[Numbers, int]] = root  # pages to read that are side by side, and how deep they are
+        self._leaves_at_once = _LEAVES
         self._seen = set[int]()
         self._places, self._sizes, self._large = array("Q"), array("I"), bytearray()  # of values
         self._keys, self._key_ends = bytearray(), array("Q", [0])
@@ -74,11 +93,12 @@ class LmdbFile:
 
     def record(self, index: int) -> DatumRecord:
         """One record."""
-        with self._lock:
-            while len(self._places) <= index:
-                self._index_next_page()
-        start, end = self._key_ends[index : index + 2]
-        key, place, size = bytes(self._keys[start:end]), self._places[index], self._sizes[index]
+        if index >= len(self._places):
+            with self._lock:
+                while index >= len(self._places):
+                    self._index_next_pages()
+        key = bytes(self._keys[self._key_ends[index] : self._key_ends[index + 1]])
+        place, size = self._places[index], self._sizes[index]
         if not self._large[index]:
             return DatumRecord(key, self._read(place, size))
         data = self._read(place, _HEADER.size + size)
@@ -131,9 +151,13 @@ class LmdbFile:
         with file_errors(self._path):
             size, needed = os.stat(self._descriptor).st_size, (meta.last_page + 1) * meta.page_size
         if size < needed:
-            raise DataError(f"{self._path}: {LMDB_FILE} is truncated: it has {size:,} of {needed:,} bytes; copy it again")
+            raise DataError(
+                f"{self._path}: {LMDB_FILE} is truncated: it has {size:,} of {needed:,} bytes; copy it again"
+            )
         if meta.flags & _SEVERAL_VALUES:
             raise DataError(f"{self._path}: its keys have several values each, and Caffe's have one")
+        if meta.root != _NO_PAGE and not (2 <= meta.root <= meta.last_page and 1 <= meta.depth <= _DEPTH):
+            raise self._damaged(f"its first page is {meta.root}, and it has {meta.depth} levels of pages")
         if meta.records > needed // _SMALLEST_RECORD or bool(meta.records) != (meta.root != _NO_PAGE):
             raise self._damaged(f"it can't have {meta.records:,} records")
 
@@ -141,66 +165,90 @@ class LmdbFile:
         return DataError(f"{self._path}: the database is damaged: {what}")
 
     def _read(self, place: int, size: int) -> bytes:
-        with file_errors(self._path):
+        try:
             data = os.pread(self._descriptor, size, place)
+        except OSError as problem:
+            raise DataError(f"{self._path}: can't be read: {problem.strerror}") from None
         if len(data) < size:
-            raise DataError(f"{self._path}: ends at a record; it was truncated while it is read")
+            raise DataError(f"{self._path}: {LMDB_FILE} ends within a record; something truncated it meanwhile")
         return data
 
-    def _index_next_page(self) -> None:
-        """Add the records of a leaf to the index, or the pages below a branch to the stack.
+    def _index_next_pages(self) -> None:
+        """Add the records of the next leaves to the index, or put the pages below the next branch on the stack.
 
         What is damaged stays on the stack, so that a record never takes the number of one that can't be read.
         """
         if not self._stack:
             raise self._damaged(f"it has {len(self._places):,} of {self._meta.records:,} records")
-        number, depth = self._stack[-1]
-        if not 2 <= number <= self._meta.last_page or depth > _DEPTH or number in self._seen:
-            raise self._damaged(f"page {number} is not in the tree of its pages, or twice")
-        page = self._read(number * self._meta.page_size, self._meta.page_size)
-        own_number, _, kind, lower, upper = _HEADER.unpack_from(page)
-        if own_number != number or kind & _KINDS not in (_BRANCH, _LEAF):
-            raise self._damaged(f"page {number} is neither a branch nor a leaf")
-        if not _HEADER.size <= lower <= upper <= len(page) or lower % 2:
-            raise self._damaged(f"page {number} is larger than a page")
-        if kind & _KINDS == _LEAF:
-            self._index_leaf(number, page)
+        numbers, depth = self._stack[-1]
+        is_leaf = depth == self._meta.depth
+        count = self._leaves_at_once if is_leaf else 1
+        try:
+            nodes = self._nodes(numbers[:count], _LEAF if is_leaf else _BRANCH)
+            if is_leaf:
+                self._index_records(nodes)
+        except DataError:
+            if count == 1:
+                raise
+            self._leaves_at_once = 1  # so that the records before the damaged page are found
+            return
+        self._seen.update(numbers[:count].tolist())
+        self._stack[-1] = (numbers[count:], depth)
+        if len(numbers) <= count:
             self._stack.pop()
-        else:
-            _, low, high, highest, _ = self._nodes(number, page)
-            below = low | high << 16 | highest << 32
-            self._stack.pop()
-            self._stack.extend((child, depth + 1) for child in below[::-1].tolist())
-        self._seen.add(number)
+        if not is_leaf:
+            self._stack.append((nodes.low | nodes.high << 16 | nodes.flags << 32, depth + 1))
 
-    def _nodes(self, number: int, page: bytes) -> tuple[Numbers, Numbers, Numbers, Numbers, Numbers]:
-        """Where the nodes of a page are, and the four numbers that each begins with."""
-        _, _, _, lower, upper = _HEADER.unpack_from(page)
-        halves = np.frombuffer(page, "<u2").astype(np.int64)
-        starts = halves[_HEADER.size // 2 : lower // 2]
-        if (starts < upper).any() or (starts > len(page) - _NODE).any() or (starts % 2).any():
-            raise self._damaged(f"page {number} has nodes outside of it")
-        low, high, flags, key_sizes = halves[starts // 2 + np.arange(4)[:, np.newaxis]]
-        return starts, low, high, flags, key_sizes
+    def _nodes(self, numbers: Numbers, kind: int) -> _Nodes:
+        """The nodes of pages of one kind."""
+        size, outside = self._meta.page_size, (numbers < 2) | (numbers > self._meta.last_page)
+        listed = numbers.tolist()
+        if outside.any() or len(set(listed)) < len(listed) or not self._seen.isdisjoint(listed):
+            raise self._damaged(f"the tree of its pages leads out of the file, or to a page twice, as {_few(listed)}")
+        content = b"".join([self._read(number * size, size) for number in listed])
+        halves = np.frombuffer(content, "<u2").reshape(len(listed), -1)
+        own_numbers = np.frombuffer(content, "<u8").reshape(len(listed), -1)[:, 0]
+        kinds, lower, upper = halves[:, 5:_FIRST_NODE].astype(np.int64).T
+        wrong = (own_numbers != numbers.astype(np.uint64)) | (kinds & _KINDS != kind)
+        wrong |= (lower < _HEADER.size) | (lower > upper) | (upper > size) | (lower % 2 != 0)
+        self._refuse(wrong, numbers, f"isn't a {'leaf' if kind == _LEAF else 'branch'}")
+        counts = (lower - _HEADER.size) // 2
+        pages, ends = np.repeat(np.arange(len(listed)), counts), np.cumsum(counts)
+        columns = _FIRST_NODE + np.arange(len(pages)) - np.repeat(ends - counts, counts)
+        starts = halves[pages, columns].astype(np.int64)
+        self._refuse((starts < upper[pages]) | (starts > size - _NODE) | (starts % 2 != 0), numbers[pages], _NODES)
+        fields = halves.reshape(-1)[pages * (size // 2) + starts // 2 + np.arange(4)[:, np.newaxis]]
+        return _Nodes(content, numbers[pages], pages * size, starts, *fields.astype(np.int64))
 
-    def _index_leaf(self, number: int, page: bytes) -> None:
-        starts, low, high, flags, key_sizes = self._nodes(number, page)
-        if (flags & ~_LARGE).any():
+    def _refuse(self, wrong: NDArray[np.bool], numbers: Numbers, what: str) -> None:
+        """A DataError about the first page for which it is true."""
+        if wrong.any():
+            raise self._damaged(f"page {numbers[wrong.argmax()]} {what}")
+
+    def _index_records(self, nodes: _Nodes) -> None:
+        """Add the records of leaves to the index."""
+        if (nodes.flags & ~_LARGE).any():
             raise DataError(f"{self._path}: has databases in it, or several values of a key; Caffe's have neither")
-        keys, values, sizes, large = starts + _NODE, starts + _NODE + key_sizes, low | high << 16, flags == _LARGE
-        if (values + np.where(large, _NODE, sizes) > len(page)).any():
-            raise self._damaged(f"page {number} has records beyond its end")
-        content = np.frombuffer(page, np.uint8)
-        places = values + number * len(page)
+        size, values, sizes = self._meta.page_size, nodes.starts + _NODE + nodes.key_sizes, nodes.low | nodes.high << 16
+        large = nodes.flags == _LARGE
+        self._refuse(values + np.where(large, _NODE, sizes) > size, nodes.numbers, _NODES)
+        content = np.frombuffer(nodes.content, np.uint8)
+        places = nodes.numbers * size + values
         if large.any():
-            pages = content[values[large, np.newaxis] + np.arange(8)].view("<u8")[:, 0]
-            ends = pages.astype(np.float64) * len(page) + _HEADER.size + sizes[large]  # can't overflow
-            if (pages < 2).any() or (ends > (self._meta.last_page + 1) * len(page)).any():
-                raise self._damaged(f"page {number} has records beyond the end of the file")
-            places[large] = pages.astype(np.int64) * len(page)
-        ends = np.cumsum(key_sizes)
-        self._key_ends.frombytes((ends + len(self._keys)).astype(np.uint64).tobytes())
-        self._keys += content[np.arange(key_sizes.sum()) + np.repeat(keys - ends + key_sizes, key_sizes)].tobytes()
+            page_numbers = (nodes.offsets + values)[large, np.newaxis] + np.arange(8)
+            pages = content[page_numbers].view("<u8")[:, 0]
+            ends = pages.astype(np.float64) * size + _HEADER.size + sizes[large]  # can't overflow
+            outside = (pages < 2) | (ends > (self._meta.last_page + 1) * size)
+            self._refuse(outside, nodes.numbers[large], "has a value beyond the end of the file")
+            places[large] = pages.astype(np.int64) * size
+        keys, key_ends = nodes.offsets + nodes.starts + _NODE, np.cumsum(nodes.key_sizes)
+        key_bytes = np.arange(nodes.key_sizes.sum()) + np.repeat(keys - key_ends + nodes.key_sizes, nodes.key_sizes)
+        self._key_ends.frombytes((key_ends + len(self._keys)).astype(np.uint64).tobytes())
+        self._keys += content[key_bytes].tobytes()
         self._sizes.frombytes(sizes.astype(np.uint32).tobytes())
         self._large += large.tobytes()
         self._places.frombytes(places.astype(np.uint64).tobytes())
+
+
+def _few(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:3])) + (" ..." if len(numbers) > 3 else "")

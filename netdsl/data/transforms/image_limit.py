@@ -36,7 +36,9 @@ class ImageLimit:
     def check(self, data: bytes, as_stored: bool, where: str) -> None:
         """A DataError for an image that is too large to decode, if OpenCV itself wouldn't say so."""
         if data.startswith(_PNG) and _claims_too_much(data):
-            raise DataError(f"{where}: can't be decoded as an image; it's damaged, since a part is longer than the file")
+            raise DataError(
+                f"{where}: can't be decoded as an image; it's damaged, since a part is longer than the file"
+            )
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
