@@ -26,7 +26,7 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path of a regular file, or of a link to one. Reading a pipe or a device may never end, so they are refused."""
+    """The path of a regular file, or of a link to one. Pipes and devices are refused, since they may never end."""
     with file_errors(path, ValueError):  # of a name that no file can have
         mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):

@@ -149,7 +149,7 @@ class LmdbFile:
     def _check_meta(self) -> None:
         meta = self._meta
         with file_errors(self._path):
-            size, needed = os.stat(self._descriptor).st_size, (meta.last_page + 1) * meta.page_size
+            size, needed = os.fstat(self._descriptor).st_size, (meta.last_page + 1) * meta.page_size
         if size < needed:
             raise DataError(
                 f"{self._path}: {LMDB_FILE} is truncated: it has {size:,} of {needed:,} bytes; copy it again"

@@ -88,7 +88,7 @@ def test_values_of_other_files_are_refused(tmp_path: Path, kind: str, why: str) 
             file.createDimension("item", 4)
             file.createVariable("label", "f8", ("item",))[:] = np.arange(4)
     with h5py.File(tmp_path / "t.nc", "r+") as file:
-        scale = file["label"].attrs["_Netcdf4Dimid"] if "_Netcdf4Dimid" in file["label"].attrs else None
+        scale = file["label"].attrs.get("_Netcdf4Dimid")
         del file["label"]
         if kind == "link":
             file["label"] = h5py.ExternalLink(str(tmp_path / "other.nc"), "label")
