@@ -28,7 +28,7 @@ READERS = {
     "hdf5-weights": FileReader(caffe_files.make_hdf5, caffe_files.read_caffe),
     "tensors": FileReader(caffe_files.make_tensors, caffe_files.read_tensors),
     "onnx": FileReader(caffe_files.make_onnx, caffe_files.read_onnx),
-    "lmdb": FileReader(data_files.make_lmdb, data_files.read_source("lmdb:."), (".mdb-lock",)),
+    "lmdb": FileReader(data_files.make_lmdb, data_files.read_source("lmdb:.")),
     "leveldb": FileReader(data_files.make_leveldb, data_files.read_source("leveldb:.")),
     "arrow": FileReader(data_files.make_arrow, data_files.read_table("arrow")),
     "parquet": FileReader(data_files.make_parquet, data_files.read_table("parquet")),

@@ -10,6 +10,7 @@ from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.errors import DataError
 
 _LONGEST_LINE = 1 << 16  # characters of a line in a list
+_LARGEST_IMAGE = 1 << 30  # bytes of an image file
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -31,6 +32,11 @@ def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
 
 
 def read_bytes(path: str) -> bytes:
-    """The bytes of a file that a list names."""
+    """The bytes of an image that a list names."""
     with file_errors(path):
-        return regular_file(path).read_bytes()
+        size = regular_file(path).stat().st_size
+        if size > _LARGEST_IMAGE:
+            raise DataError(
+                f"{path}: has {size:,} bytes, more than an image can have; the largest has {_LARGEST_IMAGE:,}"
+            )
+        return Path(path).read_bytes()

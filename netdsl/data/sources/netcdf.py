@@ -16,11 +16,11 @@ from caffe_proto.hdf5 import SIGNATURE, check_stored, member
 from netdsl.data.sources.arrays import as_top
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.hdf5 import open_hdf5
+from netdsl.data.sources.netcdf_header import CLASSIC, check_header
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
-_CLASSIC = b"CDF"  # how files begin that aren't HDF5
 _RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
 _EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
@@ -34,6 +34,8 @@ class NetcdfSource:
     def __init__(self, path: str | Path, variables: Sequence[str]) -> None:
         self._path, self._names = Path(path), tuple(variables)
         self._is_hdf5 = _is_hdf5(self._path)
+        if not self._is_hdf5:
+            check_header(self._path)
         with file_errors(path, *_EXCEPTIONS):
             self._file = _library().Dataset(path)
         try:
@@ -100,7 +102,7 @@ def _is_hdf5(path: Path) -> bool:
     """Whether a NetCDF file is an HDF5 file too; a DataError if it's neither that nor a classic one."""
     with file_errors(path), regular_file(path).open("rb") as file:
         start = file.read(len(SIGNATURE))
-    if start != SIGNATURE and not start.startswith(_CLASSIC):
+    if start != SIGNATURE and not start.startswith(CLASSIC):
         raise DataError(f"{path}: can't be read: it isn't a NetCDF file")
     return start == SIGNATURE
 

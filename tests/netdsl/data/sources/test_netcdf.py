@@ -113,3 +113,23 @@ def test_a_classic_file_is_not_believed_what_it_cannot_hold(tmp_path: Path) -> N
     with pytest.raises(DataError, match=r"t\.nc: .*"):
         source = NetcdfSource(tmp_path / "t.nc", ["data"])
         source.fetch(0)
+
+
+@pytest.mark.parametrize("kind", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"])
+def test_a_classic_header_is_not_believed_what_the_file_does_not_have(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.nc"
+    with netCDF4.Dataset(path, "w", format=kind) as file:
+        file.title = "several words"
+        file.createDimension("item", 4)
+        file.createVariable("data", "i2", ("item",))[:] = np.arange(4)
+        file["data"].units = "none"
+        file["data"].other = np.arange(3.0)
+    assert len(NetcdfSource(path, ["data"])) == 4
+    whole = path.read_bytes()
+    place = whole.index(b"several words")
+    path.write_bytes(whole[: place - 4] + (1 << 27).to_bytes(4) + whole[place:])
+    with pytest.raises(DataError, match=r"t\.nc: can't be read: its header claims more than the file has"):
+        NetcdfSource(path, ["data"])
+    path.write_bytes(whole[: place + 20])
+    with pytest.raises(DataError, match=r"t\.nc: can't be read: its header claims more than the file has"):
+        NetcdfSource(path, ["data"])
