@@ -79,12 +79,9 @@ class Fuzzing:
 
     def run_good(self, name: str) -> list[str]:
         """What is wrong with the good files of a reader; nothing, if the reader reads them."""
-        problems = []
-        for sample in sorted((self._work / "good" / name).iterdir()):
-            outcome = _in_a_child(partial(READERS[name].read, sample), self._work / "report")
-            if outcome is not Outcome.READ:
-                problems.append(f"{name}/{sample.name}: {outcome.value}: {(self._work / 'report').read_text()}")
-        return problems
+        samples, report = self._work / "good" / name, self._work / "report"
+        outcome = _in_a_child(partial(_read_all, READERS[name], samples), report)
+        return [] if outcome is Outcome.READ else [f"{name}: {outcome.value}: {report.read_text()}"]
 
     def _outcome(self, name: str, seed: int, file: Path) -> Outcome:
         report, counts = self._work / "report", self.counts[name]
@@ -102,6 +99,14 @@ class Fuzzing:
 def _make(reader: FileReader, folder: Path) -> None:
     folder.mkdir(parents=True)
     reader.make(folder)
+
+
+def _read_all(reader: FileReader, folder: Path) -> None:
+    for sample in sorted(folder.iterdir()):
+        try:
+            reader.read(sample)
+        except CaffeError as problem:
+            raise AssertionError(f"{sample.name}: {problem}") from None
 
 
 def _in_a_child(call: Callable[[], None], report: Path) -> Outcome:
