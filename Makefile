@@ -7,6 +7,7 @@ READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
+SECONDS ?= 600
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-spark test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
@@ -43,8 +44,8 @@ test-spark: $(READY)  ## The tests with Spark, quick and slow
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
 
-fuzz: $(READY)  ## A long random run over the file formats
-	@$(BIN)/python -m pytest -m fuzz -n $(WORKERS)
+fuzz: $(READY)  ## Damaged files of every format, for some time: make fuzz SECONDS=1800
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 chaos: $(READY)  ## A long attack on training: make chaos SECONDS=1800, with SPARK=1 too; SEED=N repeats a case
 	@$(BIN)/python -m tests.chaos $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SPARK),--spark)
@@ -62,7 +63,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not fuzz and not corpus and not spark'
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not corpus and not spark'
 
 bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py

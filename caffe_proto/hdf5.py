@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from io import BytesIO
@@ -47,7 +48,7 @@ def _net(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.NetParameter:
     if "data" not in file:
         raise BinaryError(f"an HDF5 file with {sorted(file) or 'nothing'} in it, not one that Caffe wrote")
     net = pb.NetParameter()
-    gradients = _child(file, "diff") if "diff" in file else None
+    gradients = member(file, "diff") if "diff" in file else None
     for name, numbered in _layers(_group(file, "data"), "", set()):
         layer = net.layer.add(name=name)
         for index in range(max(numbered, default=-1) + 1):
@@ -67,7 +68,7 @@ def _layers(group: h5py.Group, name: str, seen: set[Any]) -> Iterator[tuple[str,
     if group.id in seen or name.count("/") > MAX_DEPTH:
         raise BinaryError(f"layer {name[:100]!r}: its groups are nested without an end; the file is damaged")
     seen.add(group.id)
-    children = {child: _child(group, child) for child in group}
+    children = {child: member(group, child) for child in group}
     numbered = {_index(child, name): item for child, item in children.items() if _is_dataset(item)}
     subgroups = {child: item for child, item in children.items() if not _is_dataset(item)}
     if name and (numbered or not subgroups):
@@ -82,8 +83,8 @@ def _index(name: str, layer: str) -> int:
     return _INDEXES[name]
 
 
-def _child(group: h5py.Group, name: str | bytes) -> Any:
-    """The child of a group with a name. Soft and external links are refused, for Caffe makes none."""
+def member(group: h5py.Group, name: str | bytes) -> Any:
+    """The member of a group with a name. Soft and external links are refused, for they can lead to any file."""
     if isinstance(name, bytes):
         raise BinaryError(f"the name {name[:40]!r} is not UTF-8 text; the file is damaged")
     links, encoded = group.id.links, name.encode()
@@ -99,7 +100,7 @@ def _is_dataset(item: Any) -> bool:
 
 
 def _group(parent: h5py.Group, name: str) -> h5py.Group:
-    group = _child(parent, name)
+    group = member(parent, name)
     if not isinstance(group, import_h5py().Group):
         raise BinaryError(f"'{name}' is not a group; Caffe didn't write this file")
     return group
@@ -107,7 +108,7 @@ def _group(parent: h5py.Group, name: str) -> h5py.Group:
 
 def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
     """The single value of a dataset, of one of NumPy's `kinds` of types and `longest` bytes at most."""
-    dataset = _child(parent, name)
+    dataset = member(parent, name)
     if (
         not _is_dataset(dataset)
         or dataset.size != 1
@@ -115,6 +116,7 @@ def _value(parent: h5py.Group, name: str, kinds: str, longest: int) -> Any:
         or dataset.dtype.itemsize > longest
     ):
         raise BinaryError(f"'{name}' is not a single value of its type; Caffe didn't write this file")
+    check_stored(dataset, f"'{name}'")
     return np.ravel(dataset[()])[0]
 
 
@@ -122,7 +124,7 @@ def _gradient(item: Any, layer: str, index: int) -> Any:
     for name in [*layer.split("/"), str(index)]:
         if not isinstance(item, import_h5py().Group) or name not in item:
             return None
-        item = _child(item, name)
+        item = member(item, name)
     return item
 
 
@@ -133,14 +135,21 @@ def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     number = _FIELD_NUMBERS[kind].get(dataset.dtype.itemsize) if dataset.dtype.kind == "f" else None
     if number is None:
         raise BinaryError(f"{where}: values of type {dataset.dtype}; Caffe's are float32 or float64")
-    if dataset.external or dataset.is_virtual:
-        raise BinaryError(f"{where}: its values lie in another file; Caffe didn't write this one")
+    check_stored(dataset, where)
     value_type, offset = {**VALUES, **GRADIENTS}[number], dataset.id.get_offset()
     if offset is not None and dataset.dtype == value_type:
         return BlobPart(number, (), np.frombuffer(data, value_type, dataset.size, offset))
-    if dataset.size * value_type.itemsize > _MAX_COMPRESSION * dataset.id.get_storage_size():
-        raise BinaryError(f"{where}: claims {dataset.size:,} values, more than the file can hold; the file is damaged")
     return BlobPart(number, (), np.asarray(dataset[()], value_type).reshape(-1))
+
+
+def check_stored(dataset: h5py.Dataset, where: str) -> None:
+    """A BinaryError for values that lie in another file, or that need more memory than the file can hold."""
+    if dataset.external or dataset.is_virtual:
+        raise BinaryError(f"{where}: its values lie in another file; save them in this one")
+    stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
+    count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
+    if count * dataset.dtype.itemsize > _MAX_COMPRESSION * stored:
+        raise BinaryError(f"{where}: claims {count:,} values, more than the file can hold; the file is damaged")
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:
@@ -158,7 +167,7 @@ def _solver_state(file: h5py.File, data: memoryview, blobs: Blobs) -> pb.SolverS
         state.learned_net = bytes(_value(file, "learned_net", "SO", len(data))).decode()
     history = _group(file, "history")
     for index in range(len(history)):
-        values = _child(history, str(index))
+        values = member(history, str(index))
         part = _part(values, "data", data, f"history {index}")
         _add_blob(state.history.add(), values.shape, [part], blobs)
     return state

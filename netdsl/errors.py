@@ -36,7 +36,17 @@ class SolverError(NetError):
 
 
 class DataError(CaffeError):
-    """Data that can't be read, or doesn't fit a net; the message says where it is."""
+    """Data that can't be read, or doesn't fit a net; the message says where it is.
+
+    It is one line, also where names that a damaged file has are several.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.splitlines()))
+
+
+class DataWarning(UserWarning):
+    """Data were read, but some of them may be missing."""
 
 
 class DistributedError(NetError):

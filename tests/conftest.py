@@ -14,6 +14,7 @@ import torch
 TESTS = Path(__file__).parent
 BROAD = (  # what is tested there are whole programs, in processes of their own, for seconds each
     "chaos",
+    "fuzz",
     "netdsl/distributed/launchers",
     "netdsl/distributed/supervision",
     "netdsl/distributed/test_every_combination.py",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError, ShapeError
+from netdsl.data.sources.listing import numbered_lines
+from netdsl.errors import DataError, NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, overlaps
@@ -101,9 +101,9 @@ class DetectionEvaluate(NotDeployed):
         if not p.name_size_file:
             return None
         try:
-            lines = [line.split() for line in Path(p.name_size_file).read_text().splitlines() if line.strip()]
+            lines = [line.split() for _, line in numbered_lines(p.name_size_file)]
             return torch.tensor([(int(height), int(width)) for _, height, width in lines]).reshape(-1, 2)
-        except (OSError, ValueError) as problem:
+        except (DataError, ValueError) as problem:
             raise NetError(f"name_size_file: needs lines of 'name height width': {problem}") from None
 
     def _in_pixels(self, image: Tensor, boxes: Tensor, other: Tensor, others: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto.errors import FileError, MissingExtraError
+from netdsl.data.sources.file_errors import regular_file
+from netdsl.data.transforms.decode import image_limit
 from netdsl.errors import NetError
 
 Array = NDArray[Any]
@@ -23,6 +25,8 @@ _SKIMAGE_CHANNELS = (1, 3)
 def load_image(filename: str | Path, color: bool = True) -> Image:
     """Load an image with values from 0 to 1: height x width x 3 in RGB, or x 1 in grey. Transparency is dropped."""
     library = _library()
+    if Path(filename).exists():
+        image_limit().check_file(regular_file(filename))
     try:
         with library.open(filename) as file:
             pixels = _pixels(file)

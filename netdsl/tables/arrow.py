@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from caffe_proto.errors import MissingExtraError
@@ -17,6 +18,26 @@ def arrow() -> Any:
     except ImportError:
         raise MissingExtraError("Parquet and Arrow files need pyarrow: pip install 'netdsl[data]'") from None
     return import_module("pyarrow")
+
+
+@cache
+def arrow_errors() -> tuple[type[Exception], ...]:
+    """What the library raises for a file that is damaged."""
+    return (arrow().ArrowException, LookupError, NotImplementedError, TypeError, ValueError)
+
+
+def open_parquet(path: Path, head: Any = None) -> Any:
+    """An open Parquet file, whose pages are compared with their checksums if it has some."""
+    return arrow().parquet.ParquetFile(path, metadata=head, memory_map=True, page_checksum_verification=True)
+
+
+def check_rows(rows: Any) -> Any:
+    """The rows of a batch or a table, once all their values are known to be inside their memory; else an ArrowInvalid.
+
+    The library checks nothing else, and a damaged file would end the process.
+    """
+    rows.validate(full=True)
+    return rows
 
 
 def is_number(kind: Any) -> bool:

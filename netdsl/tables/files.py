@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.data.sources.columns import files_of
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
-from netdsl.tables.arrow import arrow
+from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 
 
 class TableFormat(Enum):
@@ -38,43 +38,51 @@ class TableFiles:
 
     def __init__(self, kind: TableFormat, path: str) -> None:
         self._kind, self._files = kind, files_of(Path(path), f".{kind.value}")
-        with self._open(self._files[0]) as first:
+        with file_errors(self._files[0], *arrow_errors()), self._open(self._files[0]) as first:
             self.schema = first.schema if kind is TableFormat.ARROW else first.schema_arrow
+            list(self.schema.names)  # a name that isn't text is an error here, and not where it's used
 
     def _open(self, path: Path) -> Any:
-        with file_errors(path, arrow().ArrowException):
+        with file_errors(path, *arrow_errors()):
             if self._kind is TableFormat.PARQUET:
-                return arrow().parquet.ParquetFile(path, memory_map=True)
-            return arrow().ipc.open_file(arrow().memory_map(str(path)))
+                return open_parquet(regular_file(path))
+            return arrow().ipc.open_file(arrow().memory_map(str(regular_file(path))))
 
     def __len__(self) -> int:
         return sum(self._rows(path) for path in self._files)
 
     def _rows(self, path: Path) -> int:
-        with self._open(path) as file, file_errors(path, arrow().ArrowException):
+        with self._open(path) as file, file_errors(path, *arrow_errors()):
             if self._kind is TableFormat.PARQUET:
                 return int(file.metadata.num_rows)
             return sum(file.get_batch(index).num_rows for index in range(file.num_record_batches))
 
     def first(self) -> Any:
         """The first row, if there is one."""
-        return next((batch for batch in self.batches(1) if batch.num_rows), self.none())
+        return next((batch for batch in self.batches(1) if batch.num_rows), None) or self.none()
 
     def none(self) -> Any:
         """A batch without rows."""
-        return arrow().RecordBatch.from_pylist([], schema=self.schema)
+        columns = [arrow().nulls(0, field.type) for field in self.schema]
+        return arrow().RecordBatch.from_arrays(columns, schema=self.schema)
 
     def batches(self, size: int) -> Iterator[Any]:
         """All rows, in Parquet's case no more than so many at once."""
         for path in self._files:
-            with self._open(path) as file, file_errors(path, arrow().ArrowException):
-                yield from self._read(path, file, size)
+            with self._open(path) as file:
+                batches = self._read(path, file, size)
+                while True:
+                    with file_errors(path, *arrow_errors()):  # not around what is done with a batch
+                        batch = next(batches, None)
+                    if batch is None:
+                        break
+                    yield batch
 
     def _read(self, path: Path, file: Any, size: int) -> Iterator[Any]:
         schema = file.schema if self._kind is TableFormat.ARROW else file.schema_arrow
         if not schema.equals(self.schema):
             raise DataError(f"{path}: has other columns than {self._files[0]}; all files of a table have the same")
         if self._kind is TableFormat.PARQUET:
-            yield from file.iter_batches(batch_size=size)
+            yield from map(check_rows, file.iter_batches(batch_size=size))
         else:
-            yield from map(file.get_batch, range(file.num_record_batches))
+            yield from (check_rows(file.get_batch(index)) for index in range(file.num_record_batches))

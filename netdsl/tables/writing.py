@@ -31,7 +31,7 @@ def write_parquet(path: Path, batches: Iterator[Any], done: Callable[[int], obje
     first, written = next(batches), 0
     with atomic_path(path) as temporary:
         try:
-            with arrow().parquet.ParquetWriter(temporary, first.schema) as writer:
+            with arrow().parquet.ParquetWriter(temporary, first.schema, write_page_checksum=True) as writer:
                 for group in _groups(chain([first], batches)):
                     writer.write_table(group)
                     written += group.num_rows

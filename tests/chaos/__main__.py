@@ -21,7 +21,16 @@ from tests.chaos.references import References
 from tests.chaos.verdict import WRONG
 
 _SECONDS = 1800.0
-KINDS = ("cases", *(kind.value for kind in DisturbanceKind), "damages", "recoveries", "same bits", "near", *WRONG)
+KINDS = (
+    "cases",
+    *(kind.value for kind in DisturbanceKind),
+    "damages",
+    "recoveries",
+    "same bits",
+    "other bits, as was said",
+    "near",
+    *WRONG,
+)
 
 
 def main() -> int:

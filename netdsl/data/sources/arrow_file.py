@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.data.sources.columns import ColumnSource, check_schema, files_of
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.transforms.decode import Color
-from netdsl.tables.arrow import arrow
+from netdsl.tables.arrow import arrow, arrow_errors, check_rows
 from netdsl.tables.binding import BlobColumn
 from netdsl.tables.columns import ColumnValues
 
@@ -37,17 +37,19 @@ class ArrowSource(ColumnSource):
 
     def _batches(self, path: Path) -> list[Any]:
         """What a file has, which may be nothing."""
-        with file_errors(path, arrow().ArrowException), arrow().memory_map(str(path)) as file:
+        with file_errors(path, *arrow_errors()), arrow().memory_map(str(regular_file(path))) as file:
             opened = arrow().ipc.open_file(file)
             self._names = self._names or tuple(opened.schema.names)
             check_schema(path, opened.schema, self._names)
             return [opened.get_batch(index) for index in range(opened.num_record_batches)]
 
     def columns(self, part: int) -> list[ColumnValues]:
-        """Views on the file."""
+        """Views on the file, whose rows are checked when they are first read."""
         if part not in self._columns:
-            batch = self._parts[part][1]
-            self._columns[part] = self._values(part, [batch.column(blob.column) for blob in self._blobs])
+            path, batch = self._parts[part]
+            with file_errors(path, *arrow_errors()):
+                rows = check_rows(batch.select([blob.column for blob in self._blobs]))
+                self._columns[part] = self._values(part, rows.columns)
         return self._columns[part]
 
     def close(self) -> None:

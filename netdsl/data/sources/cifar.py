@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
@@ -43,10 +43,10 @@ def _records(path: Path, length: int) -> Array:
         raise DataError(
             f"{path.with_suffix('')}: is a pickle, which isn't safe to read; download CIFAR's binary version"
         )
-    with file_errors(path):
-        size = path.stat().st_size
+    size = regular_file(path).stat().st_size
     if not size or size % length:
         raise DataError(
             f"{path}: its {size:,} bytes aren't records of {length:,}; it is truncated, or in another format"
         )
-    return np.memmap(path, np.uint8, "r", shape=(size // length, length))
+    with file_errors(path):
+        return np.memmap(path, np.uint8, "r", shape=(size // length, length))

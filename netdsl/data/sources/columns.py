@@ -48,10 +48,21 @@ class ColumnSource(ABC):
             self._sizes.append(size)
             rows_of_files[path] += size
         self._ends = np.cumsum(self._sizes, dtype=np.int64)
+        self._damaged: dict[int, str] = {}  # parts that can't be read, and why: to read one again takes long
 
     @abstractmethod
     def columns(self, part: int) -> list[ColumnValues]:
         """The values of the named columns in a part."""
+
+    def _readable_columns(self, part: int) -> list[ColumnValues]:
+        """The values of a part, or the same DataError as the first time."""
+        if part in self._damaged:
+            raise DataError(self._damaged[part])
+        try:
+            return self.columns(part)
+        except DataError as problem:
+            self._damaged[part] = str(problem)
+            raise
 
     @abstractmethod
     def close(self) -> None:
@@ -69,7 +80,7 @@ class ColumnSource(ABC):
         """The values of an item."""
         part = int(np.searchsorted(self._ends, index, side="right"))
         row = index - int(self._ends[part]) + self._sizes[part]
-        return Cells([values.row(row) for values in self.columns(part)], self._rows[part], row)
+        return Cells([values.row(row) for values in self._readable_columns(part)], self._rows[part], row)
 
     def item(self, fetched: Cells) -> Item:
         """The arrays of the columns; image files are decoded here."""
@@ -86,7 +97,7 @@ class ColumnSource(ABC):
         return None if arrays is None else tuple([in_net_types(array) for array in arrays])
 
     def _arrays(self, part: int) -> list[Array] | None:
-        arrays = [array for values in self.columns(part) if (array := values.whole) is not None]
+        arrays = [array for values in self._readable_columns(part) if (array := values.whole) is not None]
         return arrays if len(arrays) == len(self._blobs) else None
 
 

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.listing import short_lines
 from netdsl.errors import DataError
 
 _LABEL = "label"
+_LONGEST_LINE = 1 << 24  # characters
+_SHOWN = 50  # names of columns in an error
 
 
 class CsvSource(ArraySource):
@@ -23,9 +26,9 @@ class CsvSource(ArraySource):
     """
 
     def __init__(self, path: str | Path, *, columns: Sequence[str] = (), label: str = _LABEL) -> None:
-        path = Path(path)
+        path = regular_file(path)
         with file_errors(path, UnicodeDecodeError, csv.Error), path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file)
+            lines = csv.reader(short_lines(file, path, _LONGEST_LINE))
             names = [name.strip() for name in next(lines, [])]
             selected = [*(columns or [name for name in names if name != label]), label]
             indices = [_index(path, names, name) for name in selected]
@@ -38,8 +41,13 @@ class CsvSource(ArraySource):
 def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
         count = "several columns are" if name in names else "no column is"
-        raise DataError(f"{path}: {count} called '{name}'; there are {', '.join(names) or 'none'}")
+        raise DataError(f"{path}: {count} called '{name}'; there are {_listed(names)}")
     return names.index(name)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (", ".join(name[:40] for name in names[:_SHOWN]) or "none") + more
 
 
 def _values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:

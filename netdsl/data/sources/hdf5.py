@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from caffe_proto.hdf5 import import_h5py
+from caffe_proto.errors import BinaryError
+from caffe_proto.hdf5 import check_stored, import_h5py, member
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.listing import numbered_lines
 from netdsl.data.sources.source import Indices, Item
@@ -39,7 +41,7 @@ class Hdf5Source:
         self._loaded, self._arrays = -1, list[Array]()
 
     def _shapes(self, path: str) -> list[Shape]:
-        with _open(path) as file:
+        with open_hdf5(path) as file:
             return [_dataset(file, name, path).shape for name in self._names]
 
     def _check(self, path: str, shapes: list[Shape], first_shapes: list[Shape]) -> None:
@@ -70,7 +72,7 @@ class Hdf5Source:
         return self._arrays
 
     def _load(self, path: str) -> list[Array]:
-        with _open(path) as file:
+        with open_hdf5(path) as file:
             return [_dataset(file, name, path).astype(np.float32)[()] for name in self._names]
 
     def item(self, fetched: Item) -> Item:
@@ -83,20 +85,22 @@ class Hdf5Source:
 
 
 @contextmanager
-def _open(path: str) -> Iterator[Any]:
+def open_hdf5(path: str | Path) -> Iterator[Any]:
+    """An open file, whose errors have its name."""
     try:
-        with import_h5py().File(path, "r") as file:
+        with file_errors(path, BinaryError), import_h5py().File(regular_file(path), "r") as file:
             yield file
-    except MemoryError:
-        raise DataError(f"{path}: doesn't fit into memory; split it into several files") from None
-    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as problem:
+    except (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError) as problem:
         raise DataError(f"{path}: can't be read as HDF5: {problem}") from None
 
 
 def _dataset(file: Any, name: str, path: str) -> Any:
-    dataset = file.get(name)
+    dataset = file
+    for part in name.strip("/").split("/"):
+        dataset = member(dataset, part) if isinstance(dataset, import_h5py().Group) and part in dataset else None
     if not isinstance(dataset, import_h5py().Dataset):
         raise DataError(f"{path}: has no data set '{name}'; it has {', '.join(sorted(file)) or 'nothing'}")
     if dataset.dtype.kind not in "fiu" or not dataset.shape:
         raise DataError(f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe takes rows of numbers")
+    check_stored(dataset, f"'{name}'")
     return dataset

@@ -12,6 +12,7 @@ from weakref import finalize
 
 from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
+from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
@@ -45,6 +46,9 @@ class LevelDbSource(DatumSource):
             self._database = library().DB(folder)
             self._keys = list(self._database.iterator(include_value=False, fill_cache=False))
             self._cursor = self._database.raw_iterator(verify_checksums=True, fill_cache=False)
+        except DataError:
+            self._remove_folder()
+            raise
         except self._exceptions as problem:
             self._remove_folder()
             raise DataError(f"{path}: can't be read as a LevelDB: {error_text(problem)}") from None
@@ -80,11 +84,12 @@ class LevelDbSource(DatumSource):
 
 def _link(database: Path, folder: Path) -> None:
     for file in database.iterdir():
-        if not file.name.startswith(("LOCK", "LOG")):
-            (folder / file.name).symlink_to(file.resolve())
+        if not file.name.startswith(("LOCK", "LOG")) and not file.is_dir():
+            (folder / file.name).symlink_to(regular_file(file).resolve())
 
 
 def error_text(problem: Exception) -> str:
-    """The message of plyvel's exception, which may be bytes."""
+    """The message of plyvel's exception, which may be bytes, in one line."""
     message = problem.args[0] if problem.args else ""
-    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
+    text = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(problem)
+    return " ".join(text.split())

@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _NAMES = {DataSplit.TRAIN: ("train",), DataSplit.TEST: ("t10k", "test")}
 _UNSIGNED_BYTES = 8  # the code of this type in an idx file
+_MAX_COMPRESSION = 1032  # deflate's limit
 
 
 class MnistSource(ArraySource):
@@ -56,17 +57,20 @@ def split_of(path: Path) -> DataSplit:
 def _read_idx(path: Path, axes: int) -> Array:
     """The values of an idx file, whose header has their type and shape in big-endian numbers."""
     start = 4 * (1 + axes)
-    gzipped = path.suffix == ".gz"
+    gzipped = regular_file(path).suffix == ".gz"
     with file_errors(path, EOFError, zlib.error), gzip.open(path) if gzipped else path.open("rb") as file:
         header = file.read(start)
         shape = _shape(path, header, axes)
-        size = math.prod(shape)
-        values = np.frombuffer(file.read(size + 1), np.uint8) if gzipped else None
-        available = len(values) if values is not None else path.stat().st_size - start
-    if available != size:
-        problem = "it is truncated" if available < size else "it has more than that"
-        raise DataError(f"{path}: needs {size:,} bytes for {shape[0]:,} items; {problem}")
-    return values.reshape(shape) if values is not None else np.memmap(path, np.uint8, "r", start, shape)
+        size, stored = math.prod(shape), path.stat().st_size
+        if gzipped and size <= _MAX_COMPRESSION * stored:  # what claims more isn't read, since room is made at once
+            values = np.frombuffer(file.read(size + 1), np.uint8)
+            available = len(values)
+        else:
+            values, available = None, 0 if gzipped else stored - start
+        if available != size:
+            problem = "it is truncated" if available < size else "it has more than that"
+            raise DataError(f"{path}: needs {size:,} bytes for {shape[0]:,} items; {problem}")
+        return np.memmap(path, np.uint8, "r", start, shape) if values is None else values.reshape(shape)
 
 
 def _shape(path: Path, header: bytes, axes: int) -> tuple[int, ...]:

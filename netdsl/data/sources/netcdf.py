@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
@@ -11,11 +12,17 @@ from typing import Any
 import numpy as np
 
 from caffe_proto.errors import MissingExtraError
+from caffe_proto.hdf5 import SIGNATURE, check_stored, member
 from netdsl.data.sources.arrays import as_top
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.hdf5 import open_hdf5
+from netdsl.data.sources.netcdf_header import CLASSIC, check_header
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
 from netdsl.errors import DataError
+
+_RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
+_EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
 
 class NetcdfSource:
@@ -26,11 +33,16 @@ class NetcdfSource:
 
     def __init__(self, path: str | Path, variables: Sequence[str]) -> None:
         self._path, self._names = Path(path), tuple(variables)
-        with file_errors(path):
+        self._is_hdf5 = _is_hdf5(self._path)
+        if not self._is_hdf5:
+            check_header(self._path)
+        with file_errors(path, *_EXCEPTIONS):
             self._file = _library().Dataset(path)
         try:
-            self._variables = [self._variable(name) for name in self._names]
-            self._length = self._common_length()
+            with file_errors(path, *_EXCEPTIONS):
+                self._variables = [self._variable(name) for name in self._names]
+                self._length = self._common_length()
+                self._check_sizes()
         except DataError:
             self.close()
             raise
@@ -51,12 +63,24 @@ class NetcdfSource:
             raise DataError(f"{self._path}: the variables have different lengths: {lengths}")
         return next(iter(lengths.values()))
 
+    def _check_sizes(self) -> None:
+        """A DataError for variables that lie in another file, or that claim more than the file can hold."""
+        if self._is_hdf5:
+            with open_hdf5(self._path) as file:
+                for name in self._names:
+                    stored_name = name if name in file else f"{_RENAMED}{name}"
+                    check_stored(member(file, stored_name), f"variable '{name}'")
+            return
+        for name, variable in zip(self._names, self._variables, strict=True):
+            if math.prod(variable.shape) * variable.dtype.itemsize > self._path.stat().st_size:
+                raise DataError(f"{self._path}: variable '{name}' claims more than the file can hold; it is damaged")
+
     def __len__(self) -> int:
         return self._length
 
     def fetch(self, index: int) -> Item:
         """One row of each variable."""
-        with file_errors(self._path, RuntimeError):
+        with file_errors(self._path, *_EXCEPTIONS):
             rows = [variable[index] for variable in self._variables]
         return tuple(as_top(self._checked(index, *pair)) for pair in zip(self._names, rows, strict=True))
 
@@ -72,6 +96,15 @@ class NetcdfSource:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether a NetCDF file is an HDF5 file too; a DataError if it's neither that nor a classic one."""
+    with file_errors(path), regular_file(path).open("rb") as file:
+        start = file.read(len(SIGNATURE))
+    if start != SIGNATURE and not start.startswith(CLASSIC):
+        raise DataError(f"{path}: can't be read: it isn't a NetCDF file")
+    return start == SIGNATURE
 
 
 @cache

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.data.sources.columns import ColumnSource, check_schema, files_of
-from netdsl.data.sources.file_errors import file_errors
+from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.transforms.decode import Color
-from netdsl.tables.arrow import arrow
+from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
 from netdsl.tables.binding import BlobColumn
 from netdsl.tables.columns import ColumnValues
 
@@ -30,9 +30,10 @@ class ParquetSource(ColumnSource):
     ) -> None:
         self._files = files_of(Path(path), ".parquet")
         self._heads = [_head(file) for file in self._files]
-        names = list(columns) or self._heads[0].schema.to_arrow_schema().names
-        for file, head in zip(self._files, self._heads, strict=True):
-            check_schema(file, head.schema.to_arrow_schema(), names)
+        schemas = [_schema(file, head) for file, head in zip(self._files, self._heads, strict=True)]
+        names = list(columns) or schemas[0].names
+        for file, schema in zip(self._files, schemas, strict=True):
+            check_schema(file, schema, names)
         self._groups = [(file, group) for file, head in enumerate(self._heads) for group in range(head.num_row_groups)]
         parts = [(self._files[file], self._heads[file].row_group(group).num_rows) for file, group in self._groups]
         super().__init__(names, parts, color, blobs)
@@ -41,9 +42,11 @@ class ParquetSource(ColumnSource):
     def columns(self, part: int) -> list[ColumnValues]:
         """The values of a group, which are kept for a while."""
         if part not in self._kept:
-            table = self._read(*self._groups[part])
-            columns = [table.column(blob.column).combine_chunks() for blob in self._blobs]
-            self._kept[part] = table.nbytes, self._values(part, columns)
+            file, group = self._groups[part]
+            with file_errors(self._files[file], *arrow_errors()):
+                table = self._read(file, group)
+                columns = [table.column(blob.column).combine_chunks() for blob in self._blobs]
+                self._kept[part] = table.nbytes, self._values(part, columns)
             while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > _KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(part)
@@ -51,12 +54,8 @@ class ParquetSource(ColumnSource):
 
     def _read(self, file: int, group: int) -> Any:
         """A group's rows, with those columns only that are asked for."""
-        path = self._files[file]
-        with (
-            file_errors(path, arrow().ArrowException),
-            arrow().parquet.ParquetFile(path, metadata=self._heads[file], memory_map=True) as opened,
-        ):
-            return opened.read_row_group(group, columns=[blob.column for blob in self._blobs])
+        with open_parquet(self._files[file], self._heads[file]) as opened:
+            return check_rows(opened.read_row_group(group, columns=[blob.column for blob in self._blobs]))
 
     def close(self) -> None:
         """Let go of what is kept; files are only open while a group is read."""
@@ -64,5 +63,10 @@ class ParquetSource(ColumnSource):
 
 
 def _head(path: Path) -> Any:
-    with file_errors(path, arrow().ArrowException):
-        return arrow().parquet.read_metadata(path)
+    with file_errors(path, *arrow_errors()):
+        return arrow().parquet.read_metadata(regular_file(path))
+
+
+def _schema(path: Path, head: Any) -> Any:
+    with file_errors(path, *arrow_errors()):
+        return head.schema.to_arrow_schema()

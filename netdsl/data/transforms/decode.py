@@ -11,6 +11,7 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
+from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -41,8 +42,15 @@ class Interpolation(Enum):
 
 
 @cache
+def image_limit() -> ImageLimit:
+    """The limit on pixels, which is set before OpenCV is imported."""
+    return ImageLimit()
+
+
+@cache
 def opencv() -> Any:
-    """The cv2 package, which is imported only here."""
+    """The cv2 package, which is imported only here, with a limit on the pixels of an image."""
+    image_limit()
     try:
         return import_module("cv2")
     except ImportError:
@@ -52,9 +60,12 @@ def opencv() -> Any:
 def decode(data: bytes, color: Color, where: str) -> Array:
     """An encoded image as channels, height, width, with colours in the order blue, green, red."""
     cv2 = opencv()
+    image_limit().check(data, color is Color.AS_STORED, where)
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), color.value)
     except cv2.error as problem:
+        if "CV_IO_MAX_IMAGE" in problem.err:
+            raise image_limit().refused(data, where) from None
         raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
     if image is None:
         raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that OpenCV doesn't know")
@@ -62,11 +73,18 @@ def decode(data: bytes, color: Color, where: str) -> Array:
         raise DataError(
             f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
         )
-    return np.stack(cv2.split(image))
+    return _planes(image)
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
     """An image of channels, height, width in another size."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
-    return np.stack(cv2.split(cv2.resize(pixels, (width, height), interpolation=interpolation.value)))
+    return _planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
+
+
+def _planes(image: Array) -> Array:
+    """The channels of an image one after the other."""
+    planes = np.empty((image.shape[2] if image.ndim == 3 else 1, *image.shape[:2]), image.dtype)
+    opencv().split(image, list(planes))
+    return planes

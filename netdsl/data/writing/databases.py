@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
-from netdsl.data.sources.lmdb import library as lmdb
 from netdsl.data.writing.example import Example, Put, datum_of
 
 _RECORDS = 1000  # in one transaction
@@ -36,10 +38,19 @@ class _PendingRecords:
         self.records, self._size = [], 0
 
 
+@cache
+def _lmdb() -> Any:
+    """The lmdb package, which is only used for writing."""
+    try:
+        return import_module("lmdb")
+    except ImportError:
+        raise MissingExtraError("writing LMDB needs lmdb: pip install 'netdsl[data]'") from None
+
+
 @contextmanager
 def lmdb_writer(path: Path, *, map_size: int = 1 << 28) -> Iterator[Put]:
     """A function that adds records to a new LMDB."""
-    library, pending = lmdb(), _PendingRecords()
+    library, pending = _lmdb(), _PendingRecords()
     try:
         with library.open(str(path), map_size=map_size, sync=False, lock=False) as environment:
 
@@ -63,7 +74,7 @@ def _commit(environment: Any, pending: _PendingRecords) -> None:
                     transaction.put(key, value)
             pending.clear()
             return
-        except lmdb().MapFullError:
+        except _lmdb().MapFullError:
             environment.set_mapsize(2 * environment.info()["map_size"])
 
 

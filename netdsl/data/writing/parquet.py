@@ -43,7 +43,8 @@ class _Table:
         """Take one more row."""
         if self._schema is None:
             self._schema = arrow().schema(_fields(example))
-            self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, use_dictionary=False)
+            options = {"use_dictionary": False, "write_page_checksum": True}
+            self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, **options)
         elif self._schema != arrow().schema(_fields(example)):
             raise DataError(
                 f"the item at {example.position} has arrays of other shapes or types than the first one; "

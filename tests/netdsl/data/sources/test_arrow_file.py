@@ -14,6 +14,7 @@ import pytest
 from netdsl.data.sources.arrow_file import ArrowSource
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
+from netdsl.tables.files import TableFiles, TableFormat
 
 PIXELS = np.arange(7 * 3 * 4 * 5, dtype=np.uint16).astype(np.uint8).reshape(7, 3, 4, 5)
 
@@ -171,3 +172,28 @@ def test_a_row_without_a_value_is_told(tmp_path: Path, values: Any, what: str) -
     with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
         writer.write_batch(rows)
     refuse(tmp_path / "t.arrow", f"column 'x': row 1 of {tmp_path / 't.arrow'} {what}")
+
+
+def test_rows_outside_of_their_memory_are_refused_and_do_not_end_the_process(tmp_path: Path) -> None:
+    path, rows = tmp_path / "t.arrow", pa.record_batch({"x": pa.array([[row, row] for row in range(6)]), "y": range(6)})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_batch(rows)
+    ends = np.arange(0, 14, 2, dtype=np.int32)
+    for wrong in (1 << 28, -5, 9):
+        changed = ends.copy()
+        changed[3] = wrong
+        path.write_bytes(path.read_bytes().replace(ends.tobytes(), changed.tobytes()))
+        refuse(path, "can't be read: ")
+        table = TableFiles(TableFormat.ARROW, str(path))
+        with pytest.raises(DataError, match=r"t\.arrow: can't be read: "):
+            list(table.batches(2))
+        source = ArrowSource(path, columns=["y"])  # what nobody reads isn't checked
+        assert source.take(np.array([2]))[0].tolist() == [2]
+        path.write_bytes(path.read_bytes().replace(changed.tobytes(), ends.tobytes()))
+    assert ArrowSource(path, columns=["x"]).take(np.array([2]))[0].tolist() == [[2, 2]]
+
+
+def test_the_first_row_of_a_table_of_tensors(tmp_path: Path) -> None:
+    table = TableFiles(TableFormat.ARROW, str(write(tmp_path / "t.arrow", "tensor", "label")))
+    assert (table.first().num_rows, table.none().num_rows) == (3, 0)
+    assert table.none().schema == table.schema

@@ -75,3 +75,54 @@ def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
     (tmp_path / "1.h5").unlink()
     with pytest.raises(DataError, match=r"1\.h5: can't be read"):
         Hdf5Source(path, ["data"])
+
+
+def elsewhere(folder: Path, kind: str) -> None:
+    """A file whose data set 'label' lies in another file, or claims more than the file has."""
+    with h5py.File(folder / "other.h5", "w") as file:
+        file["secret"] = np.arange(2.0)
+    with h5py.File(folder / "0.h5", "w") as file:
+        file["data"] = np.zeros((2, 3))
+        match kind:
+            case "external link":
+                file["label"] = h5py.ExternalLink(str(folder / "other.h5"), "secret")
+            case "soft link":
+                file["label"] = h5py.SoftLink("/data")
+            case "virtual":
+                layout = h5py.VirtualLayout((2,), np.float64)
+                layout[:] = h5py.VirtualSource(str(folder / "other.h5"), "secret", (2,))
+                file.create_virtual_dataset("label", layout)
+            case "external storage":
+                (folder / "raw").write_bytes(bytes(16))
+                file.create_dataset("label", (2,), np.float64, external=[(str(folder / "raw"), 0, 16)])
+            case "bomb":
+                file.create_dataset("label", (1 << 40,), np.float64, chunks=(1 << 20,), compression="gzip")[:1000] = 1
+            case "chunk":
+                options = {"maxshape": (None,), "chunks": (1 << 28,), "compression": "gzip"}
+                file.create_dataset("label", (2,), np.float32, **options)
+            case "dimensions":
+                file.create_dataset("label", (1 << 40, 1 << 40), np.float64, chunks=(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("external link", "'label' in '/' lies in another place or file"),
+        ("soft link", "'label' in '/' lies in another place or file"),
+        ("virtual", "'label': its values lie in another file"),
+        ("external storage", "'label': its values lie in another file"),
+        ("bomb", "'label': claims 1,099,511,627,776 values, more than the file can hold"),
+        ("chunk", "'label': claims 268,435,456 values, more than the file can hold"),
+        ("dimensions", "'label': claims 1,208,925,819,614,629,174,706,176 values"),
+    ],
+)
+def test_rows_of_other_files_and_rows_that_are_not_there_are_refused(tmp_path: Path, kind: str, why: str) -> None:
+    elsewhere(tmp_path, kind)
+    (tmp_path / "list.txt").write_text(f"{tmp_path}/0.h5\n")
+    with pytest.raises(DataError, match=rf"0\.h5: .*{why}"):
+        Hdf5Source(tmp_path / "list.txt", ["label"])
+
+
+def test_a_data_set_in_a_group_is_named_by_its_path(tmp_path: Path) -> None:
+    source = Hdf5Source(listed(tmp_path, {"train/data": np.arange(3.0)}), ["train/data"])
+    assert [float(source.fetch(index)[0]) for index in range(3)] == [0, 1, 2]

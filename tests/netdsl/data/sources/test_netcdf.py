@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
@@ -75,3 +76,60 @@ def test_other_files_are_told(tmp_path: Path) -> None:
     for name in ("t.nc", "gone.nc"):
         with pytest.raises(DataError, match=f"{name}: can't be read: "):
             NetcdfSource(tmp_path / name, ["x"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [("link", "'label' in '/' lies in another place or file"), ("storage", "its values lie in another file")],
+)
+def test_values_of_other_files_are_refused(tmp_path: Path, kind: str, why: str) -> None:
+    for name in ("t.nc", "other.nc"):
+        with netCDF4.Dataset(tmp_path / name, "w") as file:
+            file.createDimension("item", 4)
+            file.createVariable("label", "f8", ("item",))[:] = np.arange(4)
+    with h5py.File(tmp_path / "t.nc", "r+") as file:
+        scale = file["label"].attrs.get("_Netcdf4Dimid")
+        del file["label"]
+        if kind == "link":
+            file["label"] = h5py.ExternalLink(str(tmp_path / "other.nc"), "label")
+        else:
+            (tmp_path / "raw").write_bytes(bytes(32))
+            label = file.create_dataset("label", (4,), "f8", external=[(str(tmp_path / "raw"), 0, 32)])
+            label.dims[0].attach_scale(file["item"])
+            if scale is not None:
+                label.attrs["_Netcdf4Dimid"] = scale
+    with pytest.raises(DataError, match=why):
+        NetcdfSource(tmp_path / "t.nc", ["label"])
+
+
+def test_a_classic_file_is_not_believed_what_it_cannot_hold(tmp_path: Path) -> None:
+    with netCDF4.Dataset(tmp_path / "t.nc", "w", format="NETCDF3_CLASSIC") as file:
+        file.createDimension("item", 4)
+        file.createDimension("side", 5)
+        file.createVariable("data", "f4", ("item", "side"))[:] = np.zeros((4, 5))
+    data = (tmp_path / "t.nc").read_bytes()
+    place = data.index(b"side") + 4
+    (tmp_path / "t.nc").write_bytes(data[:place] + (1 << 28).to_bytes(4) + data[place + 4 :])
+    with pytest.raises(DataError, match=r"t\.nc: .*"):
+        source = NetcdfSource(tmp_path / "t.nc", ["data"])
+        source.fetch(0)
+
+
+@pytest.mark.parametrize("kind", ["NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA"])
+def test_a_classic_header_is_not_believed_what_the_file_does_not_have(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.nc"
+    with netCDF4.Dataset(path, "w", format=kind) as file:
+        file.title = "several words"
+        file.createDimension("item", 4)
+        file.createVariable("data", "i2", ("item",))[:] = np.arange(4)
+        file["data"].units = "none"
+        file["data"].other = np.arange(3.0)
+    assert len(NetcdfSource(path, ["data"])) == 4
+    whole = path.read_bytes()
+    place = whole.index(b"several words")
+    path.write_bytes(whole[: place - 4] + (1 << 27).to_bytes(4) + whole[place:])
+    with pytest.raises(DataError, match=r"t\.nc: can't be read: its header claims more than the file has"):
+        NetcdfSource(path, ["data"])
+    path.write_bytes(whole[: place + 20])
+    with pytest.raises(DataError, match=r"t\.nc: can't be read: its header claims more than the file has"):
+        NetcdfSource(path, ["data"])

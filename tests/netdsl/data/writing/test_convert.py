@@ -278,3 +278,17 @@ def test_a_table_is_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     head = pq.read_metadata("out.parquet")
     assert [head.row_group(index).num_rows for index in range(head.num_row_groups)] == [3, 3, 1]
     check(read("out.parquet"), PIXELS, LABELS)
+
+
+def test_a_changed_value_in_parquet_is_noticed() -> None:
+    convert(made(np.random.default_rng(2).integers(0, 256, (3, 1, 8, 8), np.uint8), np.arange(3)), "out.parquet")
+    column = pq.read_metadata("out.parquet").row_group(0).column(0)
+    last_value = column.data_page_offset + column.total_compressed_size - 4
+    with Path("out.parquet").open("r+b") as file:
+        file.seek(last_value)
+        value = file.read(1)[0]
+        file.seek(last_value)
+        file.write(bytes([value ^ 1]))
+    source = open_source("parquet:out.parquet")
+    with pytest.raises(DataError, match=r"out\.parquet: can't be read: .*(crc|CRC)"):
+        source.fetch(0)

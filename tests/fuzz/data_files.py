@@ -1,0 +1,351 @@
+"""Small files of all kinds of data, and the sources and tables that read them."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import h5py
+import netCDF4
+import numpy as np
+import pandas as pd  # noqa: F401  # pyarrow would import it in every process
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
+from netdsl.data.sources.source import Source, WholeSource
+from netdsl.data.sources.windows import WindowSource
+from netdsl.data.transforms.decode import Color, decode, opencv
+from netdsl.data.transforms.mean import Mean
+from netdsl.data.transforms.paired_transform import PairedTransform
+from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
+from netdsl.data.writing.example import Example
+from netdsl.data.writing.mean_image import write_mean
+from netdsl.errors import DataError
+from netdsl.tables.binding import BlobColumn, arrays_of
+from netdsl.tables.columns import RowRange
+from netdsl.tables.files import TableFiles, TableFormat
+
+_MOST = 10_000  # items that are read of a source; only damage makes more of these files
+_IMAGE_SIDES = ((40, 60), (200, 170))
+RANDOM = np.random.default_rng(5)
+
+
+def pixels(height: int, width: int, channels: int = 3) -> np.ndarray:
+    """A smooth image with some noise."""
+    rows = np.arange(height)[:, None, None] * 3 + np.arange(width)[:, None] * 2 + np.arange(channels) * 40
+    return ((rows + RANDOM.integers(0, 20, (height, width, channels))) % 256).astype(np.uint8)
+
+
+def encoded(kind: str, image: np.ndarray, *parameters: int) -> bytes:
+    written, data = opencv().imencode(f".{kind}", image, parameters)
+    assert written, kind
+    return bytes(data)
+
+
+def read_whole(source: Source) -> None:
+    """All items, one by one and together; an error of one doesn't hide the others'."""
+    problem = None
+    with closing(source):
+        count = min(len(source), _MOST)
+        for index in range(count):
+            try:
+                source.item(source.fetch(index))
+            except DataError as error:
+                problem = error
+        if isinstance(source, WholeSource):
+            with contextlib.suppress(DataError):
+                source.take(np.arange(count))
+            with contextlib.suppress(DataError):
+                source.take(np.arange(count)[::-2])
+    if problem is not None:
+        raise problem
+
+
+def read_source(name: str) -> Callable[[Path], None]:
+    """The reader of a source that is named relative to its folder."""
+
+    def read(folder: Path) -> None:
+        os.chdir(folder)
+        read_whole(open_source(name))
+
+    return read
+
+
+def read_table(kind: str) -> Callable[[Path], None]:
+    """The reader of a table: as a source, and in batches as for predicting."""
+
+    def read(folder: Path) -> None:
+        path, problem = folder / f"x.{kind}", None
+        try:
+            read_whole(open_source(f"{kind}:{path}"))
+        except DataError as error:
+            problem = error
+        table = TableFiles(TableFormat(kind), str(path))
+        len(table), table.first()
+        blobs = [BlobColumn(name, name) for name in table.schema.names]
+        for batch in table.batches(3):
+            for blob in blobs:
+                with contextlib.suppress(DataError):
+                    arrays_of(batch, [blob], RowRange(kind))
+        if problem is not None:
+            raise problem
+
+    return read
+
+
+def _examples(count: int, side: int) -> list[Example]:
+    return [
+        Example(index, f"{'x' * (index % 40)}.png", (pixels(side, side).transpose(2, 0, 1), np.array(index % 10)))
+        for index in range(count)
+    ]
+
+
+def make_lmdb(folder: Path) -> None:
+    for count, side in ((1, 3), (90, 3), (20, 45), (400, 12)):
+        with lmdb_writer(folder / f"{count}", map_size=1 << 23) as put:
+            for example in _examples(count, side):
+                put(example)
+
+
+def make_leveldb(folder: Path) -> None:
+    for count, side in ((1, 3), (90, 3), (20, 45)):
+        with leveldb_writer(folder / f"{count}") as put:
+            for example in _examples(count, side):
+                put(example)
+        (folder / f"{count}" / "LOCK").unlink(missing_ok=True)
+
+
+def _columns(count: int) -> dict[str, pa.Array]:
+    images = [encoded("png", pixels(4, 5)) for _ in range(count)]
+    numbers = np.arange(count * 12)
+    return {
+        "tensor": pa.FixedShapeTensorArray.from_numpy_ndarray(numbers.astype(np.uint8).reshape(count, 3, 4)),
+        "nested": pa.array(numbers.astype(float).reshape(count, 3, 4).tolist()),
+        "lists": pa.array(numbers.reshape(count, 12).tolist(), pa.large_list(pa.int32())),
+        "vector": pa.array([[row, row + 0.5] for row in range(count)], pa.list_(pa.float64(), 2)),
+        "encoded": pa.array(images),
+        "view": pa.array(images, pa.binary_view()),
+        "image": pa.array([{"bytes": image, "path": "p"} for image in images]),
+        "spark": pa.array(
+            [
+                {"origin": "", "height": 2, "width": 2, "nChannels": 3, "mode": 16, "data": bytes(range(12))}
+                for _ in range(count)
+            ]
+        ),
+        "ml": pa.array(
+            [
+                {"type": 1, "size": None, "indices": None, "values": [1.0, 2.0, 3.0]}
+                if row % 2
+                else {"type": 0, "size": 3, "indices": [0, 2], "values": [1.0, 2.0]}
+                for row in range(count)
+            ],
+            pa.struct(
+                [
+                    ("type", pa.int8()),
+                    ("size", pa.int32()),
+                    ("indices", pa.list_(pa.int32())),
+                    ("values", pa.list_(pa.float64())),
+                ]
+            ),
+        ),
+        "coded": pa.array(images).dictionary_encode(),
+        "number": pa.array([row % 3 for row in range(count)]).dictionary_encode(),
+        "label": pa.array(range(count), pa.int64()),
+        "flag": pa.array([row % 3 == 0 for row in range(count)]),
+        "decimal": pa.array(range(count), pa.int64()).cast(pa.decimal128(20, 0)),
+    }
+
+
+def make_arrow(folder: Path) -> None:
+    for number, columns in enumerate(_tables()):
+        for codec in (None, "lz4", "zstd") if not number else (None,):
+            batch, path = pa.record_batch(columns), folder / f"{'-'.join(columns)}-{codec}"
+            path.mkdir()
+            options = pa.ipc.IpcWriteOptions(compression=codec, emit_dictionary_deltas=True)
+            with (
+                pa.OSFile(str(path / "x.arrow"), "wb") as file,
+                pa.ipc.new_file(file, batch.schema, options=options) as writer,
+            ):
+                for start, end in pairwise((0, 4, 4, 10)):
+                    writer.write_batch(batch[start:end])
+
+
+def make_parquet(folder: Path) -> None:
+    several = {
+        "none": {"compression": "none", "write_page_checksum": True},
+        "zstd": {"compression": "zstd", "use_dictionary": False, "data_page_version": "2.0"},
+        "gzip": {"compression": "gzip", "data_page_version": "2.0"},
+    }
+    for number, columns in enumerate(_tables()):
+        for name, options in {"snappy": {}, **(several if not number else {})}.items():
+            path = folder / f"{'-'.join(columns)}-{name}"
+            path.mkdir()
+            table = pa.table({key: values for key, values in columns.items() if key != "view"})
+            pq.write_table(table, path / "x.parquet", row_group_size=4, **options)
+
+
+def _tables() -> list[dict[str, pa.Array]]:
+    """One table with a few columns, and one of each column with the labels."""
+    columns = _columns(10)
+    few = {name: columns[name] for name in ("tensor", "label", "flag")}
+    return [few, *({name: values, "row": columns["label"]} for name, values in columns.items())]
+
+
+def make_csv(folder: Path) -> None:
+    for name, text in {
+        "plain": "a,b,label\n" + "".join(f"{row / 3},{-row}e-3,{row % 4}\n" for row in range(40)),
+        "quoted": '"a b", label\r\n"1.5",2\r\n\r\n"nan","3"\r\n',
+    }.items():
+        (folder / name).mkdir()
+        (folder / name / "x.csv").write_text(text)
+
+
+def make_idx(folder: Path) -> None:
+    images = struct.pack(">BBBB3I", 0, 0, 8, 3, 5, 4, 3) + bytes(range(60))
+    labels = struct.pack(">BBBB1I", 0, 0, 8, 1, 5) + bytes(range(5))
+    for name, ending, pack in (("plain", "", bytes), ("packed", ".gz", gzip.compress)):
+        (folder / name).mkdir()
+        (folder / name / f"train-images-idx3-ubyte{ending}").write_bytes(pack(images))
+        (folder / name / f"train-labels-idx1-ubyte{ending}").write_bytes(pack(labels))
+
+
+def make_cifar(folder: Path) -> None:
+    (folder / "ten").mkdir()
+    for number in range(1, 6):
+        (folder / "ten" / f"data_batch_{number}.bin").write_bytes(RANDOM.bytes(3073 * 2))
+
+
+def make_hdf5(folder: Path) -> None:
+    for name, options in {
+        "plain": {},
+        "packed": {"chunks": (3, 2, 2), "compression": "gzip", "shuffle": True},
+        "checked": {"chunks": (2, 4, 5), "compression": "lzf", "fletcher32": True},
+        "scaled": {"chunks": (6, 4, 5), "scaleoffset": 0, "dtype": np.int16},
+    }.items():
+        for libver in ("earliest", "latest"):
+            path = folder / f"{name}-{libver}"
+            path.mkdir()
+            with h5py.File(path / "x.h5", "w", libver=libver) as file:
+                data = np.arange(120).reshape(6, 4, 5)
+                file.create_dataset("data", data=data, **({"dtype": np.float32} | options))
+                file.create_dataset("label", data=np.arange(6.0), maxshape=(None,), chunks=(4,))
+                file["group/other"] = h5py.SoftLink("/data")
+            (path / "list.txt").write_text("x.h5\n")
+
+
+def make_netcdf(folder: Path) -> None:
+    for kind in ("NETCDF4", "NETCDF3_CLASSIC", "NETCDF3_64BIT_OFFSET", "NETCDF3_64BIT_DATA", "NETCDF4_CLASSIC"):
+        for unlimited in (False, True):
+            path = folder / f"{kind}-{unlimited}"
+            path.mkdir()
+            with netCDF4.Dataset(path / "x.nc", "w", format=kind) as file:
+                file.createDimension("item", None if unlimited else 6)
+                file.createDimension("side", 4)
+                packed = {"zlib": True} if kind.startswith("NETCDF4") and unlimited else {}
+                file.createVariable("data", "f4", ("item", "side"), **packed)[:] = np.arange(24).reshape(6, 4)
+                label = file.createVariable("label", "i2", ("item",))
+                label.scale_factor = 0.5
+                label[:] = np.arange(6)
+
+
+def make_images(folder: Path) -> None:
+    cv2 = opencv()
+    flags: dict[str, tuple[int, ...]] = {
+        "baseline.jpg": (),
+        "progressive.jpg": (cv2.IMWRITE_JPEG_PROGRESSIVE, 1, cv2.IMWRITE_JPEG_RST_INTERVAL, 2),
+        "plain.png": (),
+        "lossless.webp": (cv2.IMWRITE_WEBP_QUALITY, 101),
+        "lossy.webp": (cv2.IMWRITE_WEBP_QUALITY, 50),
+        "lzw.tiff": (cv2.IMWRITE_TIFF_COMPRESSION, 5),
+        "deflate.tiff": (cv2.IMWRITE_TIFF_COMPRESSION, 8),
+        "raw.tiff": (cv2.IMWRITE_TIFF_COMPRESSION, 1),
+        "x.bmp": (),
+        "x.ppm": (),
+        "x.jp2": (),
+        "x.avif": (),
+        "x.gif": (),
+        "x.hdr": (),
+        "x.ras": (),
+    }
+    for name, parameters in flags.items():
+        for height, width in _IMAGE_SIDES:
+            with contextlib.suppress(cv2.error):  # OpenCV may be built without a format
+                image, kind = pixels(height, width), name.rpartition(".")[2]
+                data = encoded(kind, image.astype(np.float32) if kind == "hdr" else image, *parameters)
+                (folder / f"{name}-{height}").mkdir()
+                (folder / f"{name}-{height}" / "image").write_bytes(data)
+    for name, image in {
+        "gray.png": pixels(7, 9, 1),
+        "alpha.png": pixels(30, 40, 4),
+        "deep.png": pixels(30, 40).astype(np.uint16) * 200,
+        "deep.tiff": pixels(30, 40).astype(np.uint16) * 200,
+        "gray.pgm": pixels(7, 9, 1),
+        "gray.jp2": pixels(40, 60, 1),
+        "alpha.webp": pixels(30, 40, 4),
+        "alpha.avif": pixels(30, 40, 4),
+    }.items():
+        with contextlib.suppress(cv2.error):
+            data = encoded(name.rpartition(".")[2], image)
+            (folder / name).mkdir()
+            (folder / name / "image").write_bytes(data)
+
+
+def read_images(folder: Path) -> None:
+    data = (folder / "image").read_bytes()
+    for color in (Color.COLOR, Color.GRAY):
+        decode(data, color, "image")
+    with contextlib.suppress(DataError):  # of images that have more than 8 bits
+        decode(data, Color.AS_STORED, "image")
+
+
+def make_windows(folder: Path) -> None:
+    (folder / "two").mkdir()
+    (folder / "two" / "a.png").write_bytes(encoded("png", pixels(20, 30)))
+    lines = "# 0\n/a.png\n3\n20\n30\n4\n5 0.9 2 3 11 9\n4 0.1 0 1 6 7\n6 0.4 0 0 9 9\n0 0.0 10 10 29 19\n"
+    (folder / "two" / "windows.txt").write_text(lines + lines.replace("# 0", "# 1"))
+
+
+def read_windows(folder: Path) -> None:
+    p = pb.WindowDataParameter(source=str(folder / "windows.txt"), root_folder=str(folder), batch_size=4)
+    source = WindowSource(p, pb.TransformationParameter(crop_size=8))
+    for index in range(12):
+        source.item(source.fetch(index))
+
+
+def make_segmentation(folder: Path) -> None:
+    (folder / "two").mkdir()
+    (folder / "two" / "a.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
+    (folder / "two" / "a.png").write_bytes(encoded("png", pixels(20, 30, 1)))
+    (folder / "two" / "list.txt").write_text("a.jpg a.png\na.jpg a.png\n")
+
+
+def read_segmentation(folder: Path) -> None:
+    files = SegmentationList(folder / "list.txt", root_folder=f"{folder}/")
+    source = SegmentationSource(files, PairedTransform(lambda image: image.astype(np.float32), (12, 12), True, True))
+    for index in range(4):
+        source.item(source.fetch(index))
+
+
+def make_folder(folder: Path) -> None:
+    for label in ("cat", "dog"):
+        (folder / "two" / label).mkdir(parents=True)
+        (folder / "two" / label / "a.png").write_bytes(encoded("png", pixels(5, 6)))
+    (folder / "two" / "labels.txt").write_text("dog\ncat\n")
+
+
+def make_mean(folder: Path) -> None:
+    (folder / "small").mkdir()
+    write_mean(pixels(4, 5).transpose(2, 0, 1).astype(np.float32), folder / "small" / "mean.binaryproto")
+
+
+def read_mean(folder: Path) -> None:
+    Mean(pb.TransformationParameter(mean_file=str(folder / "mean.binaryproto"))).of((3, 4, 5))

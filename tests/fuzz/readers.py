@@ -1,0 +1,48 @@
+"""All readers of files: how small good ones are made, and how one is read whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fuzz import caffe_files, data_files, training_files
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """A reader. `make` fills a folder with a folder for each sample; `read` reads one of them, or a damaged copy."""
+
+    make: Callable[[Path], None]
+    read: Callable[[Path], None]
+    spared: tuple[str, ...] = ()  # endings of files that aren't damaged
+
+    def damages(self, path: Path) -> bool:
+        """Whether a file of a sample may be damaged."""
+        return path.suffix not in self.spared
+
+
+READERS = {
+    "prototxt": FileReader(caffe_files.make_texts, caffe_files.read_text),
+    "caffemodel": FileReader(caffe_files.make_binaries, caffe_files.read_caffe),
+    "hdf5-weights": FileReader(caffe_files.make_hdf5, caffe_files.read_caffe),
+    "tensors": FileReader(caffe_files.make_tensors, caffe_files.read_tensors),
+    "onnx": FileReader(caffe_files.make_onnx, caffe_files.read_onnx),
+    "lmdb": FileReader(data_files.make_lmdb, data_files.read_source("lmdb:.")),
+    "leveldb": FileReader(data_files.make_leveldb, data_files.read_source("leveldb:.")),
+    "arrow": FileReader(data_files.make_arrow, data_files.read_table("arrow")),
+    "parquet": FileReader(data_files.make_parquet, data_files.read_table("parquet")),
+    "csv": FileReader(data_files.make_csv, data_files.read_source("csv:x.csv")),
+    "idx": FileReader(data_files.make_idx, data_files.read_source("mnist:.")),
+    "cifar": FileReader(data_files.make_cifar, data_files.read_source("cifar10:.")),
+    "hdf5": FileReader(data_files.make_hdf5, data_files.read_source("hdf5:list.txt")),
+    "netcdf": FileReader(data_files.make_netcdf, data_files.read_source("netcdf:x.nc?x=data&y=label")),
+    "images": FileReader(data_files.make_images, data_files.read_images),
+    "windows": FileReader(data_files.make_windows, data_files.read_windows, (".png",)),
+    "segmentation": FileReader(data_files.make_segmentation, data_files.read_segmentation),
+    "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
+    "mean": FileReader(data_files.make_mean, data_files.read_mean),
+    "run": FileReader(training_files.make_runs, training_files.read_run),
+    "journal": FileReader(training_files.make_journals, training_files.read_journal),
+    "snapshot": FileReader(training_files.make_snapshots, training_files.read_snapshot),
+}

@@ -1,0 +1,28 @@
+"""Damaged files of every format are read, or refused with one `CaffeError`; `make fuzz` takes longer over it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+from tests.fuzz.damages import damaged
+
+_CASES = 5  # for each reader
+
+
+def test_damaged_files_of_every_format(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.fuzz", "--cases", str(_CASES), "--seed", "1", "--keep", str(tmp_path)]
+    result = subprocess.run(
+        command, capture_output=True, text=True, cwd=root, env=os.environ | {"PYTHONPATH": str(root)}
+    )
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
+
+
+def test_a_case_is_the_same_whenever_it_runs() -> None:
+    data, other = bytes(range(200)), b"other" * 30
+    assert [damaged(Random(seed), data, other) for seed in range(50)] == [
+        damaged(Random(seed), data, other) for seed in range(50)
+    ]
+    assert len({damaged(Random(seed), data, other) for seed in range(50)}) > 40
