@@ -15,6 +15,8 @@ from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+_LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
+
 
 class Color(Enum):
     """The channels that an encoded image is decoded to; the values are OpenCV's."""
@@ -85,6 +87,6 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
 
 def _planes(image: Array) -> Array:
     """The channels of an image one after the other."""
-    planes = np.empty((image.shape[2] if image.ndim == 3 else 1, *image.shape[:2]), image.dtype)
-    opencv().split(image, list(planes))
-    return planes
+    if image.nbytes > _LARGE:
+        return np.ascontiguousarray(np.atleast_3d(image).transpose(2, 0, 1))
+    return np.stack(opencv().split(image))

@@ -21,6 +21,8 @@ _TILE_WIDTH, _TILE_HEIGHT = 322, 323  # tags of TIFF
 _PNG, _PNG_DEPTH = b"\x89PNG\r\n\x1a\n", 24  # the place of how many bits a value has
 _CHUNK = 12  # bytes of a PNG's chunk beside its data
 _AVIF = b"ftyp"  # at the fourth byte
+_JPEG, _JPEG_TABLES = b"\xff\xd8", {0xC4, 0xDB, 0xDD, 0xFE, *range(0xE0, 0xF0)}  # parts that may be before the size
+_JPEG_SIZES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 
 
 class ImageLimit:
@@ -42,7 +44,7 @@ class ImageLimit:
         costly = _is_costly(data, as_stored)
         if self._opencv_applies_it and not costly and not data.startswith(_TIFF):
             return
-        limit, pixels = self.pixels // _COSTLY if costly else self.pixels, _pixels(BytesIO(data))
+        limit, pixels = self.pixels // _COSTLY if costly else self.pixels, _jpeg_pixels(data) or _pixels(BytesIO(data))
         if pixels is None and (costly or not self._opencv_applies_it):
             raise DataError(
                 f"{where}: can't be decoded as an image; it's damaged, or nobody knows how large it is before it is "
@@ -87,6 +89,18 @@ def _claims_too_much(png: bytes) -> bool:
             return True
         place += length + _CHUNK
     return False
+
+
+def _jpeg_pixels(data: bytes) -> int | None:
+    """How many pixels a JPEG claims to have, much quicker than by Pillow; None if it isn't one of the usual kind."""
+    place = len(_JPEG)
+    while data.startswith(_JPEG) and place + 9 <= len(data) and data[place] == 0xFF:
+        if data[place + 1] in _JPEG_SIZES:
+            return int.from_bytes(data[place + 5 : place + 7]) * int.from_bytes(data[place + 7 : place + 9])
+        if data[place + 1] not in _JPEG_TABLES:
+            return None
+        place += 2 + int.from_bytes(data[place + 2 : place + 4])
+    return None
 
 
 def _pixels(file: str | Path | BytesIO) -> int | None:

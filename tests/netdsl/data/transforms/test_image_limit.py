@@ -9,6 +9,8 @@ import sys
 import zlib
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from netdsl.data.transforms.decode import Color, decode, image_limit
@@ -52,7 +54,17 @@ def tiff(width: int, height: int, tile: int) -> bytes:
     return b"II*\0" + struct.pack("<I", 108) + bytes(100) + struct.pack("<H", len(tags)) + fields + bytes(4)
 
 
+def jpeg(width: int, height: int, *settings: int) -> bytes:
+    """A small image that claims another size."""
+    data = cv2.imencode(".jpg", np.zeros((8, 8, 3), np.uint8), settings)[1].tobytes()
+    place = next(place for marker in (b"\xff\xc0", b"\xff\xc2") if (place := data.find(marker)) > 0) + 5
+    return data[:place] + struct.pack(">HH", height, width) + data[place + 4 :]
+
+
 BOMBS = {
+    "a.jpg": jpeg(SIDE, SIDE),
+    "progressive.jpg": jpeg(SIDE, SIDE, cv2.IMWRITE_JPEG_PROGRESSIVE, 1),
+    "strange.jpg": jpeg(SIDE, SIDE).replace(b"\xff\xdb", b"\xff\x01\xff\xdb", 1),
     "a.png": png(SIDE, SIDE),
     "deep.png": png(8000, 8000, 16),
     "tiled.tiff": tiff(SIDE, SIDE, SIDE - SIDE % 16),
@@ -87,7 +99,8 @@ def test_an_image_of_too_many_pixels_costs_no_memory(tmp_path: Path, first: str)
     assert len(refusals) == 3 * len(BOMBS) and int(megabytes) < 700
     for line in refusals:
         assert "pixels, more than the" in line or "more pixels than the" in line or "can't be decoded" in line, line
-    assert "a.png: has 900,000,000 pixels, more than the 67,108,864 that are decoded" in refusals[0]
+    for name in ("a.jpg", "progressive.jpg", "a.png"):
+        assert f"{name}: has 900,000,000 pixels, more than the 67,108,864 that are decoded" in "\n".join(refusals)
 
 
 def test_a_user_can_raise_the_limit(tmp_path: Path) -> None:
