@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # of a BlobProto, by the size of a value
 _MAX_COMPRESSION = 1032  # deflate's limit; a file that claims more is an attack on memory
+_ALWAYS_FITS = 1 << 26  # bytes
 _INDEXES = {str(index): index for index in range(256)}  # all blobs below an index are made, so it must be small
 
 
@@ -142,14 +143,19 @@ def _part(dataset: Any, kind: str, data: memoryview, where: str) -> BlobPart:
     return BlobPart(number, (), np.asarray(dataset[()], value_type).reshape(-1))
 
 
-def check_stored(dataset: h5py.Dataset, where: str) -> None:
-    """A BinaryError for values that lie in another file, or that need more memory than the file can hold."""
+def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
+    """A BinaryError for values that lie in another file, or that need more memory than the file can hold.
+
+    `itemsize` is that of the type that values are converted to, in which few bytes must not become many either.
+    """
     if dataset.external or dataset.is_virtual:
         raise BinaryError(f"{where}: its values lie in another file; save them in this one")
     stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
     count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
     if count * dataset.dtype.itemsize > _MAX_COMPRESSION * stored:
         raise BinaryError(f"{where}: claims {count:,} values, more than the file can hold; the file is damaged")
+    if count * itemsize > max(_ALWAYS_FITS, _MAX_COMPRESSION * stored):
+        raise BinaryError(f"{where}: would be {count * itemsize:,} bytes, and has {stored:,}; store it uncompressed")
 
 
 def _add_blob(proto: pb.BlobProto, shape: tuple[int, ...], parts: list[BlobPart], blobs: Blobs) -> None:

@@ -102,5 +102,5 @@ def _dataset(file: Any, name: str, path: str) -> Any:
         raise DataError(f"{path}: has no data set '{name}'; it has {', '.join(sorted(file)) or 'nothing'}")
     if dataset.dtype.kind not in "fiu" or not dataset.shape:
         raise DataError(f"{path}: '{name}' is {dataset.dtype} of shape {dataset.shape}; Caffe takes rows of numbers")
-    check_stored(dataset, f"'{name}'")
+    check_stored(dataset, f"'{name}'", np.dtype(np.float32).itemsize)
     return dataset

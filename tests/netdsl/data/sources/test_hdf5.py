@@ -100,6 +100,8 @@ def elsewhere(folder: Path, kind: str) -> None:
             case "chunk":
                 options = {"maxshape": (None,), "chunks": (1 << 28,), "compression": "gzip"}
                 file.create_dataset("label", (2,), np.float32, **options)
+            case "bytes that grow":
+                file.create_dataset("label", (1 << 25,), np.uint8, chunks=(1 << 22,), compression="gzip")[:] = 1
             case "dimensions":
                 file.create_dataset("label", (1 << 40, 1 << 40), np.float64, chunks=(1, 8))
 
@@ -113,6 +115,7 @@ def elsewhere(folder: Path, kind: str) -> None:
         ("external storage", "'label': its values lie in another file"),
         ("bomb", "'label': claims 1,099,511,627,776 values, more than the file can hold"),
         ("chunk", "'label': claims 268,435,456 values, more than the file can hold"),
+        ("bytes that grow", "'label': would be 134,217,728 bytes, and has "),
         ("dimensions", "'label': claims 1,208,925,819,614,629,174,706,176 values"),
     ],
 )
