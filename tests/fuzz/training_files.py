@@ -9,13 +9,14 @@ from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import BadItems, Loading
-from netdsl.distributed.journal import Journal, Retention
+from netdsl.distributed.journal import Journal, Retention, WorkerPart
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.net.graph import Phase
 from netdsl.solver import state
 from netdsl.solver.module_net import Compute
+from netdsl.solver.snapshot_files import RandomStates
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
 from tests.netdsl.solver.conftest import Regression
@@ -44,8 +45,9 @@ def read_run(folder: Path) -> None:
 def make_journals(folder: Path) -> None:
     journal = Journal(folder / "two", _RETENTION)
     for number in (1, 2):
+        part = WorkerPart(number, {"data": 3 * number}, [], RandomStates("", []), current_step=0)
         for rank in (0, 1):
-            journal.write(number, rank, {"weights": torch.arange(20.0), "rng": torch.arange(9)}, {"iteration": number})
+            journal.write(number, rank, {"weights": torch.arange(20.0), "rng": torch.arange(9)}, part)
         journal.complete(number, 2, 0.5)
 
 
