@@ -1,10 +1,30 @@
-"""What matters when layers run one after the other: passes merged, memory written over, states kept."""
+"""What matters when layers run one after the other: passes merged, memory written over, states kept, code compiled."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import torch
 from torch import Tensor
 
 from netdsl.layer.core import Layer
+
+
+def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's method with what torch's compiler can't see through.
+
+    torch has a decorator for that, which loads the whole compiler; here it is loaded only when it is at work.
+    """
+
+    @wraps(method)
+    def run(self: Layer, *bottoms: Tensor) -> Any:
+        if torch.compiler.is_compiling():
+            return torch.compiler.disable(method)(self, *bottoms)  # type: ignore[no-untyped-call]
+        return method(self, *bottoms)
+
+    return run
 
 
 class MergesWithNext(Layer):

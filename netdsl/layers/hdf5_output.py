@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
@@ -12,6 +11,7 @@ from netdsl.data.writing.hdf5 import Hdf5Rows
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.deploying import WritesFile
+from netdsl.layer.running import not_compiled
 
 _AXES = 4  # of Caffe's old blobs, which the file has whatever the bottoms have
 
@@ -31,7 +31,7 @@ class HDF5Output(WritesFile):
             raise NetError(f"takes data and labels of one row each, of {_AXES} axes at most, not {list(bottoms)}")
         self._rows = Hdf5Rows(layer.hdf5_output_param.file_name)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    @not_compiled
     def forward(self, data: Tensor, label: Tensor) -> tuple[Tensor, ...]:
         if not data.is_meta:
             pairs = (("data", data), ("label", label))

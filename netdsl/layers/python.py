@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.running import not_compiled
 from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode
 
 allowed: set[str] = set()  # the modules that the user lets nets run code from
@@ -64,7 +65,7 @@ class Python(RunsUserCode):
         self.user.reshape(self.bottom_blobs, self.top_blobs)
         return [blob.shape for blob in self.top_blobs]
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    @not_compiled
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
         tops = _PythonCall.apply(self, len(bottoms), *bottoms, *self.blob_tensors())  # type: ignore[no-untyped-call]
         return tuple(tops)

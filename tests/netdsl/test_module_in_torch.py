@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import copy
 import io
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import h5py
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -18,6 +23,7 @@ from netdsl import (
     ConvLayer,
     Dropout,
     Eltwise,
+    HDF5Output,
     LinearLayer,
     Net,
     NetParams,
@@ -91,6 +97,30 @@ def test_it_compiles_in_one_piece_and_learns_the_same(backend: str) -> None:
         torch.testing.assert_close(compiled(x), net(x))
     for found, expected in zip(gradients(compiled, x), gradients(net, x), strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)  # compiled sums are in another order
+
+
+@pytest.mark.usefixtures("_compiler")
+def test_what_cant_be_compiled_runs_as_it_is(tmp_path: Path) -> None:
+    """A layer that writes a file is left out of the compiled graphs around it."""
+    params = NetParams(
+        "writes",
+        RDDLayer("x", shape=[2, 3]),
+        RDDLayer("y", shape=[2]),
+        LinearLayer("ip", ["x"], num_outputs=3, weight_filler=MSRA),
+        HDF5Output("out", ["ip", "y"], file_name=str(tmp_path / "rows.h5")),
+        ReLU("relu", ["ip"]),
+    )
+    net, x, y = Net(params).module, torch.randn(2, 3), torch.ones(2)
+    with torch.no_grad():
+        compiled_top = torch.compile(net, backend="eager")(x, y)["relu"]
+        torch.testing.assert_close(compiled_top, net(x, y)["relu"])
+    with h5py.File(tmp_path / "rows.h5") as file:
+        assert np.array_equal(file["data"][:2], file["data"][2:]) and len(file["data"]) == 4
+
+
+def test_torchs_compiler_is_loaded_only_when_it_is_used() -> None:
+    program = "import sys, netdsl.layers, netdsl.solver.open_solver; print('torch._dynamo' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
 
 
 @pytest.mark.usefixtures("_compiler")
