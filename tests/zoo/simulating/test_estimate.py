@@ -40,8 +40,8 @@ def test_an_answer_is_told_by_the_time_to_the_goal() -> None:
 
 @pytest.mark.slow
 def test_a_net_without_accuracy_has_nothing_to_compare_by(trial: Trial) -> None:
-    param = type(trial.plan.solver)()
-    param.CopyFrom(trial.plan.solver)
-    del param.net_param.layer[-2]
+    solver = type(trial.plan.solver)()
+    solver.CopyFrom(trial.plan.solver)
+    del solver.net_param.layer[-2]
     with pytest.raises(DistributedError, match="nothing that is called accuracy"):
-        estimate_speedup(replace(trial.plan, param=param), SimulatedCluster(Link(), 1.0), lambda done, total: None)
+        estimate_speedup(replace(trial.plan, solver=solver), SimulatedCluster(Link(), 1.0), lambda done, total: None)
