@@ -21,14 +21,14 @@ _LONGEST = 40  # letters of a name that are in its temporary file's
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of temporary files and folders
 
 
-def check_regular(path: Path) -> None:
+def check_regular(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise a FileError unless a path is that of a regular file with something in it; others could be read forever."""
     try:
         if path.is_dir():
             raise FileError(f"{path}: is a directory; name a file in it")
         if path.exists() and not path.is_file():
             raise FileError(f"{path}: is not a regular file; save its data in one first")
-        if not path.stat().st_size:
+        if not path.stat().st_size and not may_be_empty:
             raise FileError(f"{path}: is empty")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem

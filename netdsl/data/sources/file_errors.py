@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from caffe_proto.errors import FileError
+from caffe_proto.storage import check_regular
 from netdsl.errors import DataError
 
 
@@ -26,11 +27,9 @@ def file_errors(path: str | Path, *more: type[Exception]) -> Iterator[None]:
 
 
 def regular_file(path: str | Path) -> Path:
-    """The path of a regular file, or of a link to one. Pipes and devices are refused, since they may never end."""
-    with file_errors(path, ValueError):  # of a name that no file can have
-        mode = Path(path).stat().st_mode
-    if stat.S_ISDIR(mode):
-        raise DataError(f"{path}: is a folder; name a file in it")
-    if not stat.S_ISREG(mode):
-        raise DataError(f"{path}: is a pipe or a device; save its data in a regular file first")
+    """The path of a regular file, or of a link to one. A pipe or a device may never end, so these are refused."""
+    try:
+        check_regular(Path(path), may_be_empty=True)
+    except FileError as problem:
+        raise DataError(str(problem)) from None
     return Path(path)

@@ -98,7 +98,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
     [
         (["--data", "digits:test"], "digits:test: is no table of Parquet or Arrow; `zoo data convert digits:test"),
         (["--data", "parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
-        (["--data", "parquet:missing"], "missing: can't be read"),
+        (["--data", "parquet:missing"], "missing: can't be opened"),
         (["--data", "ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
         (["--data", "ROWS", "--column", "data"], "'data' isn't like data=pixels"),
         (["--data", "ROWS", "--workers", "2"], "about Spark; give --backend spark too"),

@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     for damaged in (data[:-30], b"", b"no table"):
         path.write_bytes(damaged)
         refuse(path, "can't be read: ")
-    refuse(tmp_path / "gone.arrow", "can't be read: ")
+    refuse(tmp_path / "gone.arrow", "can't be opened: ")
     (tmp_path / "empty").mkdir()
     refuse(tmp_path / "empty", "has no .arrow files")
 

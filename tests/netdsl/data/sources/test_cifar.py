@@ -53,7 +53,7 @@ def test_a_cut_file_is_told(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"data_batch_1.bin: can't be read: No such file"):
+    with pytest.raises(DataError, match=r"data_batch_1.bin: can't be opened: No such file"):
         Cifar10Source(tmp_path)
 
 

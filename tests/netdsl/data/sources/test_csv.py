@@ -52,7 +52,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, what: st
 
 
 def test_other_files_are_told(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone.csv: can't be read: No such file"):
+    with pytest.raises(DataError, match=r"gone.csv: can't be opened: No such file"):
         CsvSource(tmp_path / "gone.csv")
     with pytest.raises(DataError, match=r"t.csv: can't be read: 'utf-8' codec"):
         CsvSource(table(tmp_path, "é,label\n1,2", "latin-1"))

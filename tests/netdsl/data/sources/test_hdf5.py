@@ -65,7 +65,7 @@ def test_files_that_dont_fit_are_refused(tmp_path: Path, files: list[dict[str, o
 
 
 def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone\.txt: can't be read"):
+    with pytest.raises(DataError, match=r"gone\.txt: can't be opened"):
         Hdf5Source(tmp_path / "gone.txt", ["data"])
     path = listed(tmp_path, rows(2, 0), rows(2, 0))
     whole = (tmp_path / "1.h5").read_bytes()
@@ -73,7 +73,7 @@ def test_what_isnt_hdf5_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"1\.h5: can't be read"):
         Hdf5Source(path, ["data"])
     (tmp_path / "1.h5").unlink()
-    with pytest.raises(DataError, match=r"1\.h5: can't be read"):
+    with pytest.raises(DataError, match=r"1\.h5: can't be opened"):
         Hdf5Source(path, ["data"])
 
 

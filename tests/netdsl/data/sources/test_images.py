@@ -69,10 +69,10 @@ def test_a_list_that_isnt_one_is_refused(tmp_path: Path, text: str, why: str) ->
 
 
 def test_what_cant_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"gone\.txt: can't be read"):
+    with pytest.raises(DataError, match=r"gone\.txt: can't be opened"):
         ImageSource(tmp_path / "gone.txt")
     source = ImageSource(listed(tmp_path, f"{tmp_path}/gone.png 0\n{tmp_path}/list.txt 1\n"))
-    with pytest.raises(DataError, match=r"gone\.png: can't be read: No such file"):
+    with pytest.raises(DataError, match=r"gone\.png: can't be opened: No such file"):
         source.fetch(0)
     with pytest.raises(DataError, match=r"list\.txt: can't be decoded as an image"):
         source.item(source.fetch(1))

@@ -73,8 +73,8 @@ def test_variables_that_do_not_fit_are_told(path: Path, names: list[str], what: 
 
 def test_other_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "t.nc").write_bytes(b"not this")
-    for name in ("t.nc", "gone.nc"):
-        with pytest.raises(DataError, match=f"{name}: can't be read: "):
+    for name, what in (("t.nc", "read"), ("gone.nc", "opened")):
+        with pytest.raises(DataError, match=f"{name}: can't be {what}: "):
             NetcdfSource(tmp_path / name, ["x"])
 
 

@@ -136,7 +136,7 @@ def test_rows_are_counted_in_their_file(tmp_path: Path) -> None:
 def test_other_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_bytes(b"not this, whatever its name says")
     refuse(tmp_path / "t.parquet", "can't be read: ")
-    refuse(tmp_path / "gone.parquet", "can't be read: ")
+    refuse(tmp_path / "gone.parquet", "can't be opened: ")
     (tmp_path / "empty").mkdir()
     refuse(tmp_path / "empty", "has no .parquet files")
 

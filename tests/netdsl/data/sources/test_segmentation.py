@@ -164,5 +164,5 @@ def test_images_that_dont_fit_are_named() -> None:
     with pytest.raises(DataError, match=r"the labels of data/image\.png: can't be decoded"):
         items(segnet({}))
     Path("data/labels.png").unlink()
-    with pytest.raises(DataError, match=r"data/labels\.png: can't be read"):
+    with pytest.raises(DataError, match=r"data/labels\.png: can't be opened"):
         items(segnet({}))

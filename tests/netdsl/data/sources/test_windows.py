@@ -150,7 +150,7 @@ def test_images_are_kept_in_memory_if_that_is_asked() -> None:
     Path("image.png").unlink()
     Path("other.png").unlink()
     assert (kept.item(kept.fetch(0))[0] == expected).all()
-    with pytest.raises(DataError, match="can't be read"):
+    with pytest.raises(DataError, match="can't be opened"):
         read.fetch(0)
 
 
@@ -192,7 +192,7 @@ def test_a_file_that_isnt_one_is_refused(changed: tuple[str, str], why: str) -> 
         ({}, {"fg_fraction": 1.5}, "fg_fraction is 1.5"),
         ({}, {"batch_size": 0}, "batch_size 0"),
         ({}, {"fg_threshold": 2}, "0 windows of objects .* and 2 of background"),
-        ({}, {"source": "gone.txt"}, r"gone\.txt: can't be read"),
+        ({}, {"source": "gone.txt"}, r"gone\.txt: can't be opened"),
     ],
 )
 def test_settings_that_cant_be_met_are_refused(
