@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import FileError
 from netdsl import Accuracy, LinearLayer, Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.open_source import open_source
@@ -189,7 +190,7 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
         (lambda e: e.setBindings({"data": "label"}), r"value of shape \[\].*'data', which takes \[4\]", DataError),
         (lambda e: e.setValidationIndicatorCol("x"), "no column 'x', which should say which rows", DataError),
         (lambda e: e.setStrategy("averagin"), "unknown strategy 'averagin'; did you mean averaging", NetError),
-        (lambda e: e.setWeights("nothing.caffemodel"), "nothing.caffemodel: can't be copied", DistributedError),
+        (lambda e: e.setWeights("nothing.caffemodel"), "nothing.caffemodel: can't be opened", FileError),
     ],
 )
 def test_what_cant_be_is_told_before_workers_begin(
