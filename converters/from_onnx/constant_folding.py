@@ -56,7 +56,10 @@ def _check_size(model: Any, arrays: Mapping[str, AnyArray]) -> None:
     known.CopyFrom(model)
     small = [(name, array) for name, array in arrays.items() if array.size <= _SMALL]
     known.graph.initializer.extend(onnx_module("numpy_helper").from_array(array, name) for name, array in small)
-    inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
+    try:
+        inferred = onnx_module("shape_inference").infer_shapes(known, data_prop=True)
+    except Exception as problem:  # its class isn't public
+        raise ConversionError(f"its shapes can't be told: {first_line(problem)}") from None
     for output in inferred.graph.output:
         lengths = [dim.dim_value for dim in output.type.tensor_type.shape.dim]
         if math.prod(lengths) > MOST_VALUES:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from itertools import islice
 from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = (
+    "1"  # before torch is loaded: threads that wait for each other would cost more than a file
+)
 
 from tests.fuzz.readers import READERS
 from tests.fuzz.runner import Fuzzing, cases, table

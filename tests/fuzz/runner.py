@@ -21,7 +21,8 @@ from caffe_proto.errors import CaffeError
 from tests.fuzz.damages import damaged
 from tests.fuzz.readers import READERS, FileReader
 
-_SECONDS = 20
+_SECONDS = 20  # of processor time, so that a busy machine doesn't count
+_WAITING = 300  # seconds for what waits for something that doesn't come
 _MEMORY = 1 << 30  # bytes that a file may take
 _ROOM = 3 << 30  # bytes of addresses beyond that: what is reserved and never used costs nothing
 _LONGEST_MESSAGE = 2000
@@ -119,7 +120,7 @@ def _in_a_child(call: Callable[[], None], report: Path) -> Outcome:
     _, status, usage = os.wait4(child, 0)
     report.touch()
     if os.WIFSIGNALED(status):
-        return Outcome.SLOW if os.WTERMSIG(status) == signal.SIGALRM else Outcome.CRASH
+        return Outcome.SLOW if os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM) else Outcome.CRASH
     if usage.ru_maxrss * 1024 - before > _MEMORY:
         return Outcome.MEMORY
     return list(Outcome)[os.WEXITSTATUS(status)]
@@ -139,7 +140,8 @@ def _run_child(call: Callable[[], None], report: Path) -> None:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
         resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY + _ROOM,) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.alarm(_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, _SECONDS)
+        signal.alarm(_WAITING)
         warnings.simplefilter("ignore")
         try:
             call()
