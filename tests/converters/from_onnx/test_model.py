@@ -96,6 +96,13 @@ def test_nodes_that_are_wrong_are_told(graph, text, told) -> None:
     assert str(problem.value) == f"the model: it can't be converted to Caffe: {told}"
 
 
+def test_a_constant_that_has_no_shape_is_told(graph) -> None:
+    model = graph("c = MaxPool <kernel_shape=[2,2]> (w) y = Add (x, c)", x=(1, 3, 4, 4), w=np.ones((1, 3, 5, 5)))
+    del model.graph.node[0].input[:]
+    with pytest.raises(ConversionError, match=r"MaxPool.*its shapes can't be told"):
+        from_onnx(model)
+
+
 def test_a_model_without_inputs_is_an_error(graph) -> None:
     with pytest.raises(ConversionError, match="it has no inputs"):
         from_onnx(graph("y = Relu (c)", c=np.ones(3)))
