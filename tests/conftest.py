@@ -12,15 +12,18 @@ import pytest
 import torch
 
 TESTS = Path(__file__).parent
-BROAD = (  # what is tested there are whole programs, in processes of their own, for seconds each
+BROAD = (  # what is tested there are whole programs, in processes of their own, whole trainings, or a compiler
     "chaos",
     "fuzz",
     "netdsl/distributed/launchers",
     "netdsl/distributed/supervision",
     "netdsl/distributed/test_every_combination.py",
     "netdsl/distributed/test_exchanges.py",
+    "netdsl/distributed/test_journal.py",
+    "netdsl/distributed/test_loop.py",
     "netdsl/distributed/transports",
     "netdsl/spark",
+    "netdsl/test_module_in_torch.py",
     "test_docs.py",
     "test_doors.py",
     "test_wheel.py",
