@@ -32,10 +32,19 @@ BROAD = (  # what is tested there are whole programs, in processes of their own,
 )
 
 
+def _is_broad(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / name) for name in BROAD)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what `make check` leaves to `make test`, without the time that importing it takes."""
+    return True if "not broad" in config.option.markexpr and _is_broad(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that `make check` leaves to `make test`."""
     for item in items:
-        if any(item.path.is_relative_to(TESTS / name) for name in BROAD):
+        if _is_broad(item.path):
             item.add_marker(pytest.mark.broad)
 
 
