@@ -27,9 +27,9 @@ class FolderSource:
     def __init__(self, path: str | Path, color: Color = Color.COLOR) -> None:
         self._path, self._color = Path(path), color
         self.classes = _classes(self._path)
-        self._names = [
-            (name, label) for label, folder in enumerate(self.classes) for name in _images(self._path, folder)
-        ]
+        folders = set(class_folders(self._path))  # a class may have none, and its name may be anything
+        labels = [(label, name) for label, name in enumerate(self.classes) if name in folders]
+        self._names = [(name, label) for label, folder in labels for name in _images(self._path, folder)]
         if not self._names:
             raise DataError(f"{path}: has no images in folders named after their classes")
 

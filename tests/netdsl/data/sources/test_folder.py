@@ -72,3 +72,12 @@ def test_folders_without_images_are_told(tmp_path: Path) -> None:
         FolderSource(tmp_path)
     with pytest.raises(DataError, match=r"there is no such folder"):
         FolderSource(tmp_path / "gone")
+
+
+@pytest.mark.parametrize("name", ["../dog", "bi\0rd"])
+def test_a_class_without_a_folder_has_no_images_whatever_its_name(folder: Path, name: str) -> None:
+    (folder.parent / "dog").mkdir(exist_ok=True)
+    (folder.parent / "dog/secret.png").write_bytes((folder / "dog/b.png").read_bytes())
+    (folder / "labels.txt").write_text(f"dog\n{name}\nant\ncat\n")
+    source = FolderSource(folder)
+    assert len(source) == 4 and not any("secret" in source.name(index) for index in range(4))
