@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -47,3 +48,10 @@ class MissingExtraError(CaffeError):
 
 class UnknownFieldWarning(UserWarning):
     """A field was skipped because the schema doesn't have it."""
+
+
+def few(words: Iterable[str], most: int) -> str:
+    """The first of some words, for a message, and how many more there are."""
+    words = list(words)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more

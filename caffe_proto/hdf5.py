@@ -14,7 +14,9 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import GRADIENTS, VALUES, Array, Blob, BlobPart, Blobs
-from caffe_proto.errors import BinaryError, FileError, MissingExtraError
+from caffe_proto.errors import BinaryError, FileError
+from caffe_proto.extras import import_extra
+from caffe_proto.storage import MAX_DEFLATION
 from caffe_proto.wire import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -22,18 +24,13 @@ if TYPE_CHECKING:
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _FIELD_NUMBERS = {"data": {4: 5, 8: 8}, "diff": {4: 6, 8: 9}}  # of a BlobProto, by the size of a value
-_MAX_COMPRESSION = 1032  # deflate's limit; a file that claims more is an attack on memory
 _ALWAYS_FITS = 1 << 26  # bytes
 _INDEXES = {str(index): index for index in range(256)}  # all blobs below an index are made, so it must be small
 
 
 def import_h5py() -> Any:
     """The h5py module; a MissingExtraError if it isn't installed."""
-    try:
-        import h5py
-    except ImportError:
-        raise MissingExtraError("HDF5 files need h5py: pip install 'netdsl[data]'") from None
-    return h5py
+    return import_extra("h5py", "data", "HDF5 files need h5py")
 
 
 def read(path: Path, data: memoryview, blobs: Blobs) -> pb.NetParameter | pb.SolverState:
@@ -152,9 +149,9 @@ def check_stored(dataset: h5py.Dataset, where: str, itemsize: int = 0) -> None:
         raise BinaryError(f"{where}: its values lie in another file; save them in this one")
     stored = min(dataset.id.get_storage_size(), dataset.file.id.get_filesize())
     count = max(math.prod(dataset.shape), math.prod(dataset.chunks or (0,)))  # a chunk is read as a whole
-    if count * dataset.dtype.itemsize > _MAX_COMPRESSION * stored:
+    if count * dataset.dtype.itemsize > MAX_DEFLATION * stored:
         raise BinaryError(f"{where}: claims {count:,} values, more than the file can hold; the file is damaged")
-    if count * itemsize > max(_ALWAYS_FITS, _MAX_COMPRESSION * stored):
+    if count * itemsize > max(_ALWAYS_FITS, MAX_DEFLATION * stored):
         raise BinaryError(f"{where}: would be {count * itemsize:,} bytes, and has {stored:,}; store it uncompressed")
 
 

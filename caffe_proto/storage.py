@@ -17,6 +17,8 @@ from secrets import token_hex
 from caffe_proto.errors import FileError
 from caffe_proto.wire import Buffer
 
+MAX_DEFLATION = 1032  # times that deflate can shrink bytes; a file that claims more is an attack on memory
+
 _LONGEST = 40  # letters of a name that are in its temporary file's
 _HIDDEN = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}", re.DOTALL)  # the names of temporary files and folders
 

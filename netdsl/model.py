@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
@@ -164,13 +164,11 @@ def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
     if not file.weights:
         raise WeightsError(f"{file.path}: has no weights")
     if file.weights.keys().isdisjoint(layers):
-        names, others = _few(file.weights), _few(layers)
-        raise WeightsError(f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but {others}")
-
-
-def _few(names: Collection[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (", ".join(f"'{name}'" for name in [*names][:_SHOWN]) or "none that learns") + more
+        names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (file.weights, layers))
+        raise WeightsError(
+            f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but "
+            f"{others or 'none that learns'}"
+        )
 
 
 def copy_model(model: Model, net: Built) -> LoadReport:

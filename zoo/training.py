@@ -17,6 +17,7 @@ from netdsl.solver import state
 from netdsl.solver.events import Event, Listener, Notice
 from netdsl.solver.nets import find_file, train_net
 from netdsl.solver.open_solver import open_solver
+from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Action, Solver, no_action
 from netdsl.tables.table import Table
 
@@ -55,7 +56,7 @@ def find_start(run: Run, listen: Listener) -> Path | None:
     if run.snapshot is None:
         return None
     if run.snapshot == NEWEST:
-        return state.newest(run.solver.snapshot_prefix, lambda text: listen(Notice(text)))
+        return newest(run.solver.snapshot_prefix, lambda text: listen(Notice(text)))
     if run.weights:
         raise SolverError("a snapshot has its own weights; give --snapshot or --weights, not both")
     return Path(run.snapshot)

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 
 OLDEST_OPSET = 18  # the first in which the axes of reductions are inputs
 
@@ -27,11 +27,8 @@ def onnxruntime() -> Any:
 
 
 def _package(name: str) -> Any:
-    try:
-        import_module(f"{name}.helper" if name == "onnx" else name)
-        return import_module(name)
-    except ImportError:
-        raise MissingExtraError(f"ONNX models need {name}: pip install 'netdsl[onnx]'") from None
+    import_extra(f"{name}.helper" if name == "onnx" else name, "onnx", f"ONNX models need {name}")
+    return import_module(name)
 
 
 @cache

@@ -18,13 +18,11 @@ from torch import Tensor
 from caffe_proto.errors import FileError
 from caffe_proto.storage import atomic_path, check_regular, file_hash, remove_leftovers, sync, write_pieces
 from netdsl.errors import DistributedError
-from netdsl.solver.snapshot_files import ResumePoint
+from netdsl.solver.snapshot_files import ResumePoint, first_whole
 
 _WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
 _VERSION = 1  # of `whole.json`; the first files had no number
-
-
 _PARTS = ("npz", "json")  # the kinds of files of each worker
 
 
@@ -116,23 +114,16 @@ class Journal:
         `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since the run
         would begin anew.
         """
-        problems = []
-        for path in self._completed():
-            try:
-                entry = _open_entry(path)
-                entry.check()
-            except DistributedError as problem:
-                problems.append(str(problem))
-                continue
+        entry, problems = first_whole(self._completed(), _open_whole_entry)
+        if entry is not None:
             for reason in problems:
                 note(f"the run goes on from round {entry.round}, for a newer one is damaged: {reason}")
-            return entry
-        if problems:
+        elif problems:
             raise DistributedError(
                 f"{self.folder}: none of the saved rounds is whole: {'; '.join(problems)}; to begin anew, remove this "
                 "folder"
             )
-        return None
+        return entry
 
     def read(self, entry: JournalEntry, rank: int) -> tuple[dict[str, Tensor], WorkerPart]:
         """The tensors of a worker's part of an entry, and the rest of it."""
@@ -178,6 +169,12 @@ class Journal:
 def _names(rank: int) -> tuple[str, ...]:
     """The names of the files of a worker's part."""
     return tuple(f"worker-{rank}.{kind}" for kind in _PARTS)
+
+
+def _open_whole_entry(path: Path) -> JournalEntry:
+    entry = _open_entry(path)
+    entry.check()
+    return entry
 
 
 def _open_entry(path: Path) -> JournalEntry:

@@ -11,6 +11,7 @@ from traceback import extract_tb, walk_tb
 
 from torch import nn
 
+from caffe_proto.errors import few
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.user_code import ReplacesUserCode, RunsUserCode, python_name, user_file
@@ -91,8 +92,7 @@ def _check_types(graph: Graph, types: Types) -> None:
     for kind, names in unknown.items():
         near = [known[name] for name in get_close_matches(kind.lower(), known, 1)]
         hint = f", did you mean {near[0]}?" if near else ""
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        parts.append(f"'{kind}' (layers {', '.join(names[:3])}{more}{hint})")
+        parts.append(f"'{kind}' (layers {few(names, 3)}{hint})")
     raise UnknownLayerError(
         f"unknown layer type {'; '.join(parts)}. A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto.errors import FileError, MissingExtraError
+from caffe_proto.errors import FileError
+from caffe_proto.extras import import_extra
 from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import image_limit
 from netdsl.errors import NetError
@@ -39,10 +39,7 @@ def load_image(filename: str | Path, color: bool = True) -> Image:
 
 
 def _library() -> Any:
-    try:
-        return import_module("PIL.Image")
-    except ImportError:
-        raise MissingExtraError("images need Pillow: pip install 'netdsl[data]'") from None
+    return import_extra("PIL.Image", "data", "images need Pillow")
 
 
 def _pixels(file: Any) -> Array:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from caffe_proto.storage import check_regular, file_hash, write_pieces
 from netdsl.errors import SolverError
 
 RESUME_SUFFIX = ".resume.json"
+Saved = TypeVar("Saved")
 
 _NUMBER = re.compile(r"([0-9]{1,18})\.solverstate(\.h5)?")
 _WITHOUT_IT = "if you remove it, training resumes, but not to the same bits"
@@ -91,24 +92,33 @@ def newest(prefix: str, note: Callable[[str], object] = lambda text: None) -> Pa
     `note` is told which newer ones were passed over, and why. If none is whole, that is an error, since training
     would begin anew.
     """
-    problems = []
-    for path in _states(prefix):
-        try:
-            snapshot = open_snapshot(path)
-            if snapshot.model is None:
-                raise SolverError(f"{path}: names no weights")
-        except CaffeError as problem:
-            problems.append(str(problem))
-            continue
-        for reason in problems:
-            note(f"a snapshot is passed over: {reason}")
-        return path
-    if problems:
+    path, problems = first_whole(_states(prefix), _check_snapshot)
+    if path is None and problems:
         raise SolverError(
             f"no snapshot of '{prefix}' is whole: {'; '.join(problems)}; to begin anew, remove them or name another "
             "snapshot_prefix"
         )
-    return None
+    for reason in problems:
+        note(f"a snapshot is passed over: {reason}")
+    return path
+
+
+def first_whole(paths: Iterable[Path], open_saved: Callable[[Path], Saved]) -> tuple[Saved | None, list[str]]:
+    """The first of what was saved that can be opened, None if nothing can, and what is wrong with those before it."""
+    problems: list[str] = []
+    for path in paths:
+        try:
+            return open_saved(path), problems
+        except CaffeError as problem:
+            problems.append(str(problem))
+    return None, problems
+
+
+def _check_snapshot(path: Path) -> Path:
+    """The path of a state, if its snapshot is whole and has weights."""
+    if open_snapshot(path).model is None:
+        raise SolverError(f"{path}: names no weights")
+    return path
 
 
 def _states(prefix: str) -> list[Path]:

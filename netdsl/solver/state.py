@@ -30,8 +30,6 @@ from netdsl.weights.files import save_net
 if TYPE_CHECKING:
     from netdsl.solver.solver import Solver
 
-__all__ = ["newest", "restore", "resume_from", "resume_point", "save"]
-
 
 def save(solver: Solver) -> SnapshotSaved:
     """Write the weights, the state, and last the resume file, which has their hashes."""

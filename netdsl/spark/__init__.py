@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 
 if TYPE_CHECKING:
     from netdsl.distributed.run_log import Moment
@@ -28,10 +28,7 @@ if not TYPE_CHECKING:
         """A public name. Spark is imported when the first one is used."""
         if name not in _MODULES:
             raise AttributeError(f"module 'netdsl.spark' has no attribute '{name}'")
-        try:
-            import_module("pyspark.ml")
-        except ImportError:
-            raise MissingExtraError("nets on Spark need pyspark: pip install 'netdsl[spark]'") from None
+        import_extra("pyspark.ml", "spark", "nets on Spark need pyspark")
         return getattr(import_module(f"netdsl.{_MODULES[name]}"), name)
 
     def __dir__() -> list[str]:

@@ -9,9 +9,11 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import first_line
 
@@ -78,11 +80,8 @@ def _starting(where: str) -> Iterator[None]:
 
 
 def _library() -> Any:
-    try:
-        import pyspark.sql
-    except ImportError:
-        raise MissingExtraError("the spark backend needs pyspark: pip install 'netdsl[spark]'") from None
-    return pyspark
+    import_extra("pyspark.sql", "spark", "the spark backend needs pyspark")
+    return import_module("pyspark")
 
 
 def _find_java() -> None:

@@ -7,16 +7,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 
 
-@cache
 def arrow() -> Any:
     """The library, with the part that reads and writes Parquet."""
-    try:
-        import_module("pyarrow.parquet")
-    except ImportError:
-        raise MissingExtraError("Parquet and Arrow files need pyarrow: pip install 'netdsl[data]'") from None
+    import_extra("pyarrow.parquet", "data", "Parquet and Arrow files need pyarrow")
     return import_module("pyarrow")
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from caffe_proto.blobs import MAX_AXES
 from caffe_proto.errors import FileError, MissingExtraError
+from caffe_proto.extras import import_extra
 from caffe_proto.storage import atomic_path, check_regular
 from netdsl.formats import TENSOR_SUFFIXES
 from netdsl.weights.file_checks import check_archive, check_tensors
@@ -89,12 +90,7 @@ def write_tensors(
 
 
 def _safetensors() -> Any:
-    """The safetensors library, or an error that tells how to install it."""
-    try:
-        import safetensors.torch
-    except ImportError:
-        raise MissingExtraError("safetensors files need safetensors: pip install 'netdsl[convert]'") from None
-    return safetensors.torch
+    return import_extra("safetensors.torch", "convert", "safetensors files need safetensors")
 
 
 def _read_safetensors(path: Path) -> Tensors:

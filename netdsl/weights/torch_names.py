@@ -8,6 +8,7 @@ from enum import Enum
 
 import numpy as np
 
+from caffe_proto.errors import few
 from netdsl.errors import WeightsError
 from netdsl.weights.match import AnyArray, Shape, fits
 
@@ -117,17 +118,12 @@ def _check(groups: Sequence[_Group], missing: Sequence[str], layout: Layout) -> 
     parts = []
     if missing:
         words = [f"'{layer}' {_words(layout[layer].values())}" for layer in missing]
-        parts.append(f"no tensors for layer {_few(words)}")
+        parts.append(f"no tensors for layer {few(words, _SHOWN)}")
     if groups:
         words = [f"'{group.source}' {_words(array.shape for array in group.arrays)}" for group in groups]
-        parts.append(f"no layer for {_few(words)}")
+        parts.append(f"no layer for {few(words, _SHOWN)}")
     raise WeightsError("; ".join(parts))
 
 
 def _words(shapes: Iterable[Shape]) -> str:
     return "(" + ", ".join("x".join(map(str, shape)) or "one value" for shape in shapes) + ")"
-
-
-def _few(words: Sequence[str]) -> str:
-    more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-    return ", ".join(words[:_SHOWN]) + more

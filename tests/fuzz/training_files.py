@@ -16,7 +16,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.net.graph import Phase
 from netdsl.solver import state
 from netdsl.solver.module_net import Compute
-from netdsl.solver.snapshot_files import RandomStates
+from netdsl.solver.snapshot_files import RandomStates, newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
 from tests.netdsl.solver.conftest import Regression
@@ -73,5 +73,5 @@ def make_snapshots(folder: Path) -> None:
 
 
 def read_snapshot(folder: Path) -> None:
-    path = state.newest(str(folder / "s")) or next(folder.glob("s_iter_2.solverstate*"))
+    path = newest(str(folder / "s")) or next(folder.glob("s_iter_2.solverstate*"))
     state.restore(_solver(folder, pb.SolverParameter.BINARYPROTO), path)

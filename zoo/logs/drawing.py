@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from caffe_proto.storage import atomic_path
 from netdsl.distributed.record import Activity
 
@@ -24,14 +25,8 @@ COLOURS: Mapping[Activity, str] = {
 
 def pyplot() -> Any:
     """Matplotlib's pyplot, which draws into files; a MissingExtraError if it isn't installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtraError("plots need matplotlib: pip install 'netdsl[logs]'") from None
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
+    import_extra("matplotlib", "logs", "plots need matplotlib").use("Agg")
+    return import_module("matplotlib.pyplot")
 
 
 def save(figure: Any, path: str | Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
 
 
@@ -35,8 +35,4 @@ class TensorBoardWriter:
 
 
 def _library() -> Any:
-    try:
-        import tensorboardX
-    except ImportError:
-        raise MissingExtraError("TensorBoard's logs need tensorboardX: pip install 'netdsl[logs]'") from None
-    return tensorboardX
+    return import_extra("tensorboardX", "logs", "TensorBoard's logs need tensorboardX")

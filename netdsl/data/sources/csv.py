@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from caffe_proto.errors import few
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.listing import short_lines
@@ -16,7 +17,7 @@ from netdsl.errors import DataError
 
 _LABEL = "label"
 _LONGEST_LINE = 1 << 24  # characters
-_SHOWN = 50  # names of columns in an error
+_SHOWN, _LONGEST = 50, 40  # names of columns in an error, and letters of each
 
 
 class CsvSource(ArraySource):
@@ -41,13 +42,9 @@ class CsvSource(ArraySource):
 def _index(path: Path, names: list[str], name: str) -> int:
     if names.count(name) != 1:
         count = "several columns are" if name in names else "no column is"
-        raise DataError(f"{path}: {count} called '{name}'; there are {_listed(names)}")
+        there = few((other[:_LONGEST] for other in names), _SHOWN) or "none"
+        raise DataError(f"{path}: {count} called '{name}'; there are {there}")
     return names.index(name)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (", ".join(name[:40] for name in names[:_SHOWN]) or "none") + more
 
 
 def _values(path: Path, lines: Iterator[list[str]], names: list[str], indices: list[int]) -> array[float]:

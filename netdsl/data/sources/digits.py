@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
@@ -35,9 +33,5 @@ def _for_testing(labels: Array) -> Array:
     return selected
 
 
-@cache
 def _library() -> Any:
-    try:
-        return import_module("sklearn.datasets")
-    except ImportError:
-        raise MissingExtraError("the digits need scikit-learn: pip install 'netdsl[data]'") from None
+    return import_extra("sklearn.datasets", "data", "the digits need scikit-learn")

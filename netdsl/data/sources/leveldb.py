@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.data.sources.datum import DatumRecord, DatumSource, check_folder
 from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 
 
-@cache
 def library() -> Any:
     """The plyvel package, which is imported only here."""
-    try:
-        return import_module("plyvel")
-    except ImportError:
-        raise MissingExtraError("LevelDB needs plyvel: pip install 'netdsl[data]'") from None
+    return import_extra("plyvel", "data", "LevelDB needs plyvel")
 
 
 class LevelDbSource(DatumSource):

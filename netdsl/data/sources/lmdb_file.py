@@ -14,6 +14,7 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from caffe_proto.errors import few
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.errors import DataError, DataWarning
@@ -204,7 +205,8 @@ class LmdbFile:
         size, outside = self._meta.page_size, (numbers < 2) | (numbers > self._meta.last_page)
         listed = numbers.tolist()
         if outside.any() or len(set(listed)) < len(listed) or not self._seen.isdisjoint(listed):
-            raise self._damaged(f"the tree of its pages leads out of the file, or to a page twice, as {_few(listed)}")
+            some = few(map(str, listed), 3)
+            raise self._damaged(f"the tree of its pages leads out of the file, or to a page twice, as {some}")
         content = b"".join([self._read(number * size, size) for number in listed])
         halves = np.frombuffer(content, "<u2").reshape(len(listed), -1)
         own_numbers = np.frombuffer(content, "<u8").reshape(len(listed), -1)[:, 0]
@@ -248,7 +250,3 @@ class LmdbFile:
         self._sizes.frombytes(sizes.astype(np.uint32).tobytes())
         self._large += large.tobytes()
         self._places.frombytes(places.astype(np.uint64).tobytes())
-
-
-def _few(numbers: list[int]) -> str:
-    return ", ".join(map(str, numbers[:3])) + (" ..." if len(numbers) > 3 else "")

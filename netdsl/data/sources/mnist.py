@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from caffe_proto.storage import MAX_DEFLATION
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
@@ -17,7 +18,6 @@ from netdsl.errors import DataError
 
 _NAMES = {DataSplit.TRAIN: ("train",), DataSplit.TEST: ("t10k", "test")}
 _UNSIGNED_BYTES = 8  # the code of this type in an idx file
-_MAX_COMPRESSION = 1032  # deflate's limit
 
 
 class MnistSource(ArraySource):
@@ -62,7 +62,7 @@ def _read_idx(path: Path, axes: int) -> Array:
         header = file.read(start)
         shape = _shape(path, header, axes)
         size, stored = math.prod(shape), path.stat().st_size
-        if gzipped and size <= _MAX_COMPRESSION * stored:  # what claims more isn't read, since room is made at once
+        if gzipped and size <= MAX_DEFLATION * stored:  # what claims more isn't read, since room is made at once
             values = np.frombuffer(file.read(size + 1), np.uint8)
             available = len(values)
         else:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from caffe_proto.hdf5 import SIGNATURE, check_stored, member
 from netdsl.data.sources.arrays import as_top
 from netdsl.data.sources.file_errors import file_errors, regular_file
@@ -107,9 +105,5 @@ def _is_hdf5(path: Path) -> bool:
     return start == SIGNATURE
 
 
-@cache
 def _library() -> Any:
-    try:
-        return import_module("netCDF4")
-    except ImportError:
-        raise MissingExtraError("NetCDF files need netCDF4: pip install 'netdsl[data]'") from None
+    return import_extra("netCDF4", "data", "NetCDF files need netCDF4")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
@@ -53,10 +52,7 @@ def image_limit() -> ImageLimit:
 def opencv() -> Any:
     """The cv2 package, which is imported only here, with a limit on the pixels of an image."""
     image_limit()
-    try:
-        return import_module("cv2")
-    except ImportError:
-        raise MissingExtraError("images need OpenCV: pip install 'netdsl[data]'") from None
+    return import_extra("cv2", "data", "images need OpenCV")
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:

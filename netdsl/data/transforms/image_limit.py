@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.errors import DataError
 
 _VARIABLE = "OPENCV_IO_MAX_IMAGE_PIXELS"  # OpenCV reads it when it is imported
@@ -105,10 +104,7 @@ def _jpeg_pixels(data: bytes) -> int | None:
 
 def _pixels(file: str | Path | BytesIO) -> int | None:
     """How many pixels an image claims to have, or one of a TIFF's tiles; None if that can't be known."""
-    try:
-        library = import_module("PIL.Image")
-    except ImportError:
-        raise MissingExtraError("such images need Pillow: pip install 'netdsl[data]'") from None
+    library = import_extra("PIL.Image", "data", "such images need Pillow")
     try:
         with library.open(file) as image:
             tags = getattr(image, "tag_v2", {})

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from importlib import import_module
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.data.sources.source import Item
 from netdsl.data.types import Array
 from netdsl.errors import DataError
@@ -66,10 +65,6 @@ def _scaled(image: Any, side: int) -> Any:
     return image.resize(size, library.Image.Resampling.NEAREST if factor >= 1 else library.Image.Resampling.BOX)
 
 
-@cache
 def _library() -> Any:
-    try:
-        import_module("PIL.ImageDraw")
-    except ImportError:
-        raise MissingExtraError("a contact sheet needs Pillow: pip install 'netdsl[data]'") from None
+    import_extra("PIL.ImageDraw", "data", "a contact sheet needs Pillow")
     return import_module("PIL")

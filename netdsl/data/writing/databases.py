@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from caffe_proto.errors import MissingExtraError
+from caffe_proto.extras import import_extra
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
 from netdsl.data.writing.example import Example, Put, datum_of
@@ -38,13 +36,9 @@ class _PendingRecords:
         self.records, self._size = [], 0
 
 
-@cache
 def _lmdb() -> Any:
     """The lmdb package, which is only used for writing."""
-    try:
-        return import_module("lmdb")
-    except ImportError:
-        raise MissingExtraError("writing LMDB needs lmdb: pip install 'netdsl[data]'") from None
+    return import_extra("lmdb", "data", "writing LMDB needs lmdb")
 
 
 @contextmanager

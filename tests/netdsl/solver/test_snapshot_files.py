@@ -14,6 +14,7 @@ from caffe_proto.files import read, write
 from netdsl.errors import SolverError
 from netdsl.solver import state
 from netdsl.solver.events import Event, Notice, SnapshotSaved
+from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 
 
@@ -78,7 +79,7 @@ def test_the_newest_whole_snapshot_is_taken_and_the_damaged_one_is_named(
     path = file_of(saved[2], which)
     DAMAGE[damage](path)
     told: list[str] = []
-    assert state.newest(str(tmp_path / "s"), told.append) == saved[1].state
+    assert newest(str(tmp_path / "s"), told.append) == saved[1].state
     assert len(told) == 1 and told[0].startswith("a snapshot is passed over: ") and path.name in told[0]
 
 
@@ -100,7 +101,7 @@ def test_if_none_is_whole_training_does_not_begin_anew(regression, tmp_path: Pat
     for saved in three_snapshots(regression(), tmp_path):
         flip_a_bit(saved.model)
     with pytest.raises(SolverError, match=r"no snapshot of '.*s' is whole: .*s_iter_2.*; to begin anew, remove them"):
-        state.newest(str(tmp_path / "s"))
+        newest(str(tmp_path / "s"))
 
 
 def test_a_snapshot_without_hashes_is_resumed_from_and_said_to_have_none(regression, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import read, write
 from netdsl.errors import SolverError
 from netdsl.solver import state
+from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 
 TYPES = ["SGD", "Nesterov", "AdaGrad", "RMSProp", "AdaDelta", "Adam"]
@@ -120,16 +121,16 @@ def test_what_does_not_fit_is_an_error_that_says_so(regression, tmp_path: Path) 
 
 def test_the_newest_whole_snapshot(regression, tmp_path: Path) -> None:
     solver = solver_of(regression(), tmp_path)
-    assert state.newest(str(tmp_path / "s")) is None
+    assert newest(str(tmp_path / "s")) is None
     saved = []
     for _ in range(3):
         solver.step(5)
         saved.append(solver.snapshot())
     (tmp_path / "s_iter_99.solverstate").write_bytes(b"\x08")  # cut short by somebody else
     (tmp_path / "other_iter_100.solverstate").write_bytes(saved[0].state.read_bytes())
-    assert state.newest(str(tmp_path / "s")) == saved[2].state
+    assert newest(str(tmp_path / "s")) == saved[2].state
     saved[2].model.unlink()
-    assert state.newest(str(tmp_path / "s")) == saved[1].state
+    assert newest(str(tmp_path / "s")) == saved[1].state
 
 
 def test_a_snapshot_that_cannot_be_written_leaves_nothing(regression, tmp_path: Path) -> None:

@@ -184,7 +184,6 @@ def test_a_source_without_items_is_told(data: Path) -> None:
 def test_a_missing_library_is_told_with_what_to_install(
     monkeypatch: pytest.MonkeyPatch, module: str, library: Callable[[], Any]
 ) -> None:
-    library.cache_clear()
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'netdsl\[data\]'"):
         library()
