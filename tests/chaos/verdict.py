@@ -34,6 +34,7 @@ TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG 
 _TRACEBACK = "Traceback (most recent call last)"
 _UNCHECKED = "has no hashes"
 _SHARED = Path("/dev/shm")
+_PROCESS = re.compile(r"(?<![0-9a-zA-Z])[1-9][0-9]{1,6}(?![0-9a-zA-Z])")  # a number in the name of a file
 _VANISH = 3.0  # seconds in which what another program shares may vanish
 _NEAR = 0.15  # of accuracy, to which bits that depend on time come again in so short a training
 _BY_SIGNAL = (130, 143)  # exit codes of a command that a signal ended
@@ -141,9 +142,15 @@ class SharedFiles:
                 status = path.stat()
             except OSError:
                 continue
-            if S_ISREG(status.st_mode) and status.st_uid == os.getuid() and status.st_ctime >= self._since:
+            is_new = S_ISREG(status.st_mode) and status.st_uid == os.getuid() and status.st_ctime >= self._since
+            if is_new and not _names_a_living_process(path.name):
                 paths.append(path)
         return paths
+
+
+def _names_a_living_process(name: str) -> bool:
+    """Whether another program says that a file is its own; the training's processes have ended."""
+    return any(Path("/proc", number).exists() for number in _PROCESS.findall(name))
 
 
 def _last_line(text: str) -> str:
