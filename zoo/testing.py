@@ -11,17 +11,18 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
-from netdsl.errors import DataError, NetError
-from netdsl.model import Model, copy_model, open_model
+from netdsl.errors import DataError, NetError, WeightsError
+from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.graph import filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.solver.evaluation import average_batches
-from netdsl.solver.events import Output
+from netdsl.solver.events import Listener, Output, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
@@ -47,14 +48,22 @@ class TestRequest:
     batches: int | None = None
     level: int = 0
     stages: Sequence[str] = ()
+    partial: bool = False  # layers without weights keep their fillers' values, as in Caffe
 
 
-def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> TestResult:
+def test(
+    request: TestRequest,
+    *,
+    device: torch.device,
+    backend: LocalBackend | SparkBackend = HERE,
+    listen: Listener = ignore_event,
+) -> TestResult:
     """The mean loss and the mean outputs over batches, or over rows."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     try:
+        _check_weights(request, model, listen)
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, backend))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
@@ -63,6 +72,14 @@ def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | 
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}") from None
     return _test_batches(request, model, device)
+
+
+def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None:
+    """Tell which layers have weights; an error if one has none, since a score of random weights says nothing."""
+    report = match_names(model, build_for_scoring(model.net))
+    if report.missing and not (report.matched and request.partial):
+        raise WeightsError(f"{report}; name the file that has the weights of all layers")
+    listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), report))
 
 
 def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:

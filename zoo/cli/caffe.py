@@ -14,9 +14,10 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimingSettings, time_net
 from netdsl.open_net import open_net
+from netdsl.solver.events import Event, WeightsLoaded
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
+from zoo.cli.caffe_log import TrainingLog, info, log_matches, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
@@ -130,8 +131,15 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    request = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    log_test(*test(request, device=device))
+    request = TestRequest(
+        model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
+    )
+    log_test(*test(request, device=device, listen=_log_matches))
+
+
+def _log_matches(event: Event) -> None:
+    if isinstance(event, WeightsLoaded):
+        log_matches(event.report)
 
 
 def _time(flags: Flags) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
     assert '"accuracy": 0.' in done.out
     assert accuracies(zoo("test", net, "--weights", "lenet_iter_40.caffemodel").out)[0] > 0.3
     assert "can't be opened" in zoo("test", net, "--weights", "missing.caffemodel").err
+
+
+def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    text = (lenet / "train_val.prototxt").read_text()
+    last = re.findall(r'name: "(\w+)"\s+type: "InnerProduct"', text)[-1]
+    Path("new.prototxt").write_text(text.replace(f'name: "{last}"', f'name: "{last}_new"'))
+    solver = re.sub(r'net: ".*"', 'net: "new.prototxt"', (lenet / "solver.prototxt").read_text())
+    Path("solver.prototxt").write_text(solver)
+    words = ["--weights", "lenet_iter_1.caffemodel"]
+    told = f"weights lenet_iter_1.caffemodel: 3 of 4 layers filled; '{last}_new' begins anew; unused: '{last}'\n"
+    training = ["train", "--solver", "solver.prototxt", "--max-iter", "2", "--log", "log.jsonl", *words]
+    assert zoo(*training).out.startswith(told)
+    logged = next(read_event_log("log.jsonl"))
+    assert (logged["event"], f"weights {logged['files'][0]}: {logged['text']}\n") == ("weights", told)
+    tested = zoo("test", "new.prototxt", *words)
+    assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name the file that has" in tested.err
+    both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
+    assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
+    exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")
+    assert exported.code == 2 and f"the weights have nothing for layer '{last}_new'" in exported.err
 
 
 @pytest.mark.parametrize(
