@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 
@@ -70,8 +71,15 @@ def test(
         if table is not None:
             return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(f"{request.net}: {problem}{_trained_net(request, model)}") from None
     return _test_batches(request, model, device)
+
+
+def _trained_net(request: TestRequest, model: Model) -> str:
+    """A clause for an error about the net of a file of weights, which is the one that was trained."""
+    if Path(request.net) not in model.sources.values():
+        return ""
+    return "; this file has trained weights and the net of their training, so name the prototxt, and it as --weights"
 
 
 def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None:

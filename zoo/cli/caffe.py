@@ -123,7 +123,7 @@ def _train(flags: Flags) -> None:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
         else:
-            log.end(stopped=train(run, listeners=[log], requested=requested).stopped)
+            log.end(stopped=train(run, listeners=[log], requested=requested, test_last=False).stopped)
 
 
 def _test(flags: Flags) -> None:
@@ -155,7 +155,8 @@ def _time(flags: Flags) -> None:
 def _device_query(flags: Flags) -> None:
     """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
     info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
-    devices = [device for device in _devices_of(flags.gpu or "all") if device.type == "cuda"]
+    every = ",".join(map(str, range(torch.cuda.device_count())))
+    devices = [device for device in _devices_of(flags.gpu or every) if device.type == "cuda"]
     if not devices:
         info("caffe.cpp:138", "There are none.")
     for device in devices:
