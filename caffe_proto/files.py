@@ -20,10 +20,10 @@ from caffe_proto.check import check_message
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect
 from caffe_proto.dialects import Dialect, dialect_for, dialect_named
-from caffe_proto.errors import CaffeError, FileError, TextError
+from caffe_proto.errors import CaffeError, FileError, TextError, UnknownNameError
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.text.document import Body
-from caffe_proto.text.prototxt import body_of, kind_of, message_of, text_of
+from caffe_proto.text.prototxt import body_of, count_fields, kind_of, message_of, text_of
 from caffe_proto.wire import Buffer
 
 M = TypeVar("M", bound=Message)
@@ -53,6 +53,16 @@ _IDENTIFYING_FIELDS: dict[type[Message], set[str]] = {
     pb.BlobProto: {"stored"},
     pb.BlobProtoVector: {"blobs"},
     pb.Datum: {"data", "float_data"},
+}
+_ROLES: dict[type[Message], str] = {  # for errors
+    pb.NetParameter: "a net",
+    pb.SolverParameter: "the settings of a solver",
+    pb.SolverState: "the state of a solver",
+    pb.BlobProto: "a blob",
+    pb.BlobProtoVector: "a list of blobs",
+    pb.Datum: "an item of data",
+    pb.LabelMap: "a map of labels",
+    pb.LayerParameter: "a layer",
 }
 _TEXT_START = re.compile(rb"\s*(#|[A-Za-z_]\w*\s*[:{<\[]|[<=>]{7}|$)")
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -136,8 +146,12 @@ def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
 
 def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeFile[M]:
     if not isinstance(file.message, kind):
-        raise FileError(f"{path}: holds a {file.message.DESCRIPTOR.name}, not a {kind.DESCRIPTOR.name}")
+        raise _other_kind(path, type(file.message), kind)
     return file  # type: ignore[return-value]  # narrowed by the line above
+
+
+def _other_kind(path: str | Path, actual: type[Message], wanted: type[Message]) -> FileError:
+    return FileError(f"{path}: is {_ROLES[actual]}, and what is needed here is {_ROLES[wanted]}")
 
 
 def _map_file(path: Path) -> memoryview:
@@ -174,7 +188,13 @@ def _advice(form: Form) -> str:
 
 def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient: bool) -> CaffeFile[Message]:
     body = body_of(bytes(data), str(path))
-    message = message_of(body, kind or kind_of(body), str(path), lenient)
+    likely = kind_of(body)
+    try:
+        message = message_of(body, kind or likely, str(path), lenient)
+    except UnknownNameError:
+        if kind is None or count_fields(body, kind) >= count_fields(body, likely):
+            raise
+        raise _other_kind(path, likely, kind) from None
     return CaffeFile(message, body=body)
 
 

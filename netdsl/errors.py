@@ -45,6 +45,10 @@ class DataError(CaffeError):
         super().__init__(" ".join(message.splitlines()))
 
 
+class WeightsWarning(UserWarning):
+    """Layers that learn got no weights, and begin anew."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 

@@ -18,7 +18,7 @@ from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.open_net import Model, NetSource, open_net, todays_form
-from netdsl.weights.files import copy_weights, learned_layers
+from netdsl.weights.files import copy_weights, fill_weights, learned_layers, shared_blobs
 from netdsl.weights.match import AnyArray, LoadReport, Weights, arrays_of
 from netdsl.weights.tensor_files import read_tensors
 from netdsl.weights.torch_names import Layout, TensorMatch, map_names
@@ -33,6 +33,7 @@ __all__ = [
     "holds_weights",
     "layout_of",
     "load_weights",
+    "match_names",
     "open_model",
     "open_net",
     "open_weights",
@@ -136,9 +137,10 @@ def layout_of(net: pb.NetParameter | Sequence[Built], *, types: Types = LAYERS) 
 
 
 def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool = False) -> LoadReport:
-    """Copy the weights of a file of any format into the layers of the same name; of several nets the first is reported.
+    """Copy the weights of a file of any format into the layers of the same name.
 
-    A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error.
+    A layer that the file doesn't have keeps its values. A file with none of the nets' layers is an error. Of several
+    nets the first is reported, and what none of them uses.
     """
     file = source if isinstance(source, WeightsFile) else open_weights(source, nets)
     names = list(dict.fromkeys(name for net in nets for name in learned_layers(net)))
@@ -148,7 +150,8 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
         reports = [copy_weights(net, file.weights, partial=partial) for net in nets]
     except WeightsError as problem:
         raise WeightsError(f"{file.path}: {problem}") from None
-    return reports[0]
+    unused = set[str].intersection(*(set(report.unused) for report in reports))
+    return replace(reports[0], unused=tuple(name for name in reports[0].unused if name in unused))
 
 
 def _open_all(paths: Iterable[str | Path], net: pb.NetParameter, types: Types) -> list[WeightsFile]:
@@ -180,13 +183,27 @@ def copy_model(model: Model, net: Built) -> LoadReport:
         raise WeightsError(f"{files}: {problem}" if files else str(problem)) from None
 
 
+def match_names(model: Model, built: Built) -> LoadReport:
+    """The layers of a net that a model's weights would fill, by their names alone."""
+    layers, shared = learned_layers(built), shared_blobs(built)
+    has_own = {
+        name for name, layer in layers.items() if any((name, i) not in shared for i in range(len(layer.blob_names())))
+    }
+    return LoadReport(
+        tuple(name for name in layers if name in model.weights),
+        tuple(name for name in layers if name in has_own and name not in model.weights),
+        tuple(name for name in model.weights if name not in layers),
+        (),
+    )
+
+
 def built_of(model: Model, *, types: Types = LAYERS) -> Built:
     """The layers of a model's net for tests with the weights in them, ready to run."""
     built = build(resolve(model.net, Phase.TEST), types)
     if not model.weights and learned_layers(built):
         raise WeightsError(f"net '{model.net.name}' has no weights here; name the files that have them")
     NetModule(built).allocate()
-    copy_weights(built, model.weights)
+    fill_weights(built, model.weights)
     return built
 
 

@@ -50,7 +50,7 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = True) -> Model:
+def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
     """A net of any age, with the weights that its own file has.
 
     `lenient` skips what a prototxt has and no schema knows, with a warning for each.

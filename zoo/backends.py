@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+import torch
+
 from netdsl.distributed.launchers.external import ExternalWorker, train_as_worker
 from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.run import Run, exists
@@ -16,7 +18,9 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
 from netdsl.model import store_for_workers
-from netdsl.solver.nets import find_file, split_names, train_net
+from netdsl.net.graph import connect, filter_layers
+from netdsl.solver.nets import find_file, split_names, test_nets, train_net
+from netdsl.solver.open_solver import open_solver
 from netdsl.spark.session import open_session, task_cores
 
 
@@ -55,7 +59,8 @@ class LocalBackend:
         return max(1, (os.cpu_count() or 1) // workers)
 
     def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder."""
+        """Begin a run in a folder, once its nets, data and weights were opened."""
+        _open(run)
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
@@ -80,7 +85,9 @@ class SparkBackend:
         return task_cores()
 
     def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder."""
+        """Begin a run in a folder, once its nets were checked; its data may be out of this machine's reach."""
+        for net in (train_net(run.solver), *test_nets(run.solver)):
+            connect(filter_layers(net, net.state))
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
@@ -129,11 +136,19 @@ class ExternalBackend:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
         started_again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
         if worker.rank == 0 and not (started_again and exists(folder)):
+            _open(run)
             _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
+
+
+def _open(run: Run) -> None:
+    """Open all that a run needs, so that a mistake in it is told before the run takes its folder."""
+    compute = replace(run.compute, device=torch.device("cpu"))
+    with open_solver(run.solver, folder=run.folder, compute=compute, weights=run.weights, tables=run.tables):
+        pass
 
 
 def _save(run: Run, folder: Path) -> None:

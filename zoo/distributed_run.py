@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Retention
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
@@ -24,10 +25,13 @@ _RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
 
 def begin(run: Run, folder: Path, backend: Backend) -> None:
-    """Begin a run in a folder, with everything fixed that is needed to repeat it."""
+    """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
-    _begin(run, folder, backend)
+    solver = pb.SolverParameter()
+    solver.CopyFrom(run.solver)
+    solver.snapshot_prefix = str(folder.resolve() / Path(run.solver.snapshot_prefix).name)
+    _begin(replace(run, solver=solver), folder, backend)
 
 
 def _begin(run: Run, folder: Path, backend: Backend) -> None:

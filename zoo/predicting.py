@@ -10,12 +10,14 @@ from pathlib import Path
 
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
-from netdsl.model import Model, open_model
+from netdsl.model import Model, match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
+from netdsl.solver.events import Listener, WeightsLoaded
+from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.writing import write_parquet
@@ -40,7 +42,13 @@ class PredictRequest:
     invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
 
 
-def predict(request: PredictRequest, progress: Progress, backend: LocalBackend | SparkBackend = HERE) -> None:
+def predict(
+    request: PredictRequest,
+    progress: Progress,
+    backend: LocalBackend | SparkBackend = HERE,
+    *,
+    listen: Listener = ignore_event,
+) -> None:
     """Write a table with new columns; on an error nothing is written."""
     table = table_of(request.data)
     if table is None:
@@ -48,6 +56,8 @@ def predict(request: PredictRequest, progress: Progress, backend: LocalBackend |
         raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
     model = open_model(request.net, request.weights)
     try:
+        subgraph = prediction_subgraph(model.net, request.names.blobs)
+        listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), match_names(model, subgraph.built)))
         if isinstance(backend, SparkBackend):
             _on_spark(request, model, parquet_of(request.data), backend)
         else:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
-from netdsl.errors import DataError, NetError
-from netdsl.model import Model, copy_model, open_model
+from netdsl.errors import DataError, NetError, WeightsError
+from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.graph import filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.solver.evaluation import average_batches
-from netdsl.solver.events import Output
+from netdsl.solver.events import Listener, Output, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
@@ -47,22 +49,45 @@ class TestRequest:
     batches: int | None = None
     level: int = 0
     stages: Sequence[str] = ()
+    partial: bool = False  # layers without weights keep their fillers' values, as in Caffe
 
 
-def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> TestResult:
+def test(
+    request: TestRequest,
+    *,
+    device: torch.device,
+    backend: LocalBackend | SparkBackend = HERE,
+    listen: Listener = ignore_event,
+) -> TestResult:
     """The mean loss and the mean outputs over batches, or over rows."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     try:
+        _check_weights(request, model, listen)
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, backend))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
             return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(f"{request.net}: {problem}{_trained_net(request, model)}") from None
     return _test_batches(request, model, device)
+
+
+def _trained_net(request: TestRequest, model: Model) -> str:
+    """A clause for an error about the net of a file of weights, which is the one that was trained."""
+    if Path(request.net) not in model.sources.values():
+        return ""
+    return "; this file has trained weights and the net of their training, so name the prototxt, and it as --weights"
+
+
+def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None:
+    """Tell which layers have weights; an error if one has none, since a score of random weights says nothing."""
+    report = match_names(model, build_for_scoring(model.net))
+    if report.missing and not (report.matched and request.partial):
+        raise WeightsError(f"{report}; name the file that has the weights of all layers")
+    listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), report))
 
 
 def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:

@@ -27,8 +27,12 @@ def train(
     *,
     listeners: Sequence[Listener] = (),
     requested: Callable[[], Action] = no_action,
+    test_last: bool = True,
 ) -> Solver:
-    """Train to the end, or until a stop is requested; listeners get all events."""
+    """Train to the end, or until a stop is requested; listeners get all events.
+
+    With `test_last` what was learned is tested at the end, also where `test_interval` doesn't divide `max_iter`.
+    """
 
     def listen(event: Event) -> None:
         for listener in listeners:
@@ -44,6 +48,7 @@ def train(
         listen=listen,
         poll_action=requested,
         require_finite=run.require_finite,
+        test_last=test_last,
     ) as solver:
         if start is not None:
             state.restore(solver, start)

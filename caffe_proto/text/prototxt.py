@@ -34,8 +34,12 @@ def body_of(data: bytes, where: str) -> Body:
 
 def kind_of(body: Body) -> type[Message]:
     """The message type that most of the fields belong to."""
-    names = [entry.name for entry in body.entries]
-    return max(_KINDS, key=lambda kind: sum(name in kind.DESCRIPTOR.fields_by_name for name in names))
+    return max(_KINDS, key=lambda kind: count_fields(body, kind))
+
+
+def count_fields(body: Body, kind: type[Message]) -> int:
+    """How many of the fields a message type has."""
+    return sum(entry.name in kind.DESCRIPTOR.fields_by_name for entry in body.entries)
 
 
 def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> M:

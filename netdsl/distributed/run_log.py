@@ -26,6 +26,7 @@ from netdsl.solver.events import (
     TestStarted,
     TrainingProgress,
     TrainingStarted,
+    WeightsLoaded,
 )
 
 RECORDS, EVENTS = "records.jsonl", "log.jsonl"
@@ -35,6 +36,7 @@ Told = Event | RoundRecord  # what a worker reports
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
+        WeightsLoaded,
         TrainingStarted,
         IterationFinished,
         TrainingProgress,

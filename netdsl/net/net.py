@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.user_batches import Values
 from netdsl.dsl.assign import assign
-from netdsl.errors import NetError, WeightsError
+from netdsl.errors import NetError, WeightsError, WeightsWarning
 from netdsl.layers import LAYERS
 from netdsl.model import NetSource, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
@@ -58,11 +59,12 @@ class Net:
         self._solver: Solver | None = None
         graph = resolve(self.message, self.phase, level=level, stages=stages)
         self.module = NetModule(build(graph, types)).allocate()
-        copy_model(model, self.module.built)
-        if isinstance(weights, Mapping):
-            self.set_weights(weights)
-        elif weights is not None:
-            self.load(weights)
+        reports = [copy_model(model, self.module.built)] if model.weights else []
+        if weights is not None:
+            reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self.load(weights))
+        report = LoadReport.of_all(reports) if reports else None
+        if report is not None and report.missing:
+            warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""

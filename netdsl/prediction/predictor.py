@@ -13,13 +13,13 @@ from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import prediction_subgraph
-from netdsl.errors import DataError, ShapeError, WeightsError
-from netdsl.net.build import Built, running
+from netdsl.errors import DataError, ShapeError
+from netdsl.net.build import running
 from netdsl.net.module import NetModule
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.tables.binding import Arrays
 from netdsl.tables.columns import RowRange
-from netdsl.weights.files import copy_weights
+from netdsl.weights.files import fill_weights
 from netdsl.weights.match import Weights
 
 _NO_COLUMNS: Mapping[str, str] = {}
@@ -55,14 +55,6 @@ class Predictor:
                     "with a value for each row can be a column"
                 )
         return {edge: tops[edge].numpy() for edge in graph.outputs}
-
-
-def fill_weights(built: Built, weights: Weights) -> None:
-    """Copy weights into a net; an error if a layer that learns has none."""
-    missing = copy_weights(built, weights).missing
-    if missing:
-        layers = ", ".join(map(repr, missing))
-        raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
 
 
 def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowRange) -> Tensor:

@@ -17,10 +17,11 @@ from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.invalid_rows import check_inputs
 from netdsl.prediction.net_inputs import NetInput, inputs_of
-from netdsl.prediction.predictor import fill_weights, input_tensor
+from netdsl.prediction.predictor import input_tensor
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import arrays_of
 from netdsl.tables.columns import RowRange
+from netdsl.weights.files import fill_weights
 from netdsl.weights.match import Weights
 
 Values = tuple[float, ...]

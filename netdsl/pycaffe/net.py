@@ -14,7 +14,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import Form
-from netdsl.errors import NetError
+from netdsl.errors import NetError, WeightsWarning
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import LAYERS, insert_splits
@@ -249,7 +249,9 @@ class Net(BatchCalls, Callbacks):
     def copy_from(self, weights: str | Path) -> None:
         """Take the weights of a file of any format, layer by layer of the same name."""
         self._flush()
-        load_weights(weights, self._built)
+        report = load_weights(weights, self._built)
+        if report.missing:
+            warnings.warn(f"{weights}: {report}", WeightsWarning, stacklevel=2)
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from caffe_proto.errors import FileError
-from netdsl.solver.events import Event, Notice, SnapshotSaved, TestFinished, TrainingProgress, as_numbers
+from netdsl.solver.events import Event, Notice, SnapshotSaved, TestFinished, TrainingProgress, WeightsLoaded, as_numbers
 
 
 class EventLog:
@@ -57,6 +57,8 @@ def event_as_json(event: Event) -> dict[str, Any] | None:
         case SnapshotSaved():
             files = {"model": str(event.model), "state": str(event.state)}
             return {"event": "snapshot", "iteration": event.iteration, **files}
+        case WeightsLoaded():
+            return {"event": "weights", "files": list(map(str, event.paths)), "text": str(event.report)}
         case Notice():
             return {"event": "notice", "text": event.text}
     return None

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from netdsl.weights.match import LoadReport
+
 
 @dataclass(frozen=True)
 class Output:
@@ -14,6 +16,14 @@ class Output:
     name: str
     values: tuple[float, ...]
     loss_weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class WeightsLoaded:
+    """The nets have weights of files, one taken after the other."""
+
+    paths: tuple[Path, ...]
+    report: LoadReport
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,8 @@ class Notice:
 
 
 Event = (
-    TrainingStarted
+    WeightsLoaded
+    | TrainingStarted
     | IterationFinished
     | TrainingProgress
     | DebugInfo

@@ -10,12 +10,13 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
-from netdsl.solver.events import Listener
+from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
-from netdsl.solver.settings import seed
+from netdsl.solver.settings import seed, unsupported_scores
 from netdsl.solver.solver import Action, Solver, ignore_event, no_action
 from netdsl.tables.table import Table
+from netdsl.weights.match import LoadReport
 
 
 @contextmanager
@@ -29,6 +30,7 @@ def open_solver(
     listen: Listener = ignore_event,
     poll_action: Callable[[], Action] = no_action,
     require_finite: bool = True,
+    test_last: bool = False,
 ) -> Iterator[Solver]:
     """Open a solver with its nets, whose data are closed at the end.
 
@@ -44,9 +46,21 @@ def open_solver(
         nets.append(ModuleNet(train, compute, values=table))
         for message in test_nets(inlined):
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
-        for name in split_names([*param.weights, *map(str, weights)]):
-            load_weights(find_file(name, folder), *(net.built for net in nets))
-        yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action, require_finite=require_finite)
+        paths = [find_file(name, folder) for name in split_names([*param.weights, *map(str, weights)])]
+        if paths:
+            reports = [load_weights(path, *(net.built for net in nets)) for path in paths]
+            listen(WeightsLoaded(tuple(paths), LoadReport.of_all(reports)))
+        if nets[1:] and unsupported_scores(param):
+            listen(Notice(unsupported_scores(param)))
+        yield Solver(
+            param,
+            nets[0],
+            nets[1:],
+            listen=listen,
+            poll_action=poll_action,
+            require_finite=require_finite,
+            test_last=test_last,
+        )
     finally:
         for net in nets:
             net.close()

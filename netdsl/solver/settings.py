@@ -21,7 +21,7 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
     folder, snapshots are named after the solver's file in that folder.
     """
     path = Path(path)
-    param = upgrade_solver(read_solver(path, lenient=True).message).message
+    param = upgrade_solver(read_solver(path).message).message
     if not param.HasField("snapshot_prefix"):
         param.snapshot_prefix = str(path.with_suffix(""))
     elif Path(param.snapshot_prefix).is_dir():
@@ -50,6 +50,16 @@ _HARMLESS = {  # forks' settings that don't change what is learned
     *("engine", "device", "layer_wise_reduce", "per_parameter_reduce", "store_blobs_in_old_format"),
     *("eval_type", "ap_version", "show_per_class_result", "log_avg_gradient_norm"),
 }
+
+
+def unsupported_scores(param: pb.SolverParameter) -> str:
+    """What a user should know of the scores that the settings ask for; empty if tests give them."""
+    if param.eval_type in ("", "classification"):
+        return ""
+    return (
+        f"eval_type is '{param.eval_type}', which asks for a score of whole test sets such as mAP; it isn't computed, "
+        "and tests give the means of the net's outputs over batches instead"
+    )
 
 
 def _refuse_forks(param: pb.SolverParameter) -> None:

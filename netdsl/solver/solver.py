@@ -69,10 +69,12 @@ class Solver:
         listen: Listener = ignore_event,
         poll_action: Callable[[], Action] = no_action,
         require_finite: bool = True,
+        test_last: bool = False,
     ) -> None:
         check(param)
         self.param, self.net, self.tests = param, net, list(tests)
-        self.listen, self.poll_action, self.require_finite = listen, poll_action, require_finite
+        self.listen, self.poll_action = listen, poll_action
+        self.require_finite, self.test_last = require_finite, test_last
         self.weights = FlatWeights(net.built)
         self.updater = Updater(param, self.weights)
         self.iteration, self.current_step = 0, 0
@@ -93,7 +95,7 @@ class Solver:
         return sum(losses) / max(1, len(losses))
 
     def solve(self) -> None:
-        """Train until `max_iter`, then save, display and test as the settings say."""
+        """Train until `max_iter`, then save, display and test as the settings say; with `test_last`, test anyway."""
         self.stopped = False
         self.listen(self.started_event())
         self.step(self.param.max_iter - self.iteration)
@@ -105,7 +107,7 @@ class Solver:
         if _due(self.param.display, self.iteration):
             self._losses.append(self.net.forward())
             self._display(self.rate)
-        if _due(self.param.test_interval, self.iteration):
+        if self.test_last or _due(self.param.test_interval, self.iteration):
             self.test_all()
 
     def started_event(self, workers: int = 1) -> TrainingStarted:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, form_of, write
+from netdsl.errors import WeightsError
 from netdsl.layer import Layer
 from netdsl.net.build import AUTOMATIC, Built
 from netdsl.weights.match import AnyArray, LoadReport, Weights, pair_blobs, unique_names
@@ -22,6 +23,15 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
     with torch.no_grad():
         for tensor, array in pairs:
             _fill(tensor, array)
+    return report
+
+
+def fill_weights(built: Built, weights: Weights) -> LoadReport:
+    """Copy arrays into the layers of the same name; an error if a layer that learns has none."""
+    report = copy_weights(built, weights)
+    if report.missing:
+        layers = ", ".join(map(repr, report.missing))
+        raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")
     return report
 
 

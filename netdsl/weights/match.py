@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import few
 from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
 
@@ -28,6 +29,8 @@ class Shaped(Protocol):
 
 
 B = TypeVar("B", bound=Shaped)
+
+_SHOWN = 5  # layers that a report names
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,19 @@ class LoadReport:
     unused: tuple[str, ...]  # layers of the weights that the net doesn't have
     mismatched: tuple[Mismatch, ...]  # layers that were skipped because of their shapes
 
+    def __str__(self) -> str:
+        """A line such as: 7 of 8 layers filled; 'fc8_new' begins anew; unused: 'fc8'."""
+        skipped = [mismatch.layer for mismatch in self.mismatched]
+        count = len(self.matched) + len(self.missing) + len(skipped)
+        parts = [f"{len(self.matched)} of {count} layers filled"]
+        if self.missing:
+            parts.append(f"{_quoted(self.missing)} {'begin' if len(self.missing) > 1 else 'begins'} anew")
+        if skipped:
+            parts.append(f"skipped for other shapes: {_quoted(skipped)}")
+        if self.unused:
+            parts.append(f"unused: {_quoted(self.unused)}")
+        return "; ".join(parts)
+
     @classmethod
     def of_all(cls, reports: Sequence[LoadReport]) -> LoadReport:
         """One report on weights that were loaded one after the other."""
@@ -70,6 +86,10 @@ class LoadReport:
             tuple(dict.fromkeys(name for report in reports for name in report.unused)),
             tuple(mismatch for report in reports for mismatch in report.mismatched),
         )
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return few((f"'{name}'" for name in names), _SHOWN)
 
 
 def pair_blobs(

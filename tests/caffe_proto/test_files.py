@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import read, read_net, read_solver, write
 from caffe_proto.blobs import Blob
-from caffe_proto.errors import BinaryError, BlobError, CaffeError, DialectError, FileError
+from caffe_proto.errors import BinaryError, BlobError, CaffeError, DialectError, FileError, UnknownNameError
 from caffe_proto.files import CaffeFile, Form, form_of
 from tests.patience import PATIENCE
 
@@ -347,16 +347,34 @@ def test_weights_do_not_go_into_a_prototxt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"), [(STATES[0], "SolverState"), (MEAN, "BlobProto"), (DATA / "adam_5.solverstate.h5", "SolverState")]
+    ("path", "what"),
+    [
+        (STATES[0], "the state of a solver"),
+        (MEAN, "a blob"),
+        (DATA / "adam_5.solverstate.h5", "the state of a solver"),
+    ],
 )
-def test_a_net_is_expected_and_something_else_is_there(path: Path, kind: str) -> None:
-    with pytest.raises(FileError, match=rf"{path.name}: holds a {kind}, not a NetParameter"):
+def test_a_net_is_expected_and_something_else_is_there(path: Path, what: str) -> None:
+    with pytest.raises(FileError, match=rf"{path.name}: is {what}, and what is needed here is a net"):
         read_net(path)
 
 
 def test_a_solver_is_expected_and_weights_are_there() -> None:
-    with pytest.raises(FileError, match=f"{MODELS[0].name}: holds a NetParameter, not a SolverParameter"):
+    with pytest.raises(FileError, match=f"{MODELS[0].name}: is a net, and what is needed here is the settings of a"):
         read_solver(MODELS[0])
+
+
+def test_a_net_and_the_settings_of_a_solver_are_told_from_each_other(tmp_path: Path) -> None:
+    net, solver = tmp_path / "net.prototxt", tmp_path / "solver.prototxt"
+    net.write_text('name: "n" layer { name: "a" type: "ReLU" }')
+    solver.write_text('net: "net.prototxt" base_lr: 0.1')
+    with pytest.raises(FileError, match=r"net.prototxt: is a net, and what is needed here is the settings of a solver"):
+        read_solver(net)
+    with pytest.raises(FileError, match=r"solver.prototxt: is the settings of a solver, and what is needed here is a"):
+        read_net(solver)
+    solver.write_text("max_itr: 3")
+    with pytest.raises(UnknownNameError, match=r"solver.prototxt:1:1: unknown field 'max_itr'.* did you mean max_iter"):
+        read_solver(solver)
 
 
 # Places

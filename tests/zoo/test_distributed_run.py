@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
-from netdsl.errors import DistributedError
+from netdsl.errors import DistributedError, NetError
 from netdsl.solver import events as tell
 from netdsl.weights.match import arrays_of
 from zoo import distributed_run
@@ -86,7 +87,25 @@ def test_a_run_leaves_records_events_and_a_model(tmp_path: Path) -> None:
         (2, 1, 4),
     ]
     assert '"event": "test"' in (run / "log.jsonl").read_text()
-    assert (run / "model.caffemodel").read_bytes() == (tmp_path / "lenet_iter_4.caffemodel").read_bytes()
+    assert (run / "model.caffemodel").read_bytes() == (run / "lenet_iter_4.caffemodel").read_bytes()
+    assert not list(tmp_path.glob("lenet_iter*"))  # another run's would take their names
+
+
+def test_a_mistake_in_the_net_the_data_or_the_weights_leaves_no_folder_to_the_next_try(tmp_path: Path) -> None:
+    run = digits(tmp_path, 4)
+    layer = next(layer for layer in run.solver.net_param.layer if layer.type == "Convolution")
+    layer.bottom[0] = "dtaa"
+    with pytest.raises(NetError, match="bottom 'dtaa'"):
+        begin(run, tmp_path / "run")
+    run = digits(tmp_path, 4)
+    for layer in run.solver.net_param.layer:
+        if layer.HasField("data_param"):
+            layer.data_param.source = "lmdb:missing"
+    with pytest.raises(CaffeError, match="missing"):
+        begin(run, tmp_path / "run")
+    with pytest.raises(CaffeError, match=r"missing\.caffemodel"):
+        begin(replace(digits(tmp_path, 4), weights=("missing.caffemodel",)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_where_no_run_begins_nothing_is_made(tmp_path: Path) -> None:

@@ -14,9 +14,10 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimingSettings, time_net
 from netdsl.open_net import open_net
+from netdsl.solver.events import Event, WeightsLoaded
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
+from zoo.cli.caffe_log import TrainingLog, info, log_matches, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
@@ -122,7 +123,7 @@ def _train(flags: Flags) -> None:
             end = train_on_devices(run, listeners=[log], requested=requested)
             log.end(stopped=end is End.STOPPED)
         else:
-            log.end(stopped=train(run, listeners=[log], requested=requested).stopped)
+            log.end(stopped=train(run, listeners=[log], requested=requested, test_last=False).stopped)
 
 
 def _test(flags: Flags) -> None:
@@ -130,8 +131,15 @@ def _test(flags: Flags) -> None:
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
-    request = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    log_test(*test(request, device=device))
+    request = TestRequest(
+        model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
+    )
+    log_test(*test(request, device=device, listen=_log_matches))
+
+
+def _log_matches(event: Event) -> None:
+    if isinstance(event, WeightsLoaded):
+        log_matches(event.report)
 
 
 def _time(flags: Flags) -> None:
@@ -147,7 +155,8 @@ def _time(flags: Flags) -> None:
 def _device_query(flags: Flags) -> None:
     """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
     info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
-    devices = [device for device in _devices_of(flags.gpu or "all") if device.type == "cuda"]
+    every = ",".join(map(str, range(torch.cuda.device_count())))
+    devices = [device for device in _devices_of(flags.gpu or every) if device.type == "cuda"]
     if not devices:
         info("caffe.cpp:138", "There are none.")
     for device in devices:

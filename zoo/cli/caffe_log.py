@@ -21,7 +21,9 @@ from netdsl.solver.events import (
     TestStarted,
     TrainingProgress,
     TrainingStarted,
+    WeightsLoaded,
 )
+from netdsl.weights.match import LoadReport
 
 
 def info(where: str, text: str) -> None:
@@ -48,6 +50,10 @@ class TrainingLog:
     def __call__(self, event: Event) -> None:
         """Log an event."""
         match event:
+            case WeightsLoaded():
+                for path in event.paths:
+                    info("caffe.cpp:165", f"Finetuning from {path}")
+                log_matches(event.report)
             case TrainingStarted():
                 self._log_start(event)
             case TrainingProgress():
@@ -100,6 +106,14 @@ def _magnitude(magnitude: BlobMagnitude) -> str:
     direction, blob = "Backward" if magnitude.gradient else "Forward", "param" if magnitude.is_param else "top"
     part = "diff" if magnitude.gradient else "data"
     return f"    [{direction}] Layer {magnitude.layer}, {blob} blob {magnitude.blob} {part}: {magnitude.mean:g}"
+
+
+def log_matches(report: LoadReport) -> None:
+    """Log the layers of a file that the net doesn't have, and what Caffe doesn't say: those that got no weights."""
+    for name in report.unused:
+        info("net.cpp:742", f"Ignoring source layer {name}")
+    if report.missing:
+        warn("net.cpp:742", str(report))
 
 
 def log_test(loss: float, outputs: tuple[Output, ...]) -> None:

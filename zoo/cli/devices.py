@@ -6,6 +6,7 @@ import click
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from zoo.cli.output import complain
 
 
 def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
@@ -14,8 +15,18 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
     if name is None:
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
     if name == "all":
+        if not count:
+            complain("warning: torch sees no GPU here, so 'all' is the CPU")
         return [torch.device("cuda", index) for index in range(count)] or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
+
+
+def training_devices(name: str | None, param: pb.SolverParameter) -> list[torch.device]:
+    """The devices to train on, by name or as the settings ask; a warning where they ask for a GPU and there is none."""
+    wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
+    if name is None and wants_gpu and not torch.cuda.device_count():
+        complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+    return devices_of(name, param.solver_mode)
 
 
 def _device(name: str, count: int) -> torch.device:

@@ -10,6 +10,7 @@ from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
+from zoo.cli.training_display import tell_of_weights
 from zoo.predicting import PredictRequest, predict
 
 
@@ -33,5 +34,6 @@ def command(
     request = PredictRequest(
         names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
     )
-    predict(request, progress_bar, table_options.table_backend_of(backend, master, workers))
+    backend_of_table = table_options.table_backend_of(backend, master, workers)
+    predict(request, progress_bar, backend_of_table, listen=tell_of_weights)
     click.echo(f"wrote {request.output}")

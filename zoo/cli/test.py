@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from netdsl.solver.events import Output, as_numbers
+from netdsl.solver.events import Event, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
+from zoo.cli.training_display import tell_of_weights
 from zoo.testing import BATCHES, TestRequest, test
 
 
@@ -54,9 +55,12 @@ def command(
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
     request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend)
+    events: list[Event] = []
+    listen = events.append if as_json else tell_of_weights
+    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
     if as_json:
-        print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
+        report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
+        print_json({"loss": loss, "outputs": dict(as_numbers(outputs)), "weights": report})
         return
     for line in _lines(loss, outputs):
         click.echo(line)

@@ -22,7 +22,7 @@ from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
 from zoo import distributed_run
 from zoo.backends import TRAINING, Backend, ExternalBackend
-from zoo.cli.devices import devices_of
+from zoo.cli.devices import training_devices
 from zoo.cli.output import complain
 from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
@@ -163,7 +163,7 @@ def _run(
     param, folder = _settings(model, solver)
     if max_iter is not None:
         param.max_iter = max_iter
-    devices = devices_of(device, param.solver_mode)
+    devices = training_devices(device, param)
     loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)

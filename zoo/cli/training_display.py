@@ -19,8 +19,15 @@ from netdsl.solver.events import (
     TestFinished,
     TrainingProgress,
     TrainingStarted,
+    WeightsLoaded,
 )
 from zoo.cli.output import complain
+
+
+def tell_of_weights(event: Event) -> None:
+    """Print which layers of a net got weights."""
+    if isinstance(event, WeightsLoaded):
+        click.echo(_sentence(event))
 
 
 class TrainingDisplay:
@@ -37,6 +44,8 @@ class TrainingDisplay:
     def __call__(self, event: Event) -> None:
         """Show an event."""
         match event:
+            case WeightsLoaded():
+                self._print(_sentence(event))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
@@ -92,6 +101,10 @@ def _bar() -> Progress:
         TextColumn("{task.fields[detail]}"),
     )
     return Progress(*columns, console=Console(), refresh_per_second=5)
+
+
+def _sentence(loaded: WeightsLoaded) -> str:
+    return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"
 
 
 def _single_values(outputs: tuple[Output, ...]) -> str:

@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from caffe_proto.errors import FileError
 from netdsl.dsl import LinearLayer, NetParams, RDDLayer
-from netdsl.errors import NetError, ShapeError, WeightsError
+from netdsl.errors import NetError, ShapeError, WeightsError, WeightsWarning
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase
@@ -161,6 +161,12 @@ def test_weights_by_name_may_be_any_arrays() -> None:
     with pytest.raises(WeightsError, match=r"layer 'ip': blob 0 has shape \[6, 7\], the weights have \[7, 6\]"):
         made.set_weights({"ip": [np.ones((7, 6)), np.ones(6)]})
     assert made.set_weights({"ip": [np.ones((7, 6)), np.ones(6)]}, partial=True).mismatched[0].layer == "ip"
+
+
+def test_a_net_that_is_opened_with_weights_for_some_layers_says_which_begin_anew() -> None:
+    arrays = {"ip": [np.ones((6, 7)), np.ones(6)]}
+    with pytest.warns(WeightsWarning, match="1 of 3 layers filled; 'conv', 'bn' begin anew"):
+        Net(net().message, weights=arrays)
 
 
 SIAMESE = """layer { name: "in" type: "Input" top: "x" top: "z"

@@ -9,7 +9,7 @@ import pytest
 
 from caffe_proto.errors import FileError
 from netdsl import pycaffe
-from netdsl.errors import WeightsError
+from netdsl.errors import WeightsError, WeightsWarning
 
 h5py = pytest.importorskip("h5py")
 
@@ -66,7 +66,8 @@ def test_layers_that_only_one_side_has_are_passed_over(make_net, tmp_path: Path)
     net, other = make_net(ONE % ("ip", 4, "true")), make_net(ONE % ("fc", 9, "true") + MORE)
     both.save(tmp_path / "x")
     before = other.params["fc"][0].data.copy()
-    other.copy_from(tmp_path / "x")
+    with pytest.warns(WeightsWarning, match="1 of 2 layers filled; 'fc' begins anew; unused: 'ip'"):
+        other.copy_from(tmp_path / "x")
     other.share_with(net)
     np.testing.assert_array_equal(other.params["fc"][0].data, before)
     np.testing.assert_array_equal(other.params["more"][0].data, both.params["more"][0].data)

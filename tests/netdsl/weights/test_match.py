@@ -8,7 +8,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile
 from netdsl.errors import WeightsError
-from netdsl.weights.match import LoadReport, arrays_of, fits, pair_blobs, unique_names
+from netdsl.weights.match import LoadReport, Mismatch, arrays_of, fits, pair_blobs, unique_names
 
 
 def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:
@@ -99,3 +99,15 @@ def test_blobs_of_all_ages_of_the_format():
             layer.layer.name, layer = "v0", layer.layer
         file.blobs.put(layer.blobs.add(), np.full((2, 3), len(file.blobs)))
     assert {name: arrays[0].mean() for name, arrays in arrays_of(file).items()} == {"now": 0, "v1": 1, "v0": 2}
+
+
+def test_a_report_is_a_line_about_what_is_filled_and_what_is_not() -> None:
+    assert str(LoadReport(("a", "b"), (), (), ())) == "2 of 2 layers filled"
+    replaced = LoadReport(("a", "b"), ("fc_new",), ("fc",), ())
+    assert str(replaced) == "2 of 3 layers filled; 'fc_new' begins anew; unused: 'fc'"
+    skipped = Mismatch("d", ((3,),), ((4,),))
+    assert str(LoadReport((), ("b", "c"), (), (skipped,))) == (
+        "0 of 3 layers filled; 'b', 'c' begin anew; skipped for other shapes: 'd'"
+    )
+    many = LoadReport(("a",), (), tuple("bcdefgh"), ())
+    assert str(many) == "1 of 1 layers filled; unused: 'b', 'c', 'd', 'e', 'f' and 2 more"

@@ -123,6 +123,23 @@ def test_weights_and_stages_are_those_of_the_flags(zoo) -> None:
 
 
 @pytest.mark.usefixtures("signs")
+def test_what_weights_fill_is_told_and_a_layer_without_any_is_a_warning(zoo) -> None:
+    zoo("caffe", "train", "-solver", "solver.prototxt")
+    new = """layer { name: "new" type: "InnerProduct" bottom: "ip" top: "new" inner_product_param { num_output: 2 } }"""
+    Path("net.prototxt").write_text(NET + new)
+    words = ["test", "-model", "net.prototxt", "-weights", "signs_iter_6.caffemodel", "-iterations=1"]
+    tested = zoo("caffe", *words)
+    assert tested.code == 0 and "1 of 2 layers filled; 'new' begins anew" in tested.err
+    log = zoo("caffe", "train", "-solver", "solver.prototxt", "-weights", "signs_iter_6.caffemodel").err
+    assert "Finetuning from signs_iter_6.caffemodel" in texts(log)
+    warned = [line for line in log.splitlines() if line.startswith("W")]
+    assert len(warned) == 1 and warned[0].endswith("1 of 2 layers filled; 'new' begins anew")
+    Path("net.prototxt").write_text(Path("net.prototxt").read_text().replace('name: "', 'name: "other_'))
+    tested = zoo("caffe", *words)
+    assert tested.code == 2 and "has weights for 'ip', 'new', and net 'other_signs' has no such layer" in tested.err
+
+
+@pytest.mark.usefixtures("signs")
 def test_snapshots_in_hdf5_and_the_loss_of_a_test_are_told(zoo) -> None:
     Path("solver.prototxt").write_text(SOLVER + "snapshot_format: HDF5 test_compute_loss: true")
     said = texts(zoo("caffe", "train", "-solver", "solver.prototxt").err)

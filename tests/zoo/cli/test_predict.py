@@ -18,7 +18,8 @@ def values(table: pa.Table, name: str) -> np.ndarray:
 
 def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> None:
     done = zoo("predict", digits.net, "--weights", digits.weights, "--data", digits.table, "-o", "out.parquet")
-    assert (done.code, done.out, done.err) == (0, "wrote out.parquet\n", "")
+    told = f"weights {digits.weights}: 2 of 2 layers filled\nwrote out.parquet\n"
+    assert (done.code, done.out, done.err) == (0, told, "")
     table, before = pq.read_table("out.parquet"), pq.read_table(digits.table)
     assert table.select(before.column_names).equals(before)
     assert table.column_names == [*before.column_names, "probability", "prediction"]

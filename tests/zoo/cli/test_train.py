@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -29,7 +30,7 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     assert (done.code, done.err) == (0, "")
     assert re.match(r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
     assert "iteration 20  saved lenet_iter_20.caffemodel and lenet_iter_20.solverstate" in done.out
-    assert [each["event"] for each in read_event_log("log.jsonl")] == ["test", "train", "snapshot"]
+    assert [each["event"] for each in read_event_log("log.jsonl")] == ["test", "train", "snapshot", "test"]
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(Path("board").iterdir())) == 1
     resumed = zoo("train", "lenet", "--data", "digits", "--max-iter", "25", "--snapshot", "auto")
@@ -72,6 +73,75 @@ def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
     assert '"accuracy": 0.' in done.out
     assert accuracies(zoo("test", net, "--weights", "lenet_iter_40.caffemodel").out)[0] > 0.3
     assert "can't be opened" in zoo("test", net, "--weights", "missing.caffemodel").err
+
+
+def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    text = (lenet / "train_val.prototxt").read_text()
+    last = re.findall(r'name: "(\w+)"\s+type: "InnerProduct"', text)[-1]
+    Path("new.prototxt").write_text(text.replace(f'name: "{last}"', f'name: "{last}_new"'))
+    solver = re.sub(r'net: ".*"', 'net: "new.prototxt"', (lenet / "solver.prototxt").read_text())
+    Path("solver.prototxt").write_text(solver)
+    words = ["--weights", "lenet_iter_1.caffemodel"]
+    told = f"weights lenet_iter_1.caffemodel: 3 of 4 layers filled; '{last}_new' begins anew; unused: '{last}'\n"
+    training = ["train", "--solver", "solver.prototxt", "--max-iter", "2", "--log", "log.jsonl", *words]
+    assert zoo(*training).out.startswith(told)
+    logged = next(read_event_log("log.jsonl"))
+    assert (logged["event"], f"weights {logged['files'][0]}: {logged['text']}\n") == ("weights", told)
+    tested = zoo("test", "new.prototxt", *words)
+    assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name the file that has" in tested.err
+    both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
+    assert json.loads(both.out)["weights"] == f"4 of 4 layers filled; unused: '{last}'"
+    exported = zoo("export", "new.prototxt", *words, "--to", "onnx", "-o", "new.onnx")
+    assert exported.code == 2 and f"the weights have nothing for layer '{last}_new'" in exported.err
+
+
+def test_files_of_another_kind_are_told_by_what_they_are(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
+    for words, says in (
+        (["train", "--solver", net], f"{net}: is a net, and what is needed here is the settings of a solver"),
+        (["train", "--solver", model], f"{model}: is a net, and what is needed here is the settings of a solver"),
+        (["test", solver, "--weights", model], f"{solver}: is the settings of a solver, and what is needed here is a"),
+        (["test", model, "--weights", model], "this file has trained weights and the net of their training, so name"),
+    ):
+        done = zoo(*words)
+        assert done.code == 2 and done.err.count("\n") == 1 and says in done.err
+
+
+def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_net_too(zoo) -> None:
+    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    net, solver = (lenet / "train_val.prototxt").read_text(), (lenet / "solver.prototxt").read_text()
+    Path("solver.prototxt").write_text(solver + "max_itr: 3\n")
+    Path("train_val.prototxt").write_text(net)
+    done = zoo("train", "--solver", "solver.prototxt")
+    assert done.code == 2 and "unknown field 'max_itr' in SolverParameter; did you mean max_iter?" in done.err
+    Path("solver.prototxt").write_text(solver)
+    Path("train_val.prototxt").write_text(net.replace("num_output", "num_outputs", 1))
+    done = zoo("train", "--solver", "solver.prototxt")
+    assert done.code == 2 and "unknown field 'num_outputs'" in done.err and "did you mean num_output?" in done.err
+
+
+def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
+    Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
+    done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
+    assert done.code == 0 and "the solver asks for a GPU (solver_mode), and torch sees none here" in done.err
+    assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1", "--device", "cpu").err == ""
+    done = zoo("train", "lenet", "--max-iter", "1", "--device", "all")
+    assert "torch sees no GPU here, so 'all' is the CPU" in done.err
+    Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + 'eval_type: "detection"\n')
+    done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
+    assert done.code == 0 and "eval_type is 'detection', which asks for a score of whole test sets" in done.err
+
+
+def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> None:
+    said = zoo("train", "lenet", "--max-iter", "7").out
+    assert "iteration 7  test" in said
 
 
 @pytest.mark.parametrize(
