@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netdsl.data.sources.arrays import as_top
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
+from netdsl.tables.class_labels import class_names_of
 from netdsl.tables.column_readers import reader_of
 from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 
@@ -99,6 +101,11 @@ class ColumnSource(ABC):
     def _arrays(self, part: int) -> list[Array] | None:
         arrays = [array for values in self._readable_columns(part) if (array := values.whole) is not None]
         return arrays if len(arrays) == len(self._blobs) else None
+
+
+def class_names_of_table(path: Path, schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes in one of these columns, from its metadata or from the table's folder."""
+    return class_names_of(schema, columns) or (class_names_in(path) if path.is_dir() else ())
 
 
 def files_of(path: Path, ending: str) -> list[Path]:
