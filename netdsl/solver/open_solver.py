@@ -10,6 +10,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
+from netdsl.solver.class_check import data_events
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
@@ -32,7 +33,8 @@ def open_solver(
 ) -> Iterator[Solver]:
     """Open a solver with its nets, whose data are closed at the end.
 
-    Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it.
+    Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it. `listen`
+    hears of the data that are opened.
     """
     seed(param)
     compute, tables = compute or Compute(), tables or {}
@@ -46,6 +48,8 @@ def open_solver(
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
         for name in split_names([*param.weights, *map(str, weights)]):
             load_weights(find_file(name, folder), *(net.built for net in nets))
+        for event in data_events(nets):
+            listen(event)
         yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action, require_finite=require_finite)
     finally:
         for net in nets:

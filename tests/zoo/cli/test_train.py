@@ -6,6 +6,8 @@ import re
 import shutil
 from pathlib import Path
 
+import cv2
+import numpy as np
 import pytest
 
 from netdsl.solver.event_log import read_event_log
@@ -27,13 +29,14 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     files = ["--log", "log.jsonl", "--plot", "curves.png", "--tensorboard", "board"]
     done = zoo("train", "lenet", "--data", "digits", "--max-iter", "20", "--device", "cpu", *files)
     assert (done.code, done.err) == (0, "")
-    assert re.match(r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
+    data = "trains on digits:train: 1,442 items\ntests on digits:test: 355 items\n"
+    assert re.match(data + r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
     assert "iteration 20  saved lenet_iter_20.caffemodel and lenet_iter_20.solverstate" in done.out
     assert [each["event"] for each in read_event_log("log.jsonl")] == ["test", "train", "snapshot"]
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(Path("board").iterdir())) == 1
     resumed = zoo("train", "lenet", "--data", "digits", "--max-iter", "25", "--snapshot", "auto")
-    assert resumed.out.startswith("training LeNet from iteration 20\n")
+    assert resumed.out.startswith(data + "training LeNet from iteration 20\n")
 
 
 def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
@@ -104,3 +107,49 @@ def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
     shutil.copy(folder_of("lenet") / "train_val.prototxt", tmp_path / "x.prototxt")
     (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
+
+
+def photos(folder: str, *classes: str) -> None:
+    for name in classes:
+        for number in range(7):
+            path = Path(folder, name, f"{number}.png")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(bytes(cv2.imencode(".png", np.full((9, 9), 10 * number, np.uint8))[1]))
+
+
+def own_solver(outputs: int) -> None:
+    net = (folder_of("lenet") / "train_val.prototxt").read_text()
+    gray = net.replace("crop_size: 28", "crop_size: 28 force_gray: true")
+    Path("net.prototxt").write_text(gray.replace("num_output: 10", f"num_output: {outputs}"))
+    Path("solver.prototxt").write_text(
+        'net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" max_iter: 2 test_iter: 1 test_interval: 2 '
+        'snapshot_prefix: "own"'
+    )
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_classes_and_held_out_items_are_told(zoo, workers: list[str]) -> None:
+    photos("photos", "cat", "dog", "horse")
+    own_solver(10)
+    done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
+    assert done.code == 0
+    assert done.out.startswith(
+        "trains on folder:photos?part=train: 18 items, 3 classes (cat, dog, horse)\n"
+        "tests on folder:photos?part=test: 3 items, 3 classes (cat, dog, horse); they are every tenth, which training "
+        "leaves out: --test-data names others, or none\n"
+    )
+    assert done.err.count("\n") == 1 and "blob 'ip2' has 10 outputs for the 3 classes" in done.err
+    whole = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", "--test-data", "none")
+    assert whole.out.startswith("trains on folder:photos: 21 items, 3 classes (cat, dog, horse)\ntraining")
+
+
+def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zoo) -> None:
+    photos("photos/train", "cat", "dog", "horse")
+    photos("photos/val", "cat", "dog", "horse")
+    own_solver(2)
+    done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "folder:photos/train, and to test on --test-data folder:photos/val;" in done.err
+    words = ["--data", "folder:photos/train", "--test-data", "folder:photos/val"]
+    done = zoo("train", "--solver", "solver.prototxt", *words)
+    assert done.code == 2 and "has 2 outputs for the 3 classes" in done.err and "iteration" not in done.out
