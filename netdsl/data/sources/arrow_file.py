@@ -60,6 +60,10 @@ class ArrowSource(ColumnSource):
                 self._columns[part] = self._values(part, rows.columns)
         return self._columns[part]
 
+    def with_column(self, name: str) -> ArrowSource:
+        """The same rows with one column only."""
+        return ArrowSource(self._path, columns=[name])
+
     def close(self) -> None:
         """Let go of the files, which close with the last view on them."""
         self._columns.clear()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -67,8 +68,21 @@ class ColumnSource(ABC):
             raise
 
     @abstractmethod
+    def with_column(self, name: str) -> ColumnSource:
+        """The same rows with one column only."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of what is kept."""
+
+    def labels(self) -> Array | None:
+        """The numbers in the second column, of which nothing else is read; None if it hasn't one for each row."""
+        if len(self._blobs) < 2:
+            return None
+        with closing(self.with_column(self._blobs[1].column)) as column:
+            parts = [column._readable_columns(part)[0].whole for part in range(len(self._sizes))]
+        numbers = [part for part in parts if part is not None and part.ndim == 1]
+        return np.concatenate(numbers) if len(numbers) == len(parts) else None
 
     def _values(self, part: int, columns: Iterable[Any]) -> list[ColumnValues]:
         """The values of Arrow's columns, which are the named ones in a part."""

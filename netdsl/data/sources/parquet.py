@@ -65,6 +65,10 @@ class ParquetSource(ColumnSource):
         with open_parquet(self._files[file], self._heads[file]) as opened:
             return check_rows(opened.read_row_group(group, columns=[blob.column for blob in self._blobs]))
 
+    def with_column(self, name: str) -> ParquetSource:
+        """The same rows with one column only."""
+        return ParquetSource(self._path, columns=[name])
+
     def close(self) -> None:
         """Let go of what is kept; files are only open while a group is read."""
         self._kept.clear()
