@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
@@ -18,12 +21,14 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.solver.class_check import data_events
 from netdsl.solver.evaluation import average_batches
-from netdsl.solver.events import Output
+from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
-from netdsl.tables.files import TableFiles, table_of
+from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.predicting import COLUMN, parquet_of
@@ -49,8 +54,14 @@ class TestRequest:
     stages: Sequence[str] = ()
 
 
-def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> TestResult:
-    """The mean loss and the mean outputs over batches, or over rows."""
+def test(
+    request: TestRequest,
+    *,
+    device: torch.device,
+    backend: LocalBackend | SparkBackend = HERE,
+    listen: Listener = ignore_event,
+) -> TestResult:
+    """The mean loss and the mean outputs over batches, or over rows. `listen` hears of data that are opened here."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
@@ -59,17 +70,20 @@ def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | 
             return _means(model.net, _on_spark(request, model, backend))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
-            return _means(model.net, _here(request, model, TableFiles(*table), device))
+            return _means(model.net, _here(request, model, table, device, listen))
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}") from None
-    return _test_batches(request, model, device)
+    return _test_batches(request, model, device, listen)
 
 
-def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:
+def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
         copy_model(model, running.built)
+        for event in data_events([running]):
+            listen(event)
+            _compare_names(request, event, listen)
         means = average_batches(running, request.batches or BATCHES)
     assert means is not None  # nothing interrupts it
     return means
@@ -86,7 +100,25 @@ def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) ->
     return None if data_layers else Table(source, columns)
 
 
-def _here(request: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
+def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:
+    """Send a notice if the data and the model number a class otherwise."""
+    if not isinstance(event, DataOpened) or not event.classes:
+        return
+    names = class_names_of_model(*reversed(request.weights), request.net)
+    for label, (name, learned) in enumerate(zip(event.classes, names, strict=False)):
+        if name != learned:
+            listen(Notice(f"{event.source}: label {label} is '{name}' there, and the net learned it as '{learned}'"))
+            return
+
+
+def _here(
+    request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
+) -> RowScore:
+    table, columns = TableFiles(*source), list(request.columns.values())
+    classes = class_names_of_table(Path(source[1]), table.schema, [*columns, *table.schema.names])
+    opened = DataOpened(str(request.data), len(table), classes, tests=True)
+    listen(opened)
+    _compare_names(request, opened, listen)
     inputs = _inputs(request, model.net, table.schema.names)
     scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
     return scorer.score(table.batches(scorer.batch), str(request.data))

@@ -47,6 +47,16 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
     ]
 
 
+def output_names(net: ModuleNet) -> tuple[str, ...]:
+    """A name for each class that a net predicts, by the data that it reads; none if they have none.
+
+    Outputs that no label needs are called by their numbers.
+    """
+    classes = next((opened.classes for opened in opened_data(net) if opened.classes), ())
+    outputs = max(_class_outputs(net.built).values(), default=0) if classes else 0
+    return (*classes, *map(str, range(len(classes), outputs)))
+
+
 def _check_numbers(first: DataOpened, second: DataOpened) -> None:
     for label, (name, other) in enumerate(zip(first.classes, second.classes, strict=False)):
         if name != other:

@@ -10,7 +10,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
-from netdsl.solver.class_check import data_events
+from netdsl.solver.class_check import data_events, output_names
 from netdsl.solver.events import Listener
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
@@ -50,7 +50,15 @@ def open_solver(
             load_weights(find_file(name, folder), *(net.built for net in nets))
         for event in data_events(nets):
             listen(event)
-        yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action, require_finite=require_finite)
+        yield Solver(
+            param,
+            nets[0],
+            nets[1:],
+            listen=listen,
+            poll_action=poll_action,
+            require_finite=require_finite,
+            classes=output_names(nets[0]),
+        )
     finally:
         for net in nets:
             net.close()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from netdsl.solver.events import Output, as_numbers
+from netdsl.solver.events import DataOpened, Event, Notice, Output, as_numbers
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json
+from zoo.cli.output import complain, print_json
+from zoo.cli.training_display import data_line
 from zoo.testing import BATCHES, TestRequest, test
 
 
@@ -54,7 +55,14 @@ def command(
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
     request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
-    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend)
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Notice):
+            complain(event.text)
+        elif isinstance(event, DataOpened) and not as_json:
+            click.echo(data_line(event))
+
+    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
         return

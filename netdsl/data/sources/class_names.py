@@ -47,16 +47,24 @@ def class_names_in(folder: Path) -> tuple[str, ...]:
     return () if file is None else read_class_names(file)
 
 
-def class_names_beside(model: Path) -> tuple[str, ...]:
-    """The names that were written for a model, else those in its folder's labels.txt; none without them."""
+def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
+    """The names of the classes that a model predicts, beside the first of its files that has some; none without them.
+
+    They are what was written for the model, or what its folder has.
+    """
+    names = (_class_names_beside(Path(file)) for file in files)
+    return next(filter(None, names), ())
+
+
+def _class_names_beside(model: Path) -> tuple[str, ...]:
     own = model_labels(model)
     return read_class_names(own) if own.is_file() else class_names_in(model.parent)
 
 
 def model_labels(model: Path) -> Path:
     """The file for the names of a model's classes; all snapshots of a training have one."""
-    prefix = model.stem.rpartition("_iter_")[0] or model.stem
-    return model.with_name(prefix + _MODEL_LABELS)
+    stem = model.stem.removesuffix(".caffemodel")
+    return model.with_name((stem.rpartition("_iter_")[0] or stem) + _MODEL_LABELS)
 
 
 def write_class_names(names: Sequence[str], path: Path) -> None:

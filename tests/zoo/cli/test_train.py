@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from netdsl.solver.event_log import read_event_log
@@ -153,3 +154,45 @@ def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zo
     words = ["--data", "folder:photos/train", "--test-data", "folder:photos/val"]
     done = zoo("train", "--solver", "solver.prototxt", *words)
     assert done.code == 2 and "has 2 outputs for the 3 classes" in done.err and "iteration" not in done.out
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None:
+    """From the folders of images to predictions, by a table, an exported net and a run's model."""
+    photos("photos", "cat", "dog", "horse")
+    own_solver(4)
+    zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
+    assert Path("own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
+    zoo("data", "convert", "folder:photos", "photos.parquet", "--gray")
+    zoo("export", "own_iter_2.caffemodel", "--to", "caffe", "-o", "deployed")
+    nets = ["own_iter_2.caffemodel", "deployed/deploy.caffemodel", *(["own_run/model.caffemodel"] if workers else [])]
+    for net in nets:
+        done = zoo("predict", net, "--data", "photos.parquet", "-o", "out.parquet")
+        assert (done.code, done.err) == (0, "")
+        rows = pq.read_table("out.parquet").to_pylist()
+        names = ["cat", "dog", "horse", "3"]
+        assert [row["predicted_class"] for row in rows] == [names[int(row["prediction"])] for row in rows]
+        Path("out.parquet").unlink()
+
+
+def test_data_with_other_classes_than_a_nets_are_told(zoo) -> None:
+    photos("photos", "cat", "dog", "horse")
+    photos("others", "ant", "bee", "cat")
+    own_solver(3)
+    zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
+    words = ["test", "net.prototxt", "--weights", "own_iter_2.caffemodel", "--iterations", "1", "--data"]
+    done = zoo(*words, "folder:photos")
+    assert done.err == "" and done.out.startswith("tests on folder:photos: 21 items, 3 classes (cat, dog, horse)\n")
+    done = zoo(*words, "folder:others")
+    assert done.err == "zoo: folder:others: label 0 is 'ant' there, and the net learned it as 'cat'\n"
+
+
+def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    Path("labels.txt").write_text("cat\ndog\n")
+    zoo("data", "convert", "digits:test?part=test", "digits.parquet")
+    done = zoo("predict", "lenet_iter_1.caffemodel", "--data", "digits.parquet", "-o", "out.parquet")
+    assert done.err == (
+        "zoo: lenet_iter_1.caffemodel: predicts 10 classes; names of 2 lie beside it, which aren't used\n"
+    )
+    assert pq.read_table("out.parquet").column_names[-1] == "prediction"

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from netdsl.data.sources.class_names import (
-    class_names_beside,
     class_names_in,
+    class_names_of_model,
     classes_of,
     read_class_names,
     write_class_names,
@@ -56,11 +56,12 @@ def test_names_can_be_shown_and_written_whatever_folders_are_called(tmp_path: Pa
 
 def test_a_models_own_names_come_before_those_of_its_folder(tmp_path: Path) -> None:
     model = tmp_path / "lenet_iter_20.caffemodel"
-    assert class_names_beside(model) == ()
+    assert class_names_of_model(model) == ()
     write_class_names(["x", "y"], tmp_path / "labels.txt")
-    assert class_names_beside(model) == ("x", "y")
+    assert class_names_of_model("other/net.prototxt", model) == ("x", "y")
     write_class_names(["cat", "dog"], tmp_path / "lenet_labels.txt")
-    assert class_names_beside(model) == class_names_beside(tmp_path / "lenet.onnx") == ("cat", "dog")
+    for name in ("lenet_iter_20.caffemodel", "lenet_iter_20.caffemodel.h5", "lenet.onnx"):
+        assert class_names_of_model(tmp_path / name) == ("cat", "dog")
 
 
 def list_with_names(folder: Path) -> str:
