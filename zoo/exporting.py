@@ -121,7 +121,9 @@ def _to_torch(model: Model, trained: Model, request: Export) -> tuple[tuple[Path
 
 
 def _classes(request: Export) -> tuple[str, ...]:
-    """The names of the classes that lie beside the exported model."""
+    """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
+    if request.rewrites.prune_to:
+        return ()
     return class_names_of_model(*reversed(request.weights), request.net)
 
 

@@ -277,6 +277,8 @@ def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: st
     done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", *words)
     assert done.code == 0 and f"wrote {file}\n" in done.out
     assert Path(file).read_text() == "a\nb\nc\nd\ne\n"
+    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", *words[:3], "pruned", "--prune-to", "s")
+    assert done.code == 0 and "labels.txt" not in done.out
     if "onnx" in words:
         import onnx
 
