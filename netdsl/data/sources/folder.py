@@ -35,12 +35,12 @@ class FolderSource:
         self._path, self._color = Path(path), color
         self.classes = _classes(self._path)
         folders = set(class_folders(self._path))  # a class may have none, and its name may be anything
-        if not (self._path / LABELS).exists():
-            _check_depth(self._path, self.classes)
         labels = [(label, name) for label, name in enumerate(self.classes) if name in folders]
         self._names = [(name, label) for label, folder in labels for name in _images(self._path, folder)]
         if not self._names:
             raise DataError(f"{path}: has no images in folders named after their classes")
+        if not (self._path / LABELS).exists():
+            _check_depth(self._path, self.classes)
 
     def __len__(self) -> int:
         return len(self._names)

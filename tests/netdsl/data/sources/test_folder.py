@@ -67,7 +67,7 @@ def test_a_damaged_image_is_told_with_its_path(folder: Path) -> None:
 
 
 def test_folders_without_images_are_told(tmp_path: Path) -> None:
-    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/none").mkdir(parents=True)
     with pytest.raises(DataError, match=r"has no images in folders named after their classes"):
         FolderSource(tmp_path)
     with pytest.raises(DataError, match=r"there is no such folder"):
