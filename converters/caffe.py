@@ -13,6 +13,7 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import temporary_folder
 from converters.compare import CaffeModel, compare
 from converters.onnx.verification import TOLERANCE
+from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.errors import ConversionError
 from netdsl.model import Model, built_of, open_model
 from netdsl.weights.files import array_of, learned_layers
@@ -40,8 +41,9 @@ def export_caffe(
     solver: pb.SolverParameter | None = None,
     verify: bool = False,
     tolerance: float = TOLERANCE,
+    classes: Sequence[str] = (),
 ) -> CaffeFiles:
-    """Write a deployed model, all of its files or none.
+    """Write a deployed model, all of its files or none; names of classes go into a `labels.txt`.
 
     Unchanged weights are written as the bytes that they were read from. With `verify`, the files are read again before
     they take their place, and must compute what the model does. Existing files are replaced one after the other, when
@@ -60,6 +62,8 @@ def export_caffe(
             write(CaffeFile(train_val), staging / TRAIN_VAL)
         if solver is not None:
             write(CaffeFile(_with_net(solver)), staging / SOLVER)
+        if classes:
+            write_class_names(classes, staging / LABELS)
         names = sorted(path.name for path in staging.iterdir())
         difference = _difference(model, staging, tolerance) if verify and model.weights else None
     return CaffeFiles(tuple(folder / name for name in names), difference)

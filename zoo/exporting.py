@@ -12,9 +12,10 @@ from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
 from converters.exported import save
-from converters.onnx import export_onnx
+from converters.onnx import Metadata, export_onnx
 from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
+from netdsl.data.sources.class_names import class_names_of_model, model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.layer import Shape
@@ -80,28 +81,58 @@ def export(request: Export) -> ExportedFiles:
 
 def _to_caffe(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
     folder = request.output or Path(f"{Path(request.net).stem}_caffe")
+    classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if Path(path).resolve().parent == folder.resolve():
             raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
     solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
     train_val = trained.net if request.train_val or solver else None
     exported = export_caffe(
-        model, folder, train_val=train_val, solver=solver, verify=request.verified, tolerance=_tolerance(request)
+        model,
+        folder,
+        train_val=train_val,
+        solver=solver,
+        verify=request.verified,
+        tolerance=_tolerance(request),
+        classes=classes,
     )
     return exported.files, exported.difference
 
 
 def _to_onnx(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
+    classes = _classes(request)
     report = export_onnx(
-        built_of(model), path, opset=request.opset, verify=request.verified, tolerance=_tolerance(request)
+        built_of(model),
+        path,
+        opset=request.opset,
+        metadata=Metadata(labels=classes),
+        verify=request.verified,
+        tolerance=_tolerance(request),
     )
-    return (path,), None if report is None else max(report.outputs.values(), default=0.0)
+    return _with_labels(path, classes), None if report is None else max(report.outputs.values(), default=0.0)
 
 
 def _to_torch(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
-    return (path,), save(built_of(model), path, verify=request.verified, tolerance=_tolerance(request))
+    classes = _classes(request)
+    difference = save(built_of(model), path, verify=request.verified, tolerance=_tolerance(request))
+    return _with_labels(path, classes), difference
+
+
+def _classes(request: Export) -> tuple[str, ...]:
+    """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
+    if request.rewrites.prune_to:
+        return ()
+    return class_names_of_model(*reversed(request.weights), request.net)
+
+
+def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:
+    """The files of a model, with that of its classes' names, which is written if there are names."""
+    if not classes:
+        return (path,)
+    write_class_names(classes, model_labels(path))
+    return path, model_labels(path)
 
 
 def _tolerance(request: Export) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
 from netdsl.model import Model, match_names, open_model
@@ -16,7 +17,7 @@ from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
-from netdsl.solver.events import Listener, WeightsLoaded
+from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
@@ -61,7 +62,7 @@ def predict(
         if isinstance(backend, SparkBackend):
             _on_spark(request, model, parquet_of(request.data), backend)
         else:
-            _here(request, model, TableFiles(*table), progress)
+            _here(request, model, TableFiles(*table), progress, listen)
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}") from None
 
@@ -74,16 +75,36 @@ def parquet_of(data: str) -> str:
     return path
 
 
-def _here(request: PredictRequest, model: Model, table: TableFiles, progress: Progress) -> None:
+def _here(
+    request: PredictRequest,
+    model: Model,
+    table: TableFiles,
+    progress: Progress,
+    listen: Listener,
+) -> None:
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
-    adder = ColumnAdder(request.names, request.batch or predictor.subgraph.batch, invalid=request.invalid)
+    names = _with_classes(request, predictor.subgraph.classes(), listen)
+    check_new_columns(table.schema.names, names.columns(predictor.subgraph))
+    adder = ColumnAdder(names, request.batch or predictor.subgraph.batch, invalid=request.invalid)
     rows = chain(
         [table.none()], table.batches(adder.batch)
     )  # the first batch has the columns even if there are no rows
     with progress(len(table)) as advance:
         write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
+
+
+def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:
+    """The new columns with the names of the classes that the model was trained on, where these are known."""
+    if not request.names.predicted_class or outputs < 2:
+        return request.names
+    classes = class_names_of_model(*reversed(request.weights), request.net)
+    if len(classes) not in (0, outputs):
+        text = f"{request.net}: predicts {outputs} classes; names of {len(classes)} lie beside it, which aren't used"
+        listen(Notice(text))
+        return request.names
+    return replace(request.names, classes=classes)
 
 
 def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list[NetInput]:

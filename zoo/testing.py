@@ -10,6 +10,8 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError, WeightsError
@@ -19,13 +21,14 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.solver.class_check import data_events
 from netdsl.solver.evaluation import average_batches
-from netdsl.solver.events import Listener, Output, WeightsLoaded
+from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
 from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
-from netdsl.tables.files import TableFiles, table_of
+from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.predicting import COLUMN, parquet_of
@@ -59,7 +62,7 @@ def test(
     backend: LocalBackend | SparkBackend = HERE,
     listen: Listener = ignore_event,
 ) -> TestResult:
-    """The mean loss and the mean outputs over batches, or over rows."""
+    """The mean loss and the mean outputs over batches, or over rows. `listen` hears of the data and the weights."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
@@ -69,10 +72,10 @@ def test(
             return _means(model.net, _on_spark(request, model, backend))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
-            return _means(model.net, _here(request, model, TableFiles(*table), device))
+            return _means(model.net, _here(request, model, table, device, listen))
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}{_trained_net(request, model)}") from None
-    return _test_batches(request, model, device)
+    return _test_batches(request, model, device, listen)
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
@@ -90,11 +93,14 @@ def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None
     listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), report))
 
 
-def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:
+def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
         copy_model(model, running.built)
+        for event in data_events([running]):
+            listen(event)
+            _compare_names(request, event, listen)
         means = average_batches(running, request.batches or BATCHES)
     assert means is not None  # nothing interrupts it
     return means
@@ -111,7 +117,25 @@ def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) ->
     return None if data_layers else Table(source, columns)
 
 
-def _here(request: TestRequest, model: Model, table: TableFiles, device: torch.device) -> RowScore:
+def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:
+    """Send a notice if the data and the model number a class otherwise."""
+    if not isinstance(event, DataOpened) or not event.classes:
+        return
+    names = class_names_of_model(*reversed(request.weights), request.net)
+    for label, (name, learned) in enumerate(zip(event.classes, names, strict=False)):
+        if name != learned:
+            listen(Notice(f"{event.source}: label {label} is '{name}' there, and the net learned it as '{learned}'"))
+            return
+
+
+def _here(
+    request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
+) -> RowScore:
+    table, columns = TableFiles(*source), list(request.columns.values())
+    classes = class_names_of_table(Path(source[1]), table.schema, [*columns, *table.schema.names])
+    opened = DataOpened(str(request.data), len(table), classes, tests=True)
+    listen(opened)
+    _compare_names(request, opened, listen)
     inputs = _inputs(request, model.net, table.schema.names)
     scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
     return scorer.score(table.batches(scorer.batch), str(request.data))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.open_source import is_part, train_and_test, with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
@@ -20,6 +20,12 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Action, Solver, no_action
 from netdsl.tables.table import Table
+
+NO_TESTS = "none"  # as test data: the run doesn't test
+
+Sources = dict[Phase, str]
+
+_PHASES = (pb.TRAIN, pb.TEST)
 
 
 def train(
@@ -70,23 +76,52 @@ def find_start(run: Run, listen: Listener) -> Path | None:
 def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
     """The run with other data: other sources of its data layers, or tables for the inputs of a net without data layers.
 
-    A table's columns are those with the names of the inputs, or those that the source lists, in the inputs' order.
+    Without test data, a part of the data is held out for tests, if there are any; NO_TESTS is for a run without tests,
+    which trains on all data. A table's columns are those with the names of the inputs, or those that the source lists,
+    in the inputs' order.
     """
+    if test_data == NO_TESTS:
+        run, test_data = replace(run, solver=_without_tests(run.solver)), None
     param, folder = run.solver, run.folder
     net = open_net(find_file(param.net, folder)).net if param.HasField("net") else train_net(param, folder)
+    sources = _sources(param, data, test_data)
     if _data_layers(net):
-        return replace(run, solver=_with_net(param, net, data, test_data))
-    sources = {Phase.TRAIN: (data, DataSplit.TRAIN), Phase.TEST: (test_data or data, DataSplit.TEST)}
-    tables = {
-        phase: Table(with_split(source, split)) for phase, (source, split) in sources.items() if source is not None
-    }
-    return replace(run, tables=tables)
+        return replace(run, solver=_with_net(param, net, sources)) if sources else run
+    return replace(run, tables={phase: Table(source) for phase, source in sources.items()})
 
 
 def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
     """The settings with other sources of the net's data layers."""
     net = open_net(find_file(param.net, folder)).net if param.HasField("net") else pb.NetParameter()
-    return _with_net(param, net, data, test_data)
+    return _with_net(param, net, _sources(param, data, test_data))
+
+
+def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
+    """Whether tests are on items of the data that training leaves out, since nothing names others."""
+    return data is not None and test_data is None and bool(param.test_iter) and is_part(train_and_test(data)[1])
+
+
+def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
+    """The full names of what the phases read, where it isn't what the net says."""
+    sources: Sources = {}
+    if data is not None:
+        sources[Phase.TRAIN], sources[Phase.TEST] = (
+            train_and_test(data)
+            if holds_out(param, data, test_data)
+            else (with_split(data, split) for split in DataSplit)
+        )
+    if test_data is not None:
+        sources[Phase.TEST] = with_split(test_data, DataSplit.TEST)
+    return sources
+
+
+def _without_tests(param: pb.SolverParameter) -> pb.SolverParameter:
+    """The settings of the same training without any test."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    for field in ("test_iter", "test_interval", "test_state", "test_net", "test_net_param"):
+        changed.ClearField(field)
+    return changed
 
 
 def _data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
@@ -94,22 +129,44 @@ def _data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
     return [layer for layer in net.layer if layer.HasField("data_param")]
 
 
-def _with_net(
-    param: pb.SolverParameter, net: pb.NetParameter, data: str | None, test_data: str | None
-) -> pb.SolverParameter:
+def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources) -> pb.SolverParameter:
     """The settings with the net that they name in `net`, whose data layers read other sources."""
     if not param.HasField("net"):
         raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    data_layers = _data_layers(net)
-    if not data_layers:
+    if not _data_layers(net):
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
-    for layer in data_layers:
-        tests = not is_included(layer, pb.NetState(phase=pb.TRAIN))
-        source = test_data or data if tests else data
-        if source is not None:
-            layer.data_param.source = with_split(source, DataSplit.TEST if tests else DataSplit.TRAIN)
+    if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
+        _separate_phases(net)
+    for layer in _data_layers(net):
+        phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
+        layer.data_param.source = sources.get(phase, layer.data_param.source)
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
     changed.ClearField("net")
     changed.net_param.CopyFrom(net)
+    return changed
+
+
+def _separate_phases(net: pb.NetParameter) -> None:
+    """Make a data layer that all phases share one for each, so that they can read different data."""
+    layers = list[pb.LayerParameter]()
+    for layer in net.layer:
+        shared = layer.HasField("data_param") and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
+        layers += [_in_phase(layer, phase) for phase in _PHASES] if shared else [layer]
+    net.ClearField("layer")
+    net.layer.extend(layers)
+
+
+def _in_phase(layer: pb.LayerParameter, phase: pb.Phase) -> pb.LayerParameter:
+    """A copy of a layer that only one phase has."""
+    changed = pb.LayerParameter()
+    changed.CopyFrom(layer)
+    if layer.include:
+        rules = [rule for rule in layer.include if not rule.HasField("phase") or rule.phase == phase]
+        changed.ClearField("include")
+        changed.include.extend(rules)
+        for rule in changed.include:
+            rule.phase = phase
+    else:
+        changed.exclude.extend(pb.NetStateRule(phase=other) for other in _PHASES if other != phase)
     return changed

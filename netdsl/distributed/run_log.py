@@ -17,6 +17,7 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.errors import DistributedError
 from netdsl.solver.event_log import EventLog, read_event_log
 from netdsl.solver.events import (
+    DataOpened,
     DebugInfo,
     Event,
     IterationFinished,
@@ -37,6 +38,7 @@ _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         WeightsLoaded,
+        DataOpened,
         TrainingStarted,
         IterationFinished,
         TrainingProgress,

@@ -12,6 +12,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
+from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.launchers.launcher import WorkerSpec
@@ -86,6 +87,8 @@ def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
                 save_net(worker.solver.net.built, folder / MODEL)
+                if worker.solver.classes:
+                    write_class_names(worker.solver.classes, folder / LABELS)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something
     finally:
         communicator.close()

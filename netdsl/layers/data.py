@@ -28,7 +28,8 @@ class Data(DataLayer):
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
         check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
-        return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, passed_over(p.rand_skip, seed))
+        start = passed_over(p.rand_skip, seed)
+        return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
     def _source(self) -> Source:
         """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""

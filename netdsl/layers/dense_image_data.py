@@ -29,4 +29,4 @@ class DenseImageData(DataLayer):
     def reading(self, seed: int) -> Reading:
         p = self.layer.dense_image_data_param
         source = dense_image_source(p, self.layer.transform_param, seed=seed)
-        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed))
+        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)

@@ -32,4 +32,4 @@ class HDF5Data(DataLayer):
     def reading(self, seed: int) -> Reading:
         p = self.layer.hdf5_data_param
         source = Hdf5Source(p.source, list(self.layer.top))
-        return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows)
+        return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows, name=p.source)

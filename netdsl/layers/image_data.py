@@ -29,4 +29,5 @@ class ImageData(DataLayer):
         source = ImageSource(
             p.source, root_folder=p.root_folder, new_height=p.new_height, new_width=p.new_width, color=p.is_color
         )
-        return Reading(source, p.batch_size, (self.transform(),), p.shuffle, passed_over(p.rand_skip, seed))
+        start = passed_over(p.rand_skip, seed)
+        return Reading(source, p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)

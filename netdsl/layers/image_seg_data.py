@@ -29,4 +29,4 @@ class ImageSegData(DataLayer):
         check_forks(p, "ignore_label", "label_type")
         sizes = len(self.layer.top) > 2
         source = image_seg_source(p, self.layer.transform_param, train=train, sizes=sizes, seed=seed)
-        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed))
+        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)

@@ -27,4 +27,4 @@ class WindowData(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.window_data_param
-        return Reading(WindowSource(p, self.layer.transform_param, seed=seed), p.batch_size)
+        return Reading(WindowSource(p, self.layer.transform_param, seed=seed), p.batch_size, name=p.source)

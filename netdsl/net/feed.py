@@ -121,6 +121,10 @@ class Feeds:
             reading = _divided(reading, loading.size)
         return Batches(reading, replace(loading, pinned=self._device.type == "cuda"))
 
+    def readings(self) -> list[Reading]:
+        """What is read from sources."""
+        return [feed.reading for feed in self._named().values() if isinstance(feed, Batches)]
+
     def give(self, values: Values) -> None:
         """Take inputs from an iterable of batches or of single items, or from a function that returns them."""
         if not self.input_shapes:

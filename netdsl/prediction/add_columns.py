@@ -29,6 +29,7 @@ class ColumnForm(Enum):
     ARRAY = "array"
     NUMBER = "number"
     BEST = "best"  # the index of the largest value, or a single value itself: what pyspark.ml calls a prediction
+    NAME = "name"  # the name of the class that has the largest value
 
 
 class NewColumn(NamedTuple):
@@ -41,11 +42,16 @@ class NewColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """The names of new columns: of blobs, by their names, and of the prediction and its probabilities, '' for none."""
+    """The names of new columns: of blobs, by their names, and of the prediction and its probabilities, '' for none.
+
+    `predicted_class` is the column with the predicted class's name, if `classes` names them.
+    """
 
     blobs: Mapping[str, str]
     prediction: str
     probability: str
+    predicted_class: str = ""
+    classes: tuple[str, ...] = ()
 
     def columns(self, subgraph: PredictionSubgraph) -> list[NewColumn]:
         """The new columns that a net can fill; there are probabilities only of several classes."""
@@ -57,6 +63,8 @@ class ColumnNames:
             columns.append(NewColumn(self.probability, subgraph.prediction, ColumnForm.ARRAY))
         if subgraph.prediction is not None and subgraph.classes() and self.prediction:
             columns.append(NewColumn(self.prediction, subgraph.prediction, ColumnForm.BEST))
+        if subgraph.prediction is not None and subgraph.classes() > 1 and self.predicted_class and self.classes:
+            columns.append(NewColumn(self.predicted_class, subgraph.prediction, ColumnForm.NAME))
         return columns
 
 
@@ -93,7 +101,8 @@ class ColumnAdder:
         columns = self.names.columns(predictor.subgraph)
         if not batch.num_rows:
             return _with_columns(
-                batch, {column.name: _column(np.zeros((0, 1), np.float32), column.form, _NO_ROWS) for column in columns}
+                batch,
+                {column.name: self._column(np.zeros((0, 1), np.float32), column.form, _NO_ROWS) for column in columns},
             )
         blobs = [net_input.blob for net_input in predictor.inputs]
         arrays = apply_preprocess(arrays_of(batch, blobs, rows), blobs, self.preprocess)
@@ -107,9 +116,17 @@ class ColumnAdder:
         else:
             values_of_rows = [*(arrays[blob.name] for blob in blobs), *outputs.values()]
             valid = np.logical_and.reduce([finite_rows(values) for values in values_of_rows])
-        new_columns = {column.name: _column(outputs[column.name], column.form, valid) for column in columns}
+        new_columns = {column.name: self._column(outputs[column.name], column.form, valid) for column in columns}
         batch = _with_columns(batch, new_columns)
         return batch.filter(arrow().array(valid)) if self.invalid is InvalidRows.SKIP and not valid.all() else batch
+
+    def _column(self, values: Array, form: ColumnForm, valid: Mask) -> Any:
+        if form is not ColumnForm.NAME:
+            return _column(values, form, valid)
+        classes = self.names.classes
+        best = values.reshape(len(values), math.prod(values.shape[1:])).argmax(1).tolist()
+        pairs = zip(best, valid.tolist(), strict=True)
+        return arrow().array([classes[index] if is_valid else None for index, is_valid in pairs], arrow().string())
 
 
 def _with_columns(batch: Any, columns: dict[str, Any]) -> Any:

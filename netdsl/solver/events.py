@@ -27,6 +27,16 @@ class WeightsLoaded:
 
 
 @dataclass(frozen=True)
+class DataOpened:
+    """A net's data are open: the name of their source, its number of items, and the names of their classes."""
+
+    source: str
+    items: int
+    classes: tuple[str, ...]  # in the order of their numbers; none if nothing names them
+    tests: bool  # whether the net tests on them
+
+
+@dataclass(frozen=True)
 class TrainingStarted:
     """Training starts at `iteration`, and will end at `last`."""
 
@@ -107,7 +117,8 @@ class Notice:
 
 
 Event = (
-    WeightsLoaded
+    DataOpened
+    | WeightsLoaded
     | TrainingStarted
     | IterationFinished
     | TrainingProgress

@@ -10,6 +10,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
+from netdsl.solver.class_check import data_events, output_names
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
@@ -34,7 +35,8 @@ def open_solver(
 ) -> Iterator[Solver]:
     """Open a solver with its nets, whose data are closed at the end.
 
-    Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it.
+    Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it. `listen`
+    hears of the data that are opened.
     """
     seed(param)
     compute, tables = compute or Compute(), tables or {}
@@ -46,6 +48,8 @@ def open_solver(
         nets.append(ModuleNet(train, compute, values=table))
         for message in test_nets(inlined):
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
+        for event in data_events(nets):
+            listen(event)
         paths = [find_file(name, folder) for name in split_names([*param.weights, *map(str, weights)])]
         if paths:
             reports = [load_weights(path, *(net.built for net in nets)) for path in paths]
@@ -60,6 +64,7 @@ def open_solver(
             poll_action=poll_action,
             require_finite=require_finite,
             test_last=test_last,
+            classes=output_names(nets[0]),
         )
     finally:
         for net in nets:

@@ -57,7 +57,8 @@ class Solver:
 
     `listen` is called with all events; `poll_action` is called after every iteration and before every batch of a
     test, and says whether to stop or to save a snapshot. A loss that isn't finite is an error, and so are such weights
-    at a snapshot and at the end, unless `require_finite` is false.
+    at a snapshot and at the end, unless `require_finite` is false. `classes` are the names of what the net learns to
+    tell, which are saved beside its weights.
     """
 
     def __init__(
@@ -70,8 +71,10 @@ class Solver:
         poll_action: Callable[[], Action] = no_action,
         require_finite: bool = True,
         test_last: bool = False,
+        classes: Sequence[str] = (),
     ) -> None:
         check(param)
+        self.classes = classes
         self.param, self.net, self.tests = param, net, list(tests)
         self.listen, self.poll_action = listen, poll_action
         self.require_finite, self.test_last = require_finite, test_last

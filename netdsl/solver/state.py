@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import remove_leftovers
+from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import SolverError
 from netdsl.model import load_weights
 from netdsl.solver.events import Notice, SnapshotSaved
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def save(solver: Solver) -> SnapshotSaved:
-    """Write the weights, the state, and last the resume file, which has their hashes."""
+    """Write the weights, the state, the names of classes, and last the resume file, which has their hashes."""
     hdf5 = solver.param.snapshot_format == pb.SolverParameter.HDF5
     suffix = ".h5" if hdf5 else ""
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
@@ -46,6 +47,8 @@ def save(solver: Solver) -> SnapshotSaved:
     for history in solver.updater.history():
         file.blobs.put(file.message.history.add(), history.cpu().numpy())
     write(file, path, durable=True)
+    if solver.classes:
+        write_class_names(solver.classes, model_labels(model))
     write_resume_file(path, model, resume_point(solver))
     return SnapshotSaved(solver.iteration, model, path)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from netdsl.data.sources.columns import files_of
 from netdsl.data.sources.file_errors import file_errors, regular_file
-from netdsl.data.sources.open_source import with_split
+from netdsl.data.sources.open_source import is_part, with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
@@ -23,10 +23,10 @@ class TableFormat(Enum):
 
 
 def table_of(name: str) -> tuple[TableFormat, str] | None:
-    """The format and the path of a source's name; None if it's no table."""
+    """The format and the path of a source's name; None if it's no table, or only a part of one."""
     kind, _, rest = with_split(name, DataSplit.TEST).partition(":")
     path, query, _ = rest.partition("?")
-    if kind not in [known.value for known in TableFormat]:
+    if kind not in [known.value for known in TableFormat] or is_part(name):
         return None
     if query:
         raise DataError(f"{name}: blobs are columns by name here; say which with --column BLOB=COLUMN, not in the name")

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.class_names import class_names_in, classes_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import Source, WholeSource
@@ -31,6 +32,7 @@ from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
+from netdsl.tables.class_labels import with_class_names
 from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
 
@@ -56,6 +58,10 @@ def read_whole(source: Source) -> None:
     problem = None
     with closing(source):
         count = min(len(source), _MOST)
+        try:
+            classes_of(source)
+        except DataError as error:
+            problem = error
         for index in range(count):
             try:
                 source.item(source.fetch(index))
@@ -190,6 +196,7 @@ def make_parquet(folder: Path) -> None:
             path = folder / f"{'-'.join(columns)}-{name}"
             path.mkdir()
             table = pa.table({key: values for key, values in columns.items() if key != "view"})
+            table = table.cast(with_class_names(table.schema, table.column_names[0], ["dog", "cat"]))
             pq.write_table(table, path / "x.parquet", row_group_size=4, **options)
 
 
@@ -340,6 +347,16 @@ def make_folder(folder: Path) -> None:
         (folder / "two" / label).mkdir(parents=True)
         (folder / "two" / label / "a.png").write_bytes(encoded("png", pixels(5, 6)))
     (folder / "two" / "labels.txt").write_text("dog\ncat\n")
+
+
+def make_class_names(folder: Path) -> None:
+    for name, text in (("labels.txt", "dog\ncat\n"), ("labelmap.prototxt", 'item { name: "dog" label: 1 }\n')):
+        (folder / name).mkdir()
+        (folder / name / name).write_text(text)
+
+
+def read_class_names_in(folder: Path) -> None:
+    class_names_in(folder)
 
 
 def make_mean(folder: Path) -> None:

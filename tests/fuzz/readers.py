@@ -41,6 +41,7 @@ READERS = {
     "windows": FileReader(data_files.make_windows, data_files.read_windows, (".png",)),
     "segmentation": FileReader(data_files.make_segmentation, data_files.read_segmentation),
     "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
+    "class-names": FileReader(data_files.make_class_names, data_files.read_class_names_in),
     "mean": FileReader(data_files.make_mean, data_files.read_mean),
     "run": FileReader(training_files.make_runs, training_files.read_run),
     "journal": FileReader(training_files.make_journals, training_files.read_journal),

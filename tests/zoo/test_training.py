@@ -16,12 +16,12 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.errors import DataError, SolverError
-from netdsl.net.graph import Phase
+from netdsl.net.graph import Phase, resolve
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
 from netdsl.tables.table import Table
-from zoo.training import Run, train, with_sources
+from zoo.training import NO_TESTS, Run, holds_out, train, with_sources
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
 NET = """
@@ -152,7 +152,7 @@ def test_a_net_without_data_layers_is_fed_from_tables(folder: Path) -> None:
     pq.write_table(pa.table(rows), "rows.parquet")
     (folder / "net.prototxt").write_text(INPUTS + NET[NET.index('layer { name: "conv"') :])
     for number, data in enumerate(("lmdb:train_lmdb", "rows.parquet")):
-        run = with_sources(run_of(f"run{number}"), data, None)
+        run = with_sources(run_of(f"run{number}"), data, data)
         assert run.tables == {phase: Table(data if ":" in data else f"parquet:{data}") for phase in Phase}
         train(run)
         assert last(f"run{number}") == last("run0")
@@ -165,3 +165,49 @@ def test_data_layers_read_something_else(folder: Path) -> None:
     run = with_sources(run_of("run"), None, "digits")
     assert not run.tables
     assert [layer.data_param.source for layer in run.solver.net_param.layer[:2]] == ["train_lmdb", "digits:test"]
+
+
+HELD_OUT = ["lmdb:train_lmdb?part=train", "lmdb:train_lmdb?part=test"]
+
+
+def read_by(run: Run) -> list[str]:
+    """The sources that the phases read."""
+    net = run.solver.net_param
+    return [node.layer.data_param.source for phase in Phase for node in resolve(net, phase).nodes[:1]]
+
+
+def test_without_test_data_every_tenth_item_is_held_out(folder: Path) -> None:
+    run = with_sources(run_of("run"), "train_lmdb", None)
+    assert read_by(run) == HELD_OUT
+    assert holds_out(run.solver, "train_lmdb", None)
+    assert not holds_out(run.solver, "digits", None)
+    assert not holds_out(run.solver, "train_lmdb", "digits")
+    (folder / "net.prototxt").write_text(INPUTS + NET[NET.index('layer { name: "conv"') :])
+    run = with_sources(run_of("run"), "train_lmdb", None)
+    assert [run.tables[phase].source for phase in Phase] == HELD_OUT
+
+
+def test_nothing_is_held_out_where_nothing_is_tested(folder: Path) -> None:
+    run = with_sources(run_of("run"), "train_lmdb", NO_TESTS)
+    assert (read_by(run)[0], len(run.solver.test_iter), run.solver.test_interval) == ("lmdb:train_lmdb", 0, 0)
+    train(run)
+    settings = Path("solver.prototxt").read_text().replace("test_iter: 3 test_interval: 4", "")
+    Path("solver.prototxt").write_text(settings)
+    assert read_by(with_sources(run_of("run"), "train_lmdb", None))[0] == "lmdb:train_lmdb"
+
+
+@pytest.mark.parametrize("rules", ["", "include { min_level: 0 }", "exclude { stage: 'deploy' }"])
+def test_a_data_layer_of_both_phases_reads_other_data_in_each(folder: Path, rules: str) -> None:
+    layers = NET.split("layer {")
+    layers[2] = layers[2].replace("include { phase: TEST }", rules)
+    (folder / "net.prototxt").write_text("layer {".join([layers[0], *layers[2:]]))
+    assert read_by(with_sources(run_of("run"), "train_lmdb", None)) == HELD_OUT
+    assert read_by(with_sources(run_of("run"), None, "digits")) == ["train_lmdb", "digits:test"]
+
+
+def test_what_is_held_out_is_the_same_when_training_goes_on(folder: Path) -> None:
+    train(with_sources(run_of("whole"), "train_lmdb", None))
+    wishes = iter([*[Action.NONE] * 6, Action.STOP])
+    train(with_sources(run_of("part"), "train_lmdb", None), requested=lambda: next(wishes, Action.NONE))
+    train(with_sources(run_of("part", snapshot="auto"), "train_lmdb", None))
+    assert last("part") == last("whole")

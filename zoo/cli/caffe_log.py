@@ -72,7 +72,7 @@ class TrainingLog:
                 info("solver.cpp:464", f"Snapshotting to {kind} file {event.model}")
                 info("sgd_solver.cpp:284", f"Snapshotting solver state to {kind} file {event.state}")
             case Notice():
-                warn("snapshot", event.text)
+                warn("solver", event.text)
 
     def _log_start(self, event: TrainingStarted) -> None:
         """Log the start of training, from which scripts measure the time."""

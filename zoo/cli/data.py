@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from caffe_proto.errors import few
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
@@ -15,6 +16,7 @@ from zoo.cli.progress_bar import progress_bar
 if TYPE_CHECKING:
     from netdsl.data.sources.summary import SourceSummary
 
+_SHOWN = 10  # classes that a line names
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
   lmdb:PATH  leveldb:PATH  hdf5:LIST?names=A,B  images:LIST?root=FOLDER
@@ -22,6 +24,9 @@ A data set is named by its path, or by its kind and path:
   mnist:FOLDER[:test]  cifar10:FOLDER[:test]  cifar100:FOLDER[:test]
   csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B  arrow:PATH?columns=A,B
   netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
+\b
+Behind any name, ?part=test is every tenth item, ?part=train all others, and
+?classes=FILE has the names of classes: one on each line, or a label map.
 """
 
 
@@ -102,27 +107,31 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
         click.echo(f"channel {channel}: {value:.6g}")
 
 
-@command.command("show", short_help="Show the number of items, their shapes and labels.")
+@command.command("show", short_help="Show the number of items, their classes, shapes and labels.")
 @click.argument("source", metavar="SRC")
 @click.option("-o", "--output", metavar="SHEET.png", help="Also write a contact sheet of the images with their labels.")
 @click.option(
-    "--count", type=click.IntRange(1, 10_000), default=64, show_default=True, help="How many items to look at."
+    "--count",
+    type=click.IntRange(1, 10_000),
+    help="How many items to look at; by default 64, or as many as there are classes with names.",
 )
 @click.option("--rgb", is_flag=True, help="Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.")
 @options.as_json
-def show_command(source: str, output: str | None, count: int, rgb: bool, as_json: bool) -> None:
-    """Show how many items a data set has, their shapes and types, and the labels of the first ones."""
+def show_command(source: str, output: str | None, count: int | None, rgb: bool, as_json: bool) -> None:
+    """Show how many items a data set has, the names of its classes, and the shapes, types and labels of some items,
+    of every class about as many.
+    """
     from caffe_proto.storage import write_pieces
     from netdsl.data.sources.open_source import open_source
-    from netdsl.data.sources.summary import first_items, summarise
+    from netdsl.data.sources.summary import example_items, summarise
 
     with closing(open_source(source)) as data:
-        items = first_items(data, count)
+        items = example_items(data, count)
         summary = summarise(data, items)
     if output:
         from netdsl.data.writing.contact_sheet import contact_sheet
 
-        write_pieces(output, [contact_sheet(items, rgb=rgb)])
+        write_pieces(output, [contact_sheet(items, summary.classes, rgb=rgb)])
     if as_json:
         print_json({"source": source, **asdict(summary)})
     else:
@@ -130,12 +139,15 @@ def show_command(source: str, output: str | None, count: int, rgb: bool, as_json
 
 
 def _print(source: str, summary: SourceSummary) -> None:
-    click.echo(f"{source}: {summary.items:,} item{'s' if summary.items > 1 else ''}")
+    items = f"{summary.items:,} item{'s' if summary.items > 1 else ''}"
+    names = f", {len(summary.classes)} classes ({few(summary.classes, _SHOWN)})" if summary.classes else ""
+    click.echo(f"{source}: {items}{names}")
     for number, tops in enumerate(summary.arrays):
         shapes = [" x ".join(map(str, shape)) or "one number" for shape in tops.shapes[:3]]
         more = f" and {len(tops.shapes) - 3} other shapes" if len(tops.shapes) > 3 else ""
         click.echo(f"  array {number}: {', '.join(shapes)}{more}, {', '.join(tops.types)}")
     if summary.labels:
-        click.echo(f"labels of the first {summary.seen:,}:")
+        click.echo(f"labels of {summary.seen:,} of them:")
     for label, count in summary.labels.items():
-        click.echo(f"  {label:>6}  {count:,}")
+        name = summary.classes[int(label)] if label.isdecimal() and int(label) < len(summary.classes) else ""
+        click.echo(f"  {label:>6}  {count:,}  {name}".rstrip())

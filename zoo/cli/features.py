@@ -10,7 +10,7 @@ from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
-from zoo.cli.training_display import tell_of_weights
+from zoo.cli.training_display import tell
 from zoo.predicting import PredictRequest, predict
 
 
@@ -35,5 +35,5 @@ def command(
         names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
     )
     backend_of_table = table_options.table_backend_of(backend, master, workers)
-    predict(request, progress_bar, backend_of_table, listen=tell_of_weights)
+    predict(request, progress_bar, backend_of_table, listen=tell)
     click.echo(f"wrote {request.output}")

@@ -10,7 +10,7 @@ from netdsl.prediction.add_columns import ColumnNames
 from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
-from zoo.cli.training_display import tell_of_weights
+from zoo.cli.training_display import tell
 from zoo.predicting import PredictRequest, predict
 
 
@@ -20,15 +20,16 @@ def command(
     backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], invalid: str, **what: Any
 ) -> None:
     """Add two columns to a table: `probability`, with those of all classes, and `prediction`, with the best class, or
-    the number that a net with one output predicts. All other columns stay as they are.
+    the number that a net with one output predicts. All other columns stay as they are. Where the names of the classes
+    lie beside the net, in NAME_labels.txt or labels.txt, a third one, `predicted_class`, has the best class's name.
 
     NET is any net: its data layers take the columns with the names of their tops, and losses become their predictions.
     `zoo data convert` makes a table of other data.
     """
-    names = ColumnNames({}, prediction="prediction", probability="probability")
+    names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
     request = PredictRequest(
         names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
     )
     backend_of_table = table_options.table_backend_of(backend, master, workers)
-    predict(request, progress_bar, backend_of_table, listen=tell_of_weights)
+    predict(request, progress_bar, backend_of_table, listen=tell)
     click.echo(f"wrote {request.output}")

@@ -17,7 +17,7 @@ from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.strategies.settings import parse
 from netdsl.solver.settings import read_settings
 from zoo.cli.options import Decorator, as_json
-from zoo.cli.output import print_json
+from zoo.cli.output import complain, print_json
 from zoo.models import folder_of, solver_of
 from zoo.simulating import figures, tables
 from zoo.simulating.cache import DEFAULT, TrialCache
@@ -29,7 +29,7 @@ from zoo.simulating.methods import MethodComparison, compare_methods
 from zoo.simulating.pool import ProgressCallback
 from zoo.simulating.speedup import TAUS, WORKERS, speedups
 from zoo.simulating.units import bandwidth, seconds
-from zoo.training import with_data
+from zoo.training import holds_out, with_data
 
 _COUNT = click.IntRange(min=1)
 
@@ -238,6 +238,8 @@ def run_command(
     folder = Path(solver).parent if solver is not None else folder_of(str(model))
     param = read_settings(solver) if solver is not None else solver_of(str(model))
     if data is not None:
+        if holds_out(param, data, None):
+            complain(f"every tenth item of {data} is held out for tests")
         param = with_data(param, folder, data, None)
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval

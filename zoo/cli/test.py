@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from netdsl.solver.events import Event, Output, WeightsLoaded, as_numbers
+from netdsl.solver.events import Event, Notice, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
-from zoo.cli.training_display import tell_of_weights
+from zoo.cli.training_display import tell
 from zoo.testing import BATCHES, TestRequest, test
 
 
@@ -56,7 +56,12 @@ def command(
         raise click.UsageError("--column is about the table that --data names.")
     request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
     events: list[Event] = []
-    listen = events.append if as_json else tell_of_weights
+
+    def listen(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Notice) or not as_json:
+            tell(event)
+
     loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
     if as_json:
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))

@@ -28,7 +28,7 @@ from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay
 from zoo.models import folder_of, solver_of
-from zoo.training import train, with_sources
+from zoo.training import holds_out, train, with_sources
 
 _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(STRATEGIES)
@@ -43,7 +43,7 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 @click.option(
     "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
 )
-@click.option("--test-data", metavar="SOURCE", help="Data to test on, if they aren't a part of the same.")
+@click.option("--test-data", metavar="SOURCE", help="Data to test on, or 'none'; by default a part of the same.")
 @click.option("--weights", multiple=True, metavar="FILE", help="Weights to begin with, by layer names.")
 @click.option("--snapshot", metavar="FILE", help=f"A solver state to go on from; '{NEWEST}' is the newest whole one.")
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
@@ -85,7 +85,8 @@ def command(
     **what: Any,
 ) -> None:
     """Train a net with Caffe's solvers: a MODEL that comes with the zoo, or one of your own by its --solver. Tests,
-    displays and snapshots are as the settings say. On Ctrl-C or SIGTERM a snapshot is saved; the same command with
+    displays and snapshots are as the settings say. Without --test-data, tests are on the data's own part for tests, or
+    on every tenth item, which training leaves out. On Ctrl-C or SIGTERM a snapshot is saved; the same command with
     `--snapshot auto` resumes the training, with the same bits as without the stop.
 
     With --workers, several processes train together, each on a part of the data; `averaging:tau=50` is SparkNet's model
@@ -106,7 +107,8 @@ def command(
             )
         run_folder = _begin(run, workers_backend, workers, strategy, folder) if several else None
     with ExitStack() as stack:
-        listeners = _listeners(stack, log, tensorboard, plot) if workers_backend.supervises else []
+        held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
+        listeners = _listeners(stack, log, tensorboard, plot, held_out) if workers_backend.supervises else []
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if run_folder is not None:
             distributed_run.train(
@@ -189,9 +191,11 @@ def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter
     return solver_of(model), folder_of(model)
 
 
-def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
+def _listeners(
+    stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None, held_out: bool
+) -> list[Listener]:
     """The display and the requested logs; each is closed when training ends, however it does."""
-    listeners: list[Listener] = [stack.enter_context(closing(TrainingDisplay()))]
+    listeners: list[Listener] = [stack.enter_context(closing(TrainingDisplay(held_out=held_out)))]
     if log is not None:
         from netdsl.solver.event_log import EventLog
 

@@ -9,7 +9,9 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from caffe_proto.errors import few
 from netdsl.solver.events import (
+    DataOpened,
     DebugInfo,
     Event,
     IterationFinished,
@@ -23,17 +25,29 @@ from netdsl.solver.events import (
 )
 from zoo.cli.output import complain
 
+_SHOWN = 10  # classes that a line names
+_HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
 
-def tell_of_weights(event: Event) -> None:
-    """Print which layers of a net got weights."""
-    if isinstance(event, WeightsLoaded):
-        click.echo(_sentence(event))
+
+def tell(event: Event) -> None:
+    """Print what data and weights a net has been given, and warn of what a user should know."""
+    match event:
+        case DataOpened():
+            click.echo(data_line(event))
+        case WeightsLoaded():
+            click.echo(_weights_line(event))
+        case Notice():
+            complain(event.text)
 
 
 class TrainingDisplay:
-    """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time."""
+    """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time.
 
-    def __init__(self) -> None:
+    `held_out` says that tests are on items which training leaves out without being asked to.
+    """
+
+    def __init__(self, *, held_out: bool = False) -> None:
+        self._held_out = held_out
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
         self._bar = _bar() if sys.stdout.isatty() else None
@@ -45,7 +59,9 @@ class TrainingDisplay:
         """Show an event."""
         match event:
             case WeightsLoaded():
-                self._print(_sentence(event))
+                self._print(_weights_line(event))
+            case DataOpened():
+                self._print(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
@@ -92,6 +108,14 @@ class TrainingDisplay:
             self._bar.stop()
 
 
+def data_line(data: DataOpened) -> str:
+    """What a net reads, in a line."""
+    items = f"{data.items:,} item{'' if data.items == 1 else 's'}"
+    count = len(data.classes)
+    names = f", {count} class{'' if count == 1 else 'es'} ({few(data.classes, _SHOWN)})" if count else ""
+    return f"{'tests' if data.tests else 'trains'} on {data.source}: {items}{names}"
+
+
 def _bar() -> Progress:
     columns = (
         TextColumn("training"),
@@ -103,7 +127,7 @@ def _bar() -> Progress:
     return Progress(*columns, console=Console(), refresh_per_second=5)
 
 
-def _sentence(loaded: WeightsLoaded) -> str:
+def _weights_line(loaded: WeightsLoaded) -> str:
     return f"weights {', '.join(map(str, loaded.paths))}: {loaded.report}"
 
 

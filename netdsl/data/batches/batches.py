@@ -31,7 +31,7 @@ class Batches(Iterator[tuple[Tensor, ...]]):
     """
 
     def __init__(self, reading: Reading, loading: Loading | None = None) -> None:
-        self._reading, self._loading = reading, loading or Loading()
+        self.reading, self._loading = reading, loading or Loading()
         self._order = _order(reading, self._loading)
         self._threads: BatchThreads | None = None
         self._closed = False
@@ -68,7 +68,7 @@ class Batches(Iterator[tuple[Tensor, ...]]):
         if self._closed:
             raise DataError("these batches are closed")
         if self._threads is None:
-            self._threads = BatchThreads(self._reading, self._loading, self._order, self.position)
+            self._threads = BatchThreads(self.reading, self._loading, self._order, self.position)
             self._finalizer = weakref.finalize(self, self._threads.close)  # also when the interpreter exits
         return self._threads
 
@@ -88,7 +88,7 @@ class Batches(Iterator[tuple[Tensor, ...]]):
     def close(self) -> None:
         """End all threads and close the source, unless a thread still reads from it after some seconds."""
         if not self._closed and self._stop_threads():
-            self._reading.source.close()
+            self.reading.source.close()
         self._closed = True
 
     def __enter__(self) -> Self:

@@ -26,6 +26,7 @@ class Reading:
     shuffle: bool = False
     start: int = 0
     groups: tuple[int, ...] = ()
+    name: str = ""  # of the source, as its user writes it
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netdsl.data.batches.reading import Intake, Reading
+from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.open_source import chooses_columns, open_source
 from netdsl.data.sources.source import Indices, Item, Source, WholeSource
 from netdsl.data.transforms.decode import Color
@@ -31,7 +32,7 @@ def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
         if isinstance(source, WholeSource)
         else _BoundRows(table.source, source, targets)
     )
-    return Reading(rows, intakes[0].batch_size, transforms, table.shuffle)
+    return Reading(rows, intakes[0].batch_size, transforms, table.shuffle, name=table.source)
 
 
 def blob_columns(intake: Intake, columns: Mapping[str, str]) -> list[BlobColumn]:
@@ -91,6 +92,11 @@ class _BoundRows:
 
     def __init__(self, name: str, source: Source, targets: Sequence[_Target]) -> None:
         self._name, self._source, self._targets = name, source, targets
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the source's classes."""
+        return classes_of(self._source)
 
     def __len__(self) -> int:
         return len(self._source)

@@ -27,6 +27,12 @@ class ArraySource:
         row = index - int(self._ends[part]) + len(self._parts[part][0])
         return tuple(as_top(np.array(array[row])) for array in self._parts[part])
 
+    def labels(self) -> Array | None:
+        """The labels of all items, if each has one number after its first array."""
+        if any(len(part) < 2 or part[1].size != len(part[1]) for part in self._parts):
+            return None
+        return np.concatenate([part[1].ravel() for part in self._parts])
+
     def item(self, fetched: Item) -> Item:
         """The item, which is complete once it is fetched."""
         return fetched

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netdsl.data.sources.columns import ColumnSource, check_schema, files_of
+from netdsl.data.sources.columns import ColumnSource, check_schema, class_names_of_table, files_of
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.transforms.decode import Color
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows
@@ -30,7 +31,8 @@ class ArrowSource(ColumnSource):
         blobs: Sequence[BlobColumn] = (),
     ) -> None:
         self._names: tuple[str, ...] = tuple(columns)
-        files = files_of(Path(path), ".arrow")
+        self._path = Path(path)
+        files = files_of(self._path, ".arrow")
         self._parts = [(file, batch) for file in files for batch in self._batches(file)]
         super().__init__(self._names, [(file, batch.num_rows) for file, batch in self._parts], color, blobs)
         self._columns: dict[int, list[ColumnValues]] = {}
@@ -43,6 +45,12 @@ class ArrowSource(ColumnSource):
             check_schema(path, opened.schema, self._names)
             return [opened.get_batch(index) for index in range(opened.num_record_batches)]
 
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the table or its folder has them."""
+        schema = self._parts[0][1].schema
+        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
+
     def columns(self, part: int) -> list[ColumnValues]:
         """Views on the file, whose rows are checked when they are first read."""
         if part not in self._columns:
@@ -51,6 +59,10 @@ class ArrowSource(ColumnSource):
                 rows = check_rows(batch.select([blob.column for blob in self._blobs]))
                 self._columns[part] = self._values(part, rows.columns)
         return self._columns[part]
+
+    def with_column(self, name: str) -> ArrowSource:
+        """The same rows with one column only."""
+        return ArrowSource(self._path, columns=[name])
 
     def close(self) -> None:
         """Let go of the files, which close with the last view on them."""

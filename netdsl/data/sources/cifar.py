@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from netdsl.data.sources.arrays import ArraySource
+from netdsl.data.sources.class_names import class_names_in, read_class_names
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
@@ -23,14 +25,31 @@ class Cifar10Source(ArraySource):
     """Images with one of ten labels. Their channels stay red, green, blue, as with Caffe's own converter."""
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
-        super().__init__(_parts(Path(folder), TEN[split], labels=1))
+        self._folder = Path(folder)
+        super().__init__(_parts(self._folder, TEN[split], labels=1))
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, which are published beside the records."""
+        return _class_names(self._folder, "batches.meta.txt")
 
 
 class Cifar100Source(ArraySource):
     """Images with one of the hundred fine labels. Their channels are red, green, blue."""
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
-        super().__init__(_parts(Path(folder), HUNDRED[split], labels=2))
+        self._folder = Path(folder)
+        super().__init__(_parts(self._folder, HUNDRED[split], labels=2))
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the fine classes, which are published beside the records."""
+        return _class_names(self._folder, "fine_label_names.txt")
+
+
+def _class_names(folder: Path, published: str) -> tuple[str, ...]:
+    path = folder / published
+    return read_class_names(path) if path.is_file() else class_names_in(folder)
 
 
 def _parts(folder: Path, names: Sequence[str], labels: int) -> list[tuple[Array, Array]]:

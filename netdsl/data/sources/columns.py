@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,12 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netdsl.data.sources.arrays import as_top
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
+from netdsl.tables.class_labels import class_names_of
 from netdsl.tables.column_readers import reader_of
 from netdsl.tables.columns import NOT_AN_ARRAY, ColumnValues, RowRange, in_net_types
 
@@ -65,8 +68,21 @@ class ColumnSource(ABC):
             raise
 
     @abstractmethod
+    def with_column(self, name: str) -> ColumnSource:
+        """The same rows with one column only."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of what is kept."""
+
+    def labels(self) -> Array | None:
+        """The numbers in the second column, of which nothing else is read; None if it hasn't one for each row."""
+        if len(self._blobs) < 2:
+            return None
+        with closing(self.with_column(self._blobs[1].column)) as column:
+            parts = [column._readable_columns(part)[0].whole for part in range(len(self._sizes))]
+        numbers = [part for part in parts if part is not None and part.ndim == 1]
+        return np.concatenate(numbers) if len(numbers) == len(parts) else None
 
     def _values(self, part: int, columns: Iterable[Any]) -> list[ColumnValues]:
         """The values of Arrow's columns, which are the named ones in a part."""
@@ -99,6 +115,11 @@ class ColumnSource(ABC):
     def _arrays(self, part: int) -> list[Array] | None:
         arrays = [array for values in self._readable_columns(part) if (array := values.whole) is not None]
         return arrays if len(arrays) == len(self._blobs) else None
+
+
+def class_names_of_table(path: Path, schema: Any, columns: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes in one of these columns, from its metadata or from the table's folder."""
+    return class_names_of(schema, columns) or (class_names_in(path) if path.is_dir() else ())
 
 
 def files_of(path: Path, ending: str) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.types import Array
@@ -40,6 +42,11 @@ class DatumSource(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the database."""
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the database's folder has them."""
+        return class_names_in(self.path)
 
     def item(self, fetched: DatumRecord) -> Item:
         """The image, uint8 or float32, and the label."""

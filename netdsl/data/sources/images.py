@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.listing import numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, resize
+from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 
@@ -35,7 +38,7 @@ class ImageSource:
             raise DataError("new_height and new_width go together: give both or neither")
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
-        self._root_folder = root_folder
+        self._folder, self._root_folder = Path(path).parent, root_folder
         self._lines = [_split(path, number, line) for number, line in numbered_lines(path)]
         if not self._lines:
             raise DataError(f"{path}: the list is empty")
@@ -55,6 +58,15 @@ class ImageSource:
         if any(self._size):
             image = resize(image, *self._size)
         return image, np.array(fetched.label, np.float32)
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the list's folder has them."""
+        return class_names_in(self._folder)
+
+    def labels(self) -> Array:
+        """The labels of all images."""
+        return np.array([label for _, label in self._lines])
 
     def name(self, index: int) -> str:
         """The path of an image as it is in the list."""

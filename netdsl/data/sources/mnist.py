@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from caffe_proto.storage import MAX_DEFLATION
 from netdsl.data.sources.arrays import ArraySource
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
@@ -24,6 +26,7 @@ class MnistSource(ArraySource):
     """Images of one channel with their labels, from a folder with files such as `train-images-idx3-ubyte`."""
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
+        self._folder = Path(folder)
         image_file, label_file = (_find_file(Path(folder), split, axes) for axes in (3, 1))
         images, labels = _read_idx(image_file, 3), _read_idx(label_file, 1)
         if len(images) != len(labels):
@@ -32,6 +35,11 @@ class MnistSource(ArraySource):
                 "they aren't of the same data set"
             )
         super().__init__([(images[:, np.newaxis], labels)])
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the folder has them."""
+        return class_names_in(self._folder)
 
 
 def _find_file(folder: Path, split: DataSplit, axes: int) -> Path:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from netdsl.data.sources.arrow_file import ArrowSource
 from netdsl.data.sources.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
+from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.csv import CsvSource
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.file_errors import file_errors
@@ -21,22 +22,29 @@ from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.parquet import ParquetSource
 from netdsl.data.sources.source import DataSplit, Source
+from netdsl.data.sources.view import view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 
 _SPLITS = {split.value: split for split in DataSplit}
+_PART, _CLASSES = "part", "classes"  # the options that names of all kinds may have
 
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for."""
+    """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for.
+
+    `options` are those of the kind. Two are for all kinds: the part of the items, and a file with names of classes.
+    """
 
     path: str
     split: DataSplit | None
     options: Mapping[str, str]
     gray: bool
     blobs: tuple[BlobColumn, ...] = ()
+    part: DataSplit | None = None
+    class_names: str | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -68,13 +76,18 @@ class SourceKind:
 def open_source(name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = ()) -> Source:
     """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
+    Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, and with
+    `?classes=FILE`, which names the classes.
     With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
     what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
     reads each column for its blob.
     """
     kind, rest = _kind(name)
     spec = _spec(kind, rest, gray)
+    classes = () if spec.class_names is None else read_class_names(spec.class_names)
     source = KINDS[kind].open(replace(spec, blobs=tuple(blobs)))
+    if spec.part is not None or classes:
+        source = view_of(source, part=spec.part, classes=classes)
     if not len(source):
         source.close()
         raise DataError(f"{name}: has no items")
@@ -102,6 +115,32 @@ def with_split(name: str, split: DataSplit) -> str:
     return f"{kind}:{path_and_split}{query}{options}"
 
 
+def train_and_test(name: str) -> tuple[str, str]:
+    """The full names of two parts of a source, to train and to test on.
+
+    A name that chooses a part is for training, and the other part for testing. Else it is the data set's own two parts
+    or, where it has none, its items without every tenth, and these.
+    """
+    kind, rest = _kind(name)
+    part = _spec(kind, rest, gray=False).part
+    if part is not None:
+        other = DataSplit.TEST if part is DataSplit.TRAIN else DataSplit.TRAIN
+        return f"{kind}:{rest}", f"{kind}:{_with_part(rest, other)}"
+    train, test = (with_split(name, split) for split in DataSplit)
+    return (train, test) if train != test else (_with_part(train, DataSplit.TRAIN), _with_part(test, DataSplit.TEST))
+
+
+def is_part(name: str) -> bool:
+    """Whether a name chooses some of the items of a source, by a rule that isn't the data set's own."""
+    return _spec(*_kind(name), gray=False).part is not None
+
+
+def _with_part(name: str, part: DataSplit) -> str:
+    path, _, query = name.partition("?")
+    others = [(option, value) for option, value in parse_qsl(query, keep_blank_values=True) if option != _PART]
+    return f"{path}?{urlencode([*others, (_PART, part.value)], safe='/,:')}"
+
+
 def _kind(name: str) -> tuple[str, str]:
     """The kind of a source, and its name without the kind."""
     start, colon, rest = name.partition(":")
@@ -120,13 +159,17 @@ def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
     description = KINDS[kind]
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
+    part, class_names = options.pop(_PART, None), options.pop(_CLASSES, None)
+    if part is not None and part not in _SPLITS:
+        raise DataError(f"{kind}:{rest}: there is no part '{part}'; write {_PART}=train or {_PART}=test")
+    spec = SourceSpec(path, None, options, gray, part=None if part is None else _SPLITS[part], class_names=class_names)
     for option in options:
         if description.options is not None and option not in description.options:
             raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {description.form}")
     folder, colon, last = path.rpartition(":")
     if description.has_splits and colon and last in _SPLITS:
-        return SourceSpec(folder, _SPLITS[last], options, gray)
-    return SourceSpec(path, None, options, gray)
+        return replace(spec, path=folder, split=_SPLITS[last])
+    return spec
 
 
 def _lmdb(spec: SourceSpec) -> Source:

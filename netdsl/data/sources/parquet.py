@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from netdsl.data.sources.columns import ColumnSource, check_schema, files_of
+from netdsl.data.sources.columns import ColumnSource, check_schema, class_names_of_table, files_of
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.transforms.decode import Color
 from netdsl.tables.arrow import arrow, arrow_errors, check_rows, open_parquet
@@ -28,7 +29,8 @@ class ParquetSource(ColumnSource):
         color: Color = Color.COLOR,
         blobs: Sequence[BlobColumn] = (),
     ) -> None:
-        self._files = files_of(Path(path), ".parquet")
+        self._path = Path(path)
+        self._files = files_of(self._path, ".parquet")
         self._heads = [_head(file) for file in self._files]
         schemas = [_schema(file, head) for file, head in zip(self._files, self._heads, strict=True)]
         names = list(columns) or schemas[0].names
@@ -38,6 +40,12 @@ class ParquetSource(ColumnSource):
         parts = [(self._files[file], self._heads[file].row_group(group).num_rows) for file, group in self._groups]
         super().__init__(names, parts, color, blobs)
         self._kept: OrderedDict[int, tuple[int, list[ColumnValues]]] = OrderedDict()
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes, if the table or its folder has them."""
+        schema = _schema(self._files[0], self._heads[0])
+        return class_names_of_table(self._path, schema, [blob.column for blob in self._blobs])
 
     def columns(self, part: int) -> list[ColumnValues]:
         """The values of a group, which are kept for a while."""
@@ -56,6 +64,10 @@ class ParquetSource(ColumnSource):
         """A group's rows, with those columns only that are asked for."""
         with open_parquet(self._files[file], self._heads[file]) as opened:
             return check_rows(opened.read_row_group(group, columns=[blob.column for blob in self._blobs]))
+
+    def with_column(self, name: str) -> ParquetSource:
+        """The same rows with one column only."""
+        return ParquetSource(self._path, columns=[name])
 
     def close(self) -> None:
         """Let go of what is kept; files are only open while a group is read."""

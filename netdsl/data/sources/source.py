@@ -47,6 +47,24 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class LabelledSource(Source, Protocol):
+    """A source that knows the labels of all items without reading the items."""
+
+    def labels(self) -> Array | None:
+        """The label of every item; None if the items have no labels of one number."""
+        ...
+
+
+@runtime_checkable
+class NamedItems(Protocol):
+    """A source whose items have names."""
+
+    def name(self, index: int) -> str:
+        """The name of an item; empty if it has none."""
+        ...
+
+
+@runtime_checkable
 class WholeSource(Source, Protocol):
     """A source that can return many items at once, without a step for each."""
 

@@ -20,8 +20,11 @@ _TEXT = 16  # pixels of a line of text
 _GAP = 6  # pixels between images
 
 
-def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
-    """A PNG of the items' images, each above its label. Channels are blue, green, red unless `rgb` is set."""
+def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bool = False) -> bytes:
+    """A PNG of the items' images, each above its label, or the name of its class.
+
+    Channels are blue, green, red unless `rgb` is set.
+    """
     tiles = [_pixels(item[0], rgb) for item in items]
     side = min(max(*(max(tile.shape[:2]) for tile in tiles), _SMALLEST), _LARGEST)
     columns = math.ceil(math.sqrt(len(tiles)))
@@ -32,17 +35,29 @@ def contact_sheet(items: Sequence[Item], *, rgb: bool = False) -> bytes:
     for index, (tile, item) in enumerate(zip(tiles, items, strict=True)):
         left, top = index % columns * width + _GAP, index // columns * height + _GAP
         sheet.paste(_scaled(library.Image.fromarray(tile), side), (left, top))
-        draw.text((left, top + side), label_text(item), fill="black")
+        draw.text((left, top + side), _shortened(label_text(item, classes), draw, side), fill="black")
     file = BytesIO()
     sheet.save(file, "PNG")
     return file.getvalue()
 
 
-def label_text(item: Item) -> str:
-    """An item's label as text: a number, or the shape of a label that is an array; empty without one."""
+def label_text(item: Item, classes: Sequence[str] = ()) -> str:
+    """An item's label as text: its class, a number, or the shape of a label that is an array; empty without one."""
     if len(item) < 2:
         return ""
-    return f"{item[1].item():g}" if item[1].size == 1 else " x ".join(map(str, item[1].shape))
+    if item[1].size != 1:
+        return " x ".join(map(str, item[1].shape))
+    label = item[1].item()
+    return classes[int(label)] if label in range(len(classes)) else f"{label:g}"
+
+
+def _shortened(text: str, draw: Any, width: int) -> str:
+    """As much of a text as fits under an image."""
+    fitting = text
+    while fitting and draw.textlength(fitting) > width:
+        text = text[:-1]
+        fitting = f"{text.rstrip()}..." if text else ""
+    return fitting
 
 
 def _pixels(image: Array, rgb: bool) -> Array:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.columns import Cells
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
-from netdsl.data.sources.source import Source
+from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.transforms.decode import resize
 from netdsl.data.types import Array
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
@@ -25,19 +26,10 @@ from netdsl.data.writing.new_path import new_path
 from netdsl.data.writing.parquet import parquet_writer
 from netdsl.errors import DataError
 
-WriterFactory = Callable[[Path], AbstractContextManager[Put]]
+WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]  # also takes the names of classes
 
 _WRITERS: dict[str, WriterFactory] = {"lmdb": lmdb_writer, "leveldb": leveldb_writer, "parquet": parquet_writer}
 _CHANNELS = 4  # that an image has at most
-
-
-@runtime_checkable
-class NamedItems(Protocol):
-    """A source whose items have names."""
-
-    def name(self, index: int) -> str:
-        """The name of an item."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -64,11 +56,12 @@ def convert(
 ) -> ConversionReport:
     """Write all items to a new target such as `lmdb:PATH` or `train.parquet`, or nothing. `done` is called for each.
 
+    The names of the classes go along: into a table's metadata, or into a database's folder as `labels.txt`.
     A bad item is an error, unless bad items are to be skipped: then its number isn't used, as in Caffe.
     """
     (target_path, writer), bad = _target(target), list[str]()
-    written = 0
-    with new_path(target_path) as path, writer(path) as put, closing(_examples(source, settings)) as examples:
+    written, classes = 0, classes_of(source)
+    with new_path(target_path) as path, writer(path, classes) as put, closing(_examples(source, settings)) as examples:
         for example in examples:
             done()
             if isinstance(example, Example):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from caffe_proto.extras import import_extra
+from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
 from netdsl.data.writing.example import Example, Put, datum_of
@@ -42,8 +43,8 @@ def _lmdb() -> Any:
 
 
 @contextmanager
-def lmdb_writer(path: Path, *, map_size: int = 1 << 28) -> Iterator[Put]:
-    """A function that adds records to a new LMDB."""
+def lmdb_writer(path: Path, classes: Sequence[str] = (), *, map_size: int = 1 << 28) -> Iterator[Put]:
+    """A function that adds records to a new LMDB, beside which the names of the classes lie."""
     library, pending = _lmdb(), _PendingRecords()
     try:
         with library.open(str(path), map_size=map_size, sync=False, lock=False) as environment:
@@ -55,6 +56,7 @@ def lmdb_writer(path: Path, *, map_size: int = 1 << 28) -> Iterator[Put]:
             yield put
             _commit(environment, pending)
             environment.sync(True)
+        _write_classes(classes, path)
     except library.Error as problem:
         raise OSError(str(problem)) from None
 
@@ -73,8 +75,8 @@ def _commit(environment: Any, pending: _PendingRecords) -> None:
 
 
 @contextmanager
-def leveldb_writer(path: Path) -> Iterator[Put]:
-    """A function that adds records to a new LevelDB."""
+def leveldb_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
+    """A function that adds records to a new LevelDB, beside which the names of the classes lie."""
     library, pending = leveldb(), _PendingRecords()
     try:
         database = library.DB(str(path), create_if_missing=True, error_if_exists=True, block_size=_BLOCK)
@@ -86,8 +88,14 @@ def leveldb_writer(path: Path) -> Iterator[Put]:
 
             yield put
             _write(database, pending)
+        _write_classes(classes, path)
     except library.Error as problem:
         raise OSError(error_text(problem)) from None
+
+
+def _write_classes(classes: Sequence[str], folder: Path) -> None:
+    if classes:
+        write_class_names(classes, folder / LABELS)
 
 
 def _write(database: Any, pending: _PendingRecords) -> None:

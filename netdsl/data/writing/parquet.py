@@ -13,15 +13,17 @@ from netdsl.data.types import Array
 from netdsl.data.writing.example import Example, Put
 from netdsl.errors import DataError
 from netdsl.tables.arrow import arrow
+from netdsl.tables.class_labels import with_class_names
 from netdsl.tables.writing import column_of
 
 _BYTES = 1 << 24  # in a group of rows: small enough for rows to be read out of order
+_LABEL = "label"  # the column of an item's second array
 
 
 @contextmanager
-def parquet_writer(path: Path) -> Iterator[Put]:
-    """Rows into a new file."""
-    table = _Table(path)
+def parquet_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
+    """Rows into a new file, whose labels are classes with these names."""
+    table = _Table(path, classes)
     try:
         yield table.put
         table.flush()
@@ -32,8 +34,8 @@ def parquet_writer(path: Path) -> Iterator[Put]:
 class _Table:
     """A file in the making. Its first row says what columns all have."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, classes: Sequence[str]) -> None:
+        self._path, self._classes = path, classes
         self._schema: Any = None
         self._writer: Any = None
         self._rows: list[Example] = []
@@ -42,7 +44,7 @@ class _Table:
     def put(self, example: Example) -> None:
         """Take one more row."""
         if self._schema is None:
-            self._schema = arrow().schema(_fields(example))
+            self._schema = self._schema_of(example)
             options = {"use_dictionary": False, "write_page_checksum": True}
             self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, **options)
         elif self._schema != arrow().schema(_fields(example)):
@@ -54,6 +56,10 @@ class _Table:
         self._size += len(example.encoded or b"") or example.item[0].nbytes
         if self._size > _BYTES:
             self.flush()
+
+    def _schema_of(self, example: Example) -> Any:
+        schema = arrow().schema(_fields(example))
+        return with_class_names(schema, _LABEL, self._classes) if self._classes and _LABEL in schema.names else schema
 
     def flush(self) -> None:
         """Write what is gathered as one group of rows."""
@@ -71,7 +77,7 @@ class _Table:
 
 def _fields(example: Example) -> list[tuple[str, Any]]:
     """The columns: an image or data, a label, and whatever else there is by its number."""
-    names = ["data", "label", *(f"array{index}" for index in range(2, len(example.item)))]
+    names = ["data", _LABEL, *(f"array{index}" for index in range(2, len(example.item)))]
     fields = [(name, _type(array)) for name, array in zip(names, example.item, strict=False)]
     if example.encoded is not None:
         library = arrow()

@@ -59,12 +59,12 @@ def test_a_data_set_is_converted_and_shown(zoo, folder) -> None:
     code, out, err = zoo("data", "show", "out_lmdb", "--count", "2")
     assert (code, err) == (0, "")
     assert [line.split() for line in out.splitlines()] == [
-        ["out_lmdb:", "3", "items"],
+        ["out_lmdb:", "3", "items,", "2", "classes", "(cat,", "dog)"],
         ["array", "0:", "3", "x", "6", "x", "7,", "uint8"],
         ["array", "1:", "one", "number,", "float32"],
-        ["labels", "of", "the", "first", "2:"],
-        ["0", "1"],
-        ["1", "1"],
+        ["labels", "of", "2", "of", "them:"],
+        ["0", "1", "cat"],
+        ["1", "1", "dog"],
     ]
 
 
@@ -169,3 +169,25 @@ def test_a_terminal_sees_a_bar(zoo, folder) -> None:
     os.close(ours)
     assert done.stdout == b"3 items written\n"
     assert b"3/3" in seen
+
+
+@pytest.mark.parametrize("target", ["in", "out_lmdb", "out.parquet"])
+def test_every_class_is_shown_with_its_name(zoo, target: str) -> None:
+    """Although the first items are all of one class."""
+    for name, count in (("cat", 70), ("dog", 3), ("horse", 1)):
+        for number in range(count):
+            path = Path("in", name, f"{number:02}.png")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(bytes(cv2.imencode(".png", PIXELS[0])[1]))
+    if target != "in":
+        zoo("data", "convert", "in", target)
+    done = zoo("data", "show", target, "-o", "sheet.png")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{target}: 74 items, 3 classes (cat, dog, horse)\n")
+    assert [line.split() for line in done.out.splitlines()[-3:]] == [
+        ["0", "60", "cat"],
+        ["1", "3", "dog"],
+        ["2", "1", "horse"],
+    ]
+    found = json.loads(zoo("data", "show", target, "--count", "2", "--json").out)
+    assert (found["classes"], found["labels"]) == (["cat", "dog", "horse"], {"0": 1, "1": 1})

@@ -262,3 +262,25 @@ def test_layers_without_an_onnx_form_are_one_line(zoo) -> None:
     told = refused(zoo, "margins.prototxt", "--weights", "margins.caffemodel", "--to", "onnx")
     parts = [f"layer '{name}' of type MarginInnerProduct has no ONNX form" for name in ("one", "two")]
     assert told == f"margins.prototxt: {'; '.join(parts)}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "file"),
+    [
+        (["--to", "caffe", "-o", "out"], "out/labels.txt"),
+        (["--to", "torch", "-o", "a.pt2"], "a_labels.txt"),
+        pytest.param(["--to", "onnx", "-o", "a.onnx"], "a_labels.txt", marks=needs_onnx),
+    ],
+)
+def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: str) -> None:
+    Path("small_labels.txt").write_text("a\nb\nc\nd\ne\n")
+    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", *words)
+    assert done.code == 0 and f"wrote {file}\n" in done.out
+    assert Path(file).read_text() == "a\nb\nc\nd\ne\n"
+    done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", *words[:3], "pruned", "--prune-to", "s")
+    assert done.code == 0 and "labels.txt" not in done.out
+    if "onnx" in words:
+        import onnx
+
+        properties = {each.key: each.value for each in onnx.load("a.onnx").metadata_props}
+        assert properties["labels"] == "a\nb\nc\nd\ne"

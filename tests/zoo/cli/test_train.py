@@ -7,6 +7,9 @@ import re
 import shutil
 from pathlib import Path
 
+import cv2
+import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from netdsl.solver.event_log import read_event_log
@@ -28,13 +31,14 @@ def test_a_run_is_shown_logged_and_drawn(zoo) -> None:
     files = ["--log", "log.jsonl", "--plot", "curves.png", "--tensorboard", "board"]
     done = zoo("train", "lenet", "--data", "digits", "--max-iter", "20", "--device", "cpu", *files)
     assert (done.code, done.err) == (0, "")
-    assert re.match(r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
+    data = "trains on digits:train: 1,442 items\ntests on digits:test: 355 items\n"
+    assert re.match(data + r"training LeNet from iteration 0\niteration 0  test  \(accuracy ", done.out)
     assert "iteration 20  saved lenet_iter_20.caffemodel and lenet_iter_20.solverstate" in done.out
     assert [each["event"] for each in read_event_log("log.jsonl")] == ["test", "train", "snapshot", "test"]
     assert Path("curves.png").read_bytes().startswith(b"\x89PNG")
     assert len(list(Path("board").iterdir())) == 1
     resumed = zoo("train", "lenet", "--data", "digits", "--max-iter", "25", "--snapshot", "auto")
-    assert resumed.out.startswith("training LeNet from iteration 20\n")
+    assert resumed.out.startswith(data + "training LeNet from iteration 20\n")
 
 
 def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
@@ -174,3 +178,91 @@ def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
     shutil.copy(folder_of("lenet") / "train_val.prototxt", tmp_path / "x.prototxt")
     (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
+
+
+def photos(folder: str, *classes: str) -> None:
+    for name in classes:
+        for number in range(7):
+            path = Path(folder, name, f"{number}.png")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(bytes(cv2.imencode(".png", np.full((9, 9), 10 * number, np.uint8))[1]))
+
+
+def own_solver(outputs: int) -> None:
+    net = (folder_of("lenet") / "train_val.prototxt").read_text()
+    gray = net.replace("crop_size: 28", "crop_size: 28 force_gray: true")
+    Path("net.prototxt").write_text(gray.replace("num_output: 10", f"num_output: {outputs}"))
+    Path("solver.prototxt").write_text(
+        'net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" max_iter: 2 test_iter: 1 test_interval: 2 '
+        'snapshot_prefix: "own"'
+    )
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_classes_and_held_out_items_are_told(zoo, workers: list[str]) -> None:
+    photos("photos", "cat", "dog", "horse")
+    own_solver(10)
+    done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
+    assert done.code == 0
+    assert done.out.startswith(
+        "trains on folder:photos?part=train: 18 items, 3 classes (cat, dog, horse)\n"
+        "tests on folder:photos?part=test: 3 items, 3 classes (cat, dog, horse); they are every tenth, which training "
+        "leaves out: --test-data names others, or none\n"
+    )
+    assert done.err.count("\n") == 1 and "blob 'ip2' has 10 outputs for the 3 classes" in done.err
+    whole = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", "--test-data", "none")
+    assert whole.out.startswith("trains on folder:photos: 21 items, 3 classes (cat, dog, horse)\ntraining")
+
+
+def test_parts_that_would_be_classes_and_classes_without_outputs_are_one_line(zoo) -> None:
+    photos("photos/train", "cat", "dog", "horse")
+    photos("photos/val", "cat", "dog", "horse")
+    own_solver(2)
+    done = zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "folder:photos/train, and to test on --test-data folder:photos/val;" in done.err
+    words = ["--data", "folder:photos/train", "--test-data", "folder:photos/val"]
+    done = zoo("train", "--solver", "solver.prototxt", *words)
+    assert done.code == 2 and "has 2 outputs for the 3 classes" in done.err and "iteration" not in done.out
+
+
+@pytest.mark.parametrize("workers", [[], ["--workers", "2"]])
+def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None:
+    """From the folders of images to predictions, by a table, an exported net and a run's model."""
+    photos("photos", "cat", "dog", "horse")
+    own_solver(4)
+    zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
+    assert Path("own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
+    zoo("data", "convert", "folder:photos", "photos.parquet", "--gray")
+    zoo("export", "own_iter_2.caffemodel", "--to", "caffe", "-o", "deployed")
+    nets = ["own_iter_2.caffemodel", "deployed/deploy.caffemodel", *(["own_run/model.caffemodel"] if workers else [])]
+    for net in nets:
+        done = zoo("predict", net, "--data", "photos.parquet", "-o", "out.parquet")
+        assert (done.code, done.err) == (0, "")
+        rows = pq.read_table("out.parquet").to_pylist()
+        names = ["cat", "dog", "horse", "3"]
+        assert [row["predicted_class"] for row in rows] == [names[int(row["prediction"])] for row in rows]
+        Path("out.parquet").unlink()
+
+
+def test_data_with_other_classes_than_a_nets_are_told(zoo) -> None:
+    photos("photos", "cat", "dog", "horse")
+    photos("others", "ant", "bee", "cat")
+    own_solver(3)
+    zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
+    words = ["test", "net.prototxt", "--weights", "own_iter_2.caffemodel", "--iterations", "1", "--data"]
+    done = zoo(*words, "folder:photos")
+    assert done.err == "" and done.out.startswith("tests on folder:photos: 21 items, 3 classes (cat, dog, horse)\n")
+    done = zoo(*words, "folder:others")
+    assert done.err == "zoo: folder:others: label 0 is 'ant' there, and the net learned it as 'cat'\n"
+
+
+def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
+    zoo("train", "lenet", "--max-iter", "1")
+    Path("labels.txt").write_text("cat\ndog\n")
+    zoo("data", "convert", "digits:test?part=test", "digits.parquet")
+    done = zoo("predict", "lenet_iter_1.caffemodel", "--data", "digits.parquet", "-o", "out.parquet")
+    assert done.err == (
+        "zoo: lenet_iter_1.caffemodel: predicts 10 classes; names of 2 lie beside it, which aren't used\n"
+    )
+    assert pq.read_table("out.parquet").column_names[-1] == "prediction"

@@ -115,6 +115,14 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
     assert [usage["steps"] for usage in found["several"]["usages"]] == [2, 2]
 
 
+@pytest.mark.broad
+def test_what_is_held_out_for_tests_is_said() -> None:
+    words = ["lenet", "--max-iter", "2", "--test-interval", "2", "--step", "20ms", "--workers", "2", "--json"]
+    done = simulate("run", *words, "--data", "digits:train")
+    assert done.stderr == "zoo: every tenth item of digits:train is held out for tests\n"
+    assert simulate("run", *words, "--data", "digits").stderr == ""
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -10,7 +10,7 @@ import pytest
 
 from netdsl.data.sources.folder import FolderSource
 from netdsl.data.transforms.decode import Color
-from netdsl.errors import DataError
+from netdsl.errors import DataError, DataWarning
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_damaged_image_is_told_with_its_path(folder: Path) -> None:
 
 
 def test_folders_without_images_are_told(tmp_path: Path) -> None:
-    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/none").mkdir(parents=True)
     with pytest.raises(DataError, match=r"has no images in folders named after their classes"):
         FolderSource(tmp_path)
     with pytest.raises(DataError, match=r"there is no such folder"):
@@ -81,3 +81,33 @@ def test_a_class_without_a_folder_has_no_images_whatever_its_name(folder: Path, 
     (folder / "labels.txt").write_text(f"dog\n{name}\nant\ncat\n")
     source = FolderSource(folder)
     assert len(source) == 4 and not any("secret" in source.name(index) for index in range(4))
+
+
+def nest(folder: Path, *names: str) -> Path:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(cv2.imencode(".png", image(0))[1]))
+    return folder
+
+
+def test_the_parts_of_a_data_set_are_not_taken_for_its_classes(tmp_path: Path) -> None:
+    shapes = nest(tmp_path / "shapes", *(f"{part}/{name}/1.png" for part in ("train", "val") for name in ("a", "b")))
+    with pytest.raises(DataError, match="its folders train, val have folders and no images") as problem:
+        FolderSource(shapes)
+    assert f"folder:{shapes}/train, and to test on --test-data folder:{shapes}/val;" in str(problem.value)
+    assert FolderSource(shapes / "train").classes == ["a", "b"]
+
+
+def test_classes_whose_images_all_lie_deeper_are_named_in_a_list(tmp_path: Path) -> None:
+    nest(tmp_path, "cat/2019/1.png", "dog/2020/2.png")
+    with pytest.raises(DataError, match=rf"folder:{tmp_path}/cat; or, if they are classes, write their names into"):
+        FolderSource(tmp_path)
+    (tmp_path / "labels.txt").write_text("dog\ncat\n")
+    assert labels(FolderSource(tmp_path)) == {"dog/2020/2.png": 0, "cat/2019/1.png": 1}
+
+
+def test_a_single_class_whose_images_lie_deeper_is_warned_of(folder: Path) -> None:
+    nest(folder, "bird/2020/1.png")
+    with pytest.warns(DataWarning, match="the classes bird have folders and no images in theirs"):
+        assert len(FolderSource(folder)) == 5

@@ -50,6 +50,14 @@ def test_labels_are_written_below() -> None:
     assert np.all(none[87:] == 255)
 
 
+def test_classes_are_written_with_their_names_as_far_as_they_fit() -> None:
+    item = (plain(1, 2, 3), LABEL)
+    number, name, long = (opened(contact_sheet([item], names)) for names in ((), "abcd", ["", "", "", "d" * 90]))
+    assert np.any(number != name) and np.any(name != long)
+    assert long.shape == number.shape and np.all(long[87:, -6:] == 255)
+    assert np.array_equal(opened(contact_sheet([item], "abc")), number)
+
+
 def test_other_numbers_are_stretched_to_what_can_be_seen() -> None:
     image = plain(-1, kind=np.float32)
     image[:, :, 40:], image[0, 0, 0] = 3, np.nan

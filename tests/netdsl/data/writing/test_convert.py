@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.arrays import ArraySource
+from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.folder import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item
@@ -94,6 +96,19 @@ def test_parquet_images_are_as_hugging_face_has_them() -> None:
     assert [row["image"]["path"] for row in table] == ["cat/0.png", "dog/1.png", "dog/2.png"]
     assert table[1]["image"]["bytes"] == Path("in/dog/1.png").read_bytes()
     assert [row["label"] for row in table] == [0, 1, 1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_names_of_classes_go_along(target: str) -> None:
+    images()
+    convert(FolderSource("in"), target)
+    with closing(open_source(target)) as source:
+        assert classes_of(source) == ("cat", "dog")
+    for again in ("again_lmdb", "again.parquet"):
+        with closing(open_source(target)) as source:
+            convert(source, again)
+        with closing(open_source(again)) as source:
+            assert classes_of(source) == ("cat", "dog")
 
 
 def images() -> None:

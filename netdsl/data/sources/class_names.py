@@ -1,0 +1,89 @@
+"""Names of classes: those of a source's labels, and the files that keep them beside data and models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.storage import write_pieces
+from caffe_proto.text.prototxt import from_text
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.listing import numbered_lines
+from netdsl.errors import DataError
+
+LABELS = "labels.txt"  # a name on each line, of class 0 first
+_LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
+_MOST_CLASSES = 1 << 20  # that a label map numbers
+_MODEL_LABELS = "_labels.txt"  # behind the prefix of a model's snapshots
+
+
+@runtime_checkable
+class ClassSource(Protocol):
+    """A source whose labels are the numbers of classes that have names."""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """The names of the classes, in the order of their numbers; none if nothing names them."""
+        ...
+
+
+def classes_of(source: object) -> tuple[str, ...]:
+    """The names of a source's classes as text that can be shown and written; none if it knows none."""
+    return tuple(map(_printable, source.classes)) if isinstance(source, ClassSource) else ()
+
+
+def read_class_names(path: str | Path) -> tuple[str, ...]:
+    """The names in a file: one on each line or, in a prototxt, those of a label map."""
+    if Path(path).suffix == ".prototxt":
+        return _label_map(Path(path))
+    return tuple(_printable(line.strip()) for _, line in numbered_lines(path))
+
+
+def class_names_in(folder: Path) -> tuple[str, ...]:
+    """The names that a folder of data has in its labels.txt, or in its labelmap.prototxt; none without them."""
+    file = next((folder / name for name in (LABELS, _LABEL_MAP) if (folder / name).is_file()), None)
+    return () if file is None else read_class_names(file)
+
+
+def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
+    """The names of the classes that a model predicts, beside the first of its files that has some; none without them.
+
+    They are what was written for the model, or what its folder has.
+    """
+    names = (_class_names_beside(Path(file)) for file in files)
+    return next(filter(None, names), ())
+
+
+def _class_names_beside(model: Path) -> tuple[str, ...]:
+    own = model_labels(model)
+    return read_class_names(own) if own.is_file() else class_names_in(model.parent)
+
+
+def model_labels(model: Path) -> Path:
+    """The file for the names of a model's classes; all snapshots of a training have one."""
+    stem = model.stem.removesuffix(".caffemodel")
+    return model.with_name((stem.rpartition("_iter_")[0] or stem) + _MODEL_LABELS)
+
+
+def write_class_names(names: Sequence[str], path: Path) -> None:
+    """Write names so that they can be read again, one on each line."""
+    write_pieces(path, ["".join(f"{name}\n" for name in names).encode()])
+
+
+def _label_map(path: Path) -> tuple[str, ...]:
+    """The names of a label map; a number that it leaves out is its own name."""
+    with file_errors(path):
+        text = regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
+    items = from_text(text, pb.LabelMap, where=str(path)).item
+    names = {item.label: _printable(item.display_name or item.name) for item in items}
+    if not all(0 <= label < _MOST_CLASSES for label in names):
+        raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
+    return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
+
+
+def _printable(name: str) -> str:
+    """A name in one line of UTF-8, which names of folders needn't be."""
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

@@ -1,0 +1,73 @@
+"""Views of sources: one of two parts of their items, or other names of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from netdsl.data.sources.class_names import classes_of
+from netdsl.data.sources.source import DataSplit, Indices, Item, LabelledSource, NamedItems, Source, WholeSource
+from netdsl.data.types import Array
+
+TEST_EVERY = 10  # one in so many items is for testing
+
+
+class SourceView:
+    """The items of a source at some indices. Closing the view closes the source."""
+
+    def __init__(self, source: Source, indices: Indices, classes: Sequence[str]) -> None:
+        self._source, self._indices = source, indices
+        self.classes = classes
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def fetch(self, index: int) -> Any:
+        """One item as the source stores it."""
+        return self._source.fetch(int(self._indices[index]))
+
+    def item(self, fetched: Any) -> Item:
+        """The arrays of an item that was fetched."""
+        return self._source.item(fetched)
+
+    def name(self, index: int) -> str:
+        """The item's name in the source; empty if it has none."""
+        return self._source.name(int(self._indices[index])) if isinstance(self._source, NamedItems) else ""
+
+    def labels(self) -> Array | None:
+        """The labels of all items, if the source knows them."""
+        labels = self._source.labels() if isinstance(self._source, LabelledSource) else None
+        return None if labels is None else labels[self._indices]
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
+class _WholeSourceView(SourceView):
+    """A view of a source that gives many items at once."""
+
+    def __init__(self, source: WholeSource, indices: Indices, classes: Sequence[str]) -> None:
+        super().__init__(source, indices, classes)
+        self._take = source.take
+
+    def take(self, indices: Indices) -> Item | None:
+        """The arrays of many items."""
+        return self._take(self._indices[indices])
+
+
+def view_of(source: Source, *, part: DataSplit | None = None, classes: Sequence[str] = ()) -> SourceView:
+    """A part of a source: every tenth item from the first on is for testing, and the others are for training.
+
+    So the parts are the same for every worker and whenever they are opened. `classes` are names that take the place of
+    the source's own.
+    """
+    indices = np.arange(len(source))
+    if part is not None:
+        indices = indices[(indices % TEST_EVERY == 0) == (part is DataSplit.TEST)]
+    classes = classes or classes_of(source)
+    if isinstance(source, WholeSource):
+        return _WholeSourceView(source, indices, classes)
+    return SourceView(source, indices, classes)

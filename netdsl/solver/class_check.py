@@ -1,0 +1,99 @@
+"""What nets read, and whether they predict as many classes as their data have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from caffe_proto.errors import few
+from netdsl.data.sources.class_names import classes_of
+from netdsl.deploy.predictions import PredictingGraph
+from netdsl.errors import DataError
+from netdsl.layer.samples import BlobKind
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built
+from netdsl.net.graph import Phase
+from netdsl.solver.events import DataOpened, Event, Notice
+from netdsl.solver.module_net import ModuleNet
+
+_SHOWN = 10  # classes that a message names
+
+
+def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
+    """What each net reads, and a notice where it has more outputs than its data have classes.
+
+    Fewer outputs, and data that number the same classes otherwise, are a DataError.
+    """
+    first: DataOpened | None = None
+    noticed = set[str]()
+    for net in nets:
+        for opened in opened_data(net):
+            if opened.classes:
+                first = first or opened
+                _check_numbers(first, opened)
+            yield opened
+            for blob, text in _surplus_outputs(net.built, opened).items():
+                if blob not in noticed:
+                    yield Notice(text)
+                noticed.add(blob)
+
+
+def opened_data(net: ModuleNet) -> list[DataOpened]:
+    """What a net reads."""
+    tests = net.built.graph.phase is Phase.TEST
+    return [
+        DataOpened(reading.name, len(reading.source), classes_of(reading.source), tests)
+        for reading in net.feeds.readings()
+    ]
+
+
+def output_names(net: ModuleNet) -> tuple[str, ...]:
+    """A name for each class that a net predicts, by the data that it reads; none if they have none.
+
+    Outputs that no label needs are called by their numbers.
+    """
+    classes = next((opened.classes for opened in opened_data(net) if opened.classes), ())
+    outputs = max(_class_outputs(net.built).values(), default=0) if classes else 0
+    return (*classes, *map(str, range(len(classes), outputs)))
+
+
+def _check_numbers(first: DataOpened, second: DataOpened) -> None:
+    for label, (name, other) in enumerate(zip(first.classes, second.classes, strict=False)):
+        if name != other:
+            raise DataError(
+                f"{second.source}: label {label} is '{other}' there, and '{name}' in {first.source}; give both the "
+                "same classes, in a labels.txt in each"
+            )
+
+
+def _surplus_outputs(built: Built, opened: DataOpened) -> dict[str, str]:
+    """A sentence for each blob that has more outputs than there are classes; a DataError if one has fewer."""
+    classes, sentences = len(opened.classes), dict[str, str]()
+    what = f"the {classes} classes of {opened.source} ({few(opened.classes, _SHOWN)})"
+    for blob, outputs in _class_outputs(built).items() if classes else ():
+        if outputs < classes:
+            raise DataError(
+                f"blob '{blob}' has {outputs} outputs for {what}, so some labels have none; set num_output of the "
+                f"layer that makes it to {classes}"
+            )
+        if outputs > classes:
+            sentences[blob] = f"blob '{blob}' has {outputs} outputs for {what}, so {outputs - classes} are never right"
+    return sentences
+
+
+def _class_outputs(built: Built) -> dict[str, int]:
+    """How many classes a net predicts by each blob that a loss compares with single labels of the data."""
+    graph, data_edges = built.graph, set(built.input_edges())
+    outputs: dict[str, int] = {}
+    for prediction in PredictingGraph.of([graph], LAYERS).losses:
+        layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
+        labels = [
+            edge
+            for place, edge in enumerate(node.bottoms)
+            if edge in data_edges and layer.bottom_kind(place) is BlobKind.LABEL
+        ]
+        shape = built.shapes[prediction.edges[0]]
+        is_vector = len(shape) > 1 and math.prod(shape[2:]) == 1 < shape[1]
+        if prediction.is_single and is_vector and any(math.prod(built.shapes[edge]) == shape[0] for edge in labels):
+            outputs[graph.blobs[prediction.edges[0]]] = shape[1]
+    return outputs

@@ -1,0 +1,87 @@
+"""What is said about data before training: the classes, and whether a net predicts as many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.errors import DataError
+from netdsl.net.graph import Phase
+from netdsl.solver.events import DataOpened, Event, Notice
+from netdsl.solver.open_solver import open_solver
+from netdsl.tables.table import Table
+
+DATA = """
+layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "folder:a" batch_size: 2 }
+        include { phase: TRAIN } }
+layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "folder:b" batch_size: 2 }
+        include { phase: TEST } }
+"""
+INPUTS = """
+layer { name: "data" type: "Input" top: "data" top: "label"
+        input_param { shape { dim: 2 dim: 3 dim: 2 dim: 2 } shape { dim: 2 } } }
+"""
+NET = """
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 3 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        classes(folder, "cat", "dog", "horse")
+
+
+def classes(folder: str, *names: str) -> None:
+    for name in names:
+        path = Path(folder, name, "1.png")
+        path.parent.mkdir(parents=True)
+        path.write_bytes(bytes(cv2.imencode(".png", np.zeros((2, 2, 3), np.uint8))[1]))
+
+
+def heard(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
+    param = pb.SolverParameter(net_param=from_text(net, pb.NetParameter), test_iter=[1], test_interval=1, base_lr=1)
+    param.lr_policy = "fixed"
+    events = list[Event]()
+    with open_solver(param, tables=tables, listen=events.append):
+        return events
+
+
+OPENED = [DataOpened(f"folder:{name}", 3, ("cat", "dog", "horse"), name == "b") for name in ("a", "b")]
+
+
+def test_the_data_of_all_nets_are_told_with_their_classes() -> None:
+    assert heard(DATA + NET) == OPENED
+    tables = {Phase.TRAIN: Table("folder:a"), Phase.TEST: Table("folder:b")}
+    assert heard(INPUTS + NET, tables) == OPENED
+
+
+def test_outputs_that_no_label_needs_are_told_once() -> None:
+    notice = "blob 'ip' has 10 outputs for the 3 classes of folder:a (cat, dog, horse), so 7 are never right"
+    assert heard(DATA + NET.replace("num_output: 3", "num_output: 10")) == [OPENED[0], Notice(notice), OPENED[1]]
+
+
+def test_labels_without_an_output_are_an_error_before_training() -> None:
+    with pytest.raises(DataError, match=r"blob 'ip' has 2 outputs for the 3 classes of folder:a .*num_output"):
+        heard(DATA + NET.replace("num_output: 3", "num_output: 2"))
+
+
+def test_a_net_that_predicts_no_class_may_have_any_outputs() -> None:
+    regression = NET.replace("num_output: 3", "num_output: 1").replace("SoftmaxWithLoss", "EuclideanLoss")
+    assert heard(DATA + regression) == OPENED
+
+
+def test_the_same_class_under_two_numbers_is_an_error() -> None:
+    classes("b", "bird")
+    with pytest.raises(DataError, match="folder:b: label 0 is 'bird' there, and 'cat' in folder:a"):
+        heard(DATA + NET)
+    Path("b/labels.txt").write_text("cat\ndog\nhorse\nbird\n")
+    with pytest.raises(DataError, match="3 outputs for the 4 classes of folder:b"):
+        heard(DATA + NET)
