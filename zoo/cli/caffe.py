@@ -50,37 +50,39 @@ class Flags:
         return [name for name in self.stage.split(",") if name]
 
 
+_HELP = """\b
+Commands:
+  train         Train a net.                   -solver, -snapshot or -weights
+  test          What a net gives on its data.  -model -weights, -iterations
+  time          Time a net, layer by layer.    -model, -iterations -phase
+  device_query  What GPUs there are.           -gpu
+
+\b
+Flags, as -name value, --name value, -name=value or --name=value:
+  -solver FILE           The solver's settings, which name the net.
+  -model FILE            The net.
+  -weights A,B           Weights, by layer names.
+  -snapshot FILE         A solver state to go on from.
+  -gpu 0,1               GPUs to use, or all.
+  -iterations N          How many batches; 50 if not given.
+  -phase PHASE           TRAIN or TEST, for time.
+  -level N, -stage A,B   For the net's include rules.
+  -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
+  -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+  -help                  Show this message.
+"""
+
+
 @click.command(
     "caffe",
     short_help="The caffe program's own commands and flags.",
+    epilog=_HELP,
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
 )
 @click.argument("words", metavar="COMMAND [FLAGS]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    r"""The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it writes.
-
-    \b
-    Commands:
-      train         Train a net.                   -solver, -snapshot or -weights
-      test          What a net gives on its data.  -model -weights, -iterations
-      time          Time a net, layer by layer.    -model, -iterations -phase
-      device_query  What GPUs there are.           -gpu
-
-    \b
-    Flags, as -name value, --name value, -name=value or --name=value:
-      -solver FILE           The solver's settings, which name the net.
-      -model FILE            The net.
-      -weights A,B           Weights, by layer names.
-      -snapshot FILE         A solver state to go on from.
-      -gpu 0,1               GPUs to use, or all.
-      -iterations N          How many batches; 50 if not given.
-      -phase PHASE           TRAIN or TEST, for time.
-      -level N, -stage A,B   For the net's include rules.
-      -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
-      -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
-      -help                  Show this message.
-    """
+    """The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it writes."""
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
     if flags.help:
         click.echo(ctx.get_help())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from netdsl.solver.events import Output, as_numbers
@@ -63,6 +65,9 @@ def command(
 
 
 def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
-    weights = {output.name: output.loss_weight for output in outputs}
-    lines = [f"loss {loss:.6g}"] if any(weights.values()) else []
-    return lines + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]
+    """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
+    values = as_numbers(outputs)
+    lines = [f"{name} {value:.6g}" for name, value in values.items()]
+    if not any(output.loss_weight for output in outputs) or math.isclose(values.get("loss", math.nan), loss, rel_tol=1e-5):
+        return lines
+    return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]

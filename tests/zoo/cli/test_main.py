@@ -58,7 +58,9 @@ def test_the_version_is_told(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["sho"], "Error: No such command 'sho'. The commands are show, upgrade, "),
+        (["tran"], "Error: No such command 'tran'. Did you mean 'train'?\n"),
+        (["data", "sho"], "Error: No such command 'sho'."),
+        (["xyz"], "Error: No such command 'xyz'. The commands are show, upgrade, "),
         (["show"], "Error: Missing argument 'FILE...'."),
         (["diff", "a"], "Error: Missing argument 'B'."),
         (["show", "--jsn", "a"], "--jsn"),

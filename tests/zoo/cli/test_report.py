@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,15 +104,8 @@ def test_pictures_that_cannot_be_written(zoo) -> None:
 
 
 def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: object) -> object:
-        if name == "matplotlib":
-            raise ImportError(name)
-        return real(name, *rest)
-
     write("run", averaging())
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = zoo("report", "run")
     assert "iterations/s in all" in done.out
     assert (done.code, done.err) == (2, "zoo: plots need matplotlib: pip install 'netdsl[logs]'\n")
