@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.user_batches import Values
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError
+from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
 from netdsl.model import NetSource, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
@@ -63,6 +64,38 @@ class Net:
             self.set_weights(weights)
         elif weights is not None:
             self.load(weights)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (self._blobs(edges.values()) for edges in (self.module.inputs, self.module.outputs))
+        return f"Net({self._size()}: {inputs or 'data of its own'} -> {outputs or 'nothing'})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                node.layer.name,
+                node.layer.type,
+                ", ".join(node.layer.bottom),
+                self._blobs(node.tops),
+                f"{sum(tensor.numel() for tensor in layer.blob_tensors()):,}" if layer.blob_names() else "",
+            )
+            for node, layer in self.module.built.pairs()
+        ]
+        return html_table(f"Net {self._size()}", ("layer", "type", "bottoms", "tops", "weights"), rows)
+
+    def _size(self) -> str:
+        """The net's name, phase, number of layers and of weights, and device."""
+        layers = self.module.built.layers
+        shared_once = {id(tensor): tensor.numel() for layer in layers for tensor in layer.blob_tensors()}
+        count = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
+        weights = f"{sum(shared_once.values()):,} weights"
+        return f"'{self.message.name}', {self.phase.name}, {count}, {weights} on {self.device}"
+
+    def _blobs(self, edges: Iterable[int]) -> str:
+        """Blobs with their shapes."""
+        built = self.module.built
+        return ", ".join(
+            f"{built.graph.blobs[edge]} {'x'.join(map(str, built.shapes[edge]))}".strip() for edge in edges
+        )
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
