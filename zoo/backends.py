@@ -7,17 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from netdsl.distributed.launchers.external import ExternalWorker, train_as_worker
-from netdsl.distributed.launchers.local import LocalLauncher
-from netdsl.distributed.run import Run, exists
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
-from netdsl.model import store_for_workers
-from netdsl.solver.nets import find_file, split_names, train_net
 from netdsl.spark.session import open_session, task_cores
+
+if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
+    from netdsl.distributed.launchers.external import ExternalWorker
+    from netdsl.distributed.run import Run
+    from netdsl.distributed.supervision.retries import End
 
 
 class Backend(Protocol):
@@ -60,6 +58,9 @@ class LocalBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
+        from netdsl.distributed.launchers.local import LocalLauncher
+        from netdsl.distributed.supervision.supervisor import train
+
         return train(folder, LocalLauncher(), **events)
 
 
@@ -85,6 +86,9 @@ class SparkBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
+        from netdsl.distributed.run import Run
+        from netdsl.distributed.supervision.supervisor import train
+
         with replace(self, tasks=Run.load(folder).workers).session() as session:
             from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
 
@@ -111,6 +115,8 @@ class ExternalBackend:
     @property
     def worker(self) -> ExternalWorker:
         """The worker that this process is."""
+        from netdsl.distributed.launchers.external import ExternalWorker
+
         return ExternalWorker.of(os.environ)
 
     @property
@@ -124,6 +130,8 @@ class ExternalBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
+        from netdsl.distributed.run import exists
+
         worker = self.worker
         if run.workers != worker.size:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
@@ -133,11 +141,18 @@ class ExternalBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
+        from netdsl.distributed.launchers.external import train_as_worker
+        from netdsl.distributed.supervision.supervisor import train
+
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
 
 
 def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
+    from netdsl.distributed.run import exists
+    from netdsl.model import store_for_workers
+    from netdsl.solver.nets import find_file, split_names, train_net
+
     if not exists(folder):  # otherwise saving is refused
         files = [find_file(name, run.folder) for name in split_names(run.weights)]
         run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))

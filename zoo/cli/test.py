@@ -10,7 +10,6 @@ from netdsl.solver.events import Output, as_numbers
 from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
-from zoo.testing import BATCHES, TestRequest, test
 
 
 @click.command("test", short_help="Test a net with weights on its test data.")
@@ -24,7 +23,7 @@ from zoo.testing import BATCHES, TestRequest, test
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"The number of batches; by default {BATCHES}, or a table's rows once.",
+    help=f"The number of batches; by default {options.TEST_BATCHES}, or a table's rows once.",
 )
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
@@ -55,7 +54,10 @@ def command(
     table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
+    blob_columns = table_options.columns_of(columns)
+    from zoo.testing import TestRequest, test
+
+    request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
     loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend)
     if as_json:
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs))})
@@ -68,6 +70,8 @@ def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
     """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
     values = as_numbers(outputs)
     lines = [f"{name} {value:.6g}" for name, value in values.items()]
-    if not any(output.loss_weight for output in outputs) or math.isclose(values.get("loss", math.nan), loss, rel_tol=1e-5):
+    if not any(output.loss_weight for output in outputs) or math.isclose(
+        values.get("loss", math.nan), loss, rel_tol=1e-5
+    ):
         return lines
     return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]

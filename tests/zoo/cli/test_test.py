@@ -53,7 +53,9 @@ def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digi
     done = zoo("test", "weighted.prototxt", "--weights", digits.weights, "--data", digits.table)
     values = dict(line.rsplit(" ", 1) for line in done.out.splitlines())
     assert [line.rsplit(" ", 1)[0] for line in done.out.splitlines()] == [*names, "accuracy", "loss"]
-    assert float(values.get("total loss", values["loss"])) == pytest.approx(float(weight) * float(values["loss"]), rel=1e-4)
+    assert float(values.get("total loss", values["loss"])) == pytest.approx(
+        float(weight) * float(values["loss"]), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(
