@@ -78,7 +78,7 @@ class SparkBackend:
 
     def cores(self, workers: int) -> int:
         """The number of cores that Spark gives a task."""
-        return task_cores()
+        return task_cores(self.address)
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder."""
