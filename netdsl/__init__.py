@@ -49,13 +49,23 @@ __all__ = [
     "WeightCollection",
 ]
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+    from netdsl.dsl import layer_types
+
+    __all__ += layer_types.__all__
+else:
+    _NAMES = __all__
+    del (
+        __all__
+    )  # with it `from netdsl import *` would have no layer types; without it, it asks __getattr__ for the names
 
     def __getattr__(name: str) -> object:
         """Public names, and every layer type as its constructor in the DSL."""
+        if name == "__all__":
+            return [*_NAMES, *import_module("netdsl.layers").LAYERS]
         if name.startswith("_"):
             raise AttributeError(f"module 'netdsl' has no attribute '{name}'")
         return getattr(import_module(f"netdsl.{_MODULES.get(name, 'dsl')}"), name)
 
     def __dir__() -> list[str]:
-        return [*__all__, *import_module("netdsl.layers").LAYERS]
+        return __getattr__("__all__")

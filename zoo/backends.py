@@ -7,21 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import torch
-
-from netdsl.distributed.launchers.external import ExternalWorker, train_as_worker
-from netdsl.distributed.launchers.local import LocalLauncher
-from netdsl.distributed.run import Run, exists
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
 from netdsl.errors import DistributedError
-from netdsl.model import store_for_workers
-from netdsl.net.graph import connect, filter_layers
-from netdsl.solver.nets import find_file, split_names, test_nets, train_net
-from netdsl.solver.open_solver import open_solver
 from netdsl.spark.session import open_session, task_cores
+
+if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
+    from netdsl.distributed.launchers.external import ExternalWorker
+    from netdsl.distributed.run import Run
+    from netdsl.distributed.supervision.retries import End
 
 
 class Backend(Protocol):
@@ -65,6 +59,9 @@ class LocalBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
+        from netdsl.distributed.launchers.local import LocalLauncher
+        from netdsl.distributed.supervision.supervisor import train
+
         return train(folder, LocalLauncher(), **events)
 
 
@@ -82,16 +79,22 @@ class SparkBackend:
 
     def cores(self, workers: int) -> int:
         """The number of cores that Spark gives a task."""
-        return task_cores()
+        return task_cores(self.address)
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, once its nets were checked; its data may be out of this machine's reach."""
+        from netdsl.net.graph import connect, filter_layers
+        from netdsl.solver.nets import test_nets, train_net
+
         for net in (train_net(run.solver), *test_nets(run.solver)):
             connect(filter_layers(net, net.state))
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Train the run in a folder."""
+        from netdsl.distributed.run import Run
+        from netdsl.distributed.supervision.supervisor import train
+
         with replace(self, tasks=Run.load(folder).workers).session() as session:
             from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
 
@@ -118,6 +121,8 @@ class ExternalBackend:
     @property
     def worker(self) -> ExternalWorker:
         """The worker that this process is."""
+        from netdsl.distributed.launchers.external import ExternalWorker
+
         return ExternalWorker.of(os.environ)
 
     @property
@@ -131,6 +136,8 @@ class ExternalBackend:
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
+        from netdsl.distributed.run import exists
+
         worker = self.worker
         if run.workers != worker.size:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
@@ -141,11 +148,18 @@ class ExternalBackend:
 
     def train(self, folder: Path, **events: Any) -> End | None:
         """Run this process's worker of the run that a folder has, or will have."""
+        from netdsl.distributed.launchers.external import train_as_worker
+        from netdsl.distributed.supervision.supervisor import train
+
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
 
 
 def _open(run: Run) -> None:
     """Open all that a run needs, so that a mistake in it is told before the run takes its folder."""
+    import torch
+
+    from netdsl.solver.open_solver import open_solver
+
     compute = replace(run.compute, device=torch.device("cpu"))
     with open_solver(run.solver, folder=run.folder, compute=compute, weights=run.weights, tables=run.tables):
         pass
@@ -153,6 +167,10 @@ def _open(run: Run) -> None:
 
 def _save(run: Run, folder: Path) -> None:
     """Begin a run, whose weights are stored as files that all workers read."""
+    from netdsl.distributed.run import exists
+    from netdsl.model import store_for_workers
+    from netdsl.solver.nets import find_file, split_names, train_net
+
     if not exists(folder):  # otherwise saving is refused
         files = [find_file(name, run.folder) for name in split_names(run.weights)]
         run = replace(run, weights=store_for_workers(files, train_net(run.solver), folder))

@@ -16,8 +16,8 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Event, Listener
-from netdsl.solver.solver import Action, no_action
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
 

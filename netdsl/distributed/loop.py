@@ -14,8 +14,8 @@ from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
+from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Notice, TestFinished, as_numbers
-from netdsl.solver.solver import Action, no_action
 from netdsl.solver.state import resume_from, resume_point
 
 

@@ -27,10 +27,11 @@ from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import PeerLostError
 from netdsl.solver import state
+from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
-from netdsl.solver.solver import Action, ignore_event
+from netdsl.solver.solver import ignore_event
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.user_batches import Values
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError, WeightsWarning
+from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
 from netdsl.model import NetSource, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
@@ -65,6 +66,38 @@ class Net:
         report = LoadReport.of_all(reports) if reports else None
         if report is not None and report.missing:
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (self._blobs(edges.values()) for edges in (self.module.inputs, self.module.outputs))
+        return f"Net({self._size()}: {inputs or 'data of its own'} -> {outputs or 'nothing'})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                node.layer.name,
+                node.layer.type,
+                ", ".join(node.layer.bottom),
+                self._blobs(node.tops),
+                f"{sum(tensor.numel() for tensor in layer.blob_tensors()):,}" if layer.blob_names() else "",
+            )
+            for node, layer in self.module.built.pairs()
+        ]
+        return html_table(f"Net {self._size()}", ("layer", "type", "bottoms", "tops", "weights"), rows)
+
+    def _size(self) -> str:
+        """The net's name, phase, number of layers and of weights, and device."""
+        layers = self.module.built.layers
+        shared_once = {id(tensor): tensor.numel() for layer in layers for tensor in layer.blob_tensors()}
+        count = f"{len(layers)} layer{'' if len(layers) == 1 else 's'}"
+        weights = f"{sum(shared_once.values()):,} weights"
+        return f"'{self.message.name}', {self.phase.name}, {count}, {weights} on {self.device}"
+
+    def _blobs(self, edges: Iterable[int]) -> str:
+        """Blobs with their shapes."""
+        built = self.module.built
+        return ", ".join(
+            f"{built.graph.blobs[edge]} {'x'.join(map(str, built.shapes[edge]))}".strip() for edge in edges
+        )
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""

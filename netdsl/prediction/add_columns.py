@@ -13,11 +13,12 @@ import numpy as np
 from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import PredictionSubgraph
 from netdsl.errors import DataError
-from netdsl.prediction.invalid_rows import InvalidRows, Mask, check_inputs, check_outputs, finite_rows
+from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, check_outputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.prediction.predictor import Predictor
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import arrays_of
+from netdsl.tables.column_readers import Mask
 from netdsl.tables.columns import RowRange
 
 _NO_ROWS = np.ones(0, bool)
@@ -80,7 +81,7 @@ def check_new_columns(names: Sequence[str], columns: Sequence[NewColumn]) -> Non
 class ColumnAdder:
     """The names of the columns to add, the number of rows in a batch, a user's function, and what invalid rows become.
 
-    A row is invalid if an input or a new column isn't finite.
+    A row is invalid if an input is null, or if an input or a new column isn't finite.
     """
 
     names: ColumnNames
@@ -105,7 +106,10 @@ class ColumnAdder:
                 {column.name: self._column(np.zeros((0, 1), np.float32), column.form, _NO_ROWS) for column in columns},
             )
         blobs = [net_input.blob for net_input in predictor.inputs]
-        arrays = apply_preprocess(arrays_of(batch, blobs, rows), blobs, self.preprocess)
+        with_values, missing = without_missing(batch, blobs, self.invalid)
+        if not with_values.num_rows:
+            return self._all_invalid(predictor, batch, columns)
+        arrays = apply_preprocess(arrays_of(with_values, blobs, rows), blobs, self.preprocess)
         if self.invalid is InvalidRows.ERROR:
             check_inputs(arrays, blobs, rows)
         blobs_of_net = predictor(arrays, random, rows)
@@ -115,10 +119,20 @@ class ColumnAdder:
             valid = np.ones(batch.num_rows, bool)
         else:
             values_of_rows = [*(arrays[blob.name] for blob in blobs), *outputs.values()]
-            valid = np.logical_and.reduce([finite_rows(values) for values in values_of_rows])
+            valid = np.logical_and.reduce([~missing, *(finite_rows(values) for values in values_of_rows)])
         new_columns = {column.name: self._column(outputs[column.name], column.form, valid) for column in columns}
         batch = _with_columns(batch, new_columns)
         return batch.filter(arrow().array(valid)) if self.invalid is InvalidRows.SKIP and not valid.all() else batch
+
+    def _all_invalid(self, predictor: Predictor, batch: Any, columns: Sequence[NewColumn]) -> Any:
+        """A batch of which no row has values."""
+        if self.invalid is InvalidRows.SKIP:
+            batch = batch.slice(0, 0)
+        valid, new_columns = np.zeros(batch.num_rows, bool), dict[str, Any]()
+        for column in columns:
+            values = np.zeros((len(valid), predictor.subgraph.values(column.edge)), np.float32)
+            new_columns[column.name] = self._column(values, column.form, valid)
+        return _with_columns(batch, new_columns)
 
     def _column(self, values: Array, form: ColumnForm, valid: Mask) -> Any:
         if form is not ColumnForm.NAME:

@@ -1,28 +1,41 @@
-"""Rows of a table whose values, or what a net makes of them, aren't finite: no class can be predicted for these."""
+"""Rows of a table with values that are null, or that aren't finite as what a net makes of them: they have no class."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netdsl.data.types import Array
-from netdsl.tables.binding import Arrays, BlobColumn
+from netdsl.tables.arrow import arrow
+from netdsl.tables.binding import Arrays, BlobColumn, missing_rows
+from netdsl.tables.column_readers import Mask
 from netdsl.tables.columns import RowRange
-
-Mask = NDArray[np.bool_]
 
 _ADVICE = "correct it, or skip or keep such rows, by handleInvalid on Spark and --invalid on the command line"
 
 
 class InvalidRows(Enum):
-    """What becomes of rows that aren't finite: an error, no row, or a row whose new columns are NaN."""
+    """What becomes of rows that are null or not finite: an error, no row, or a row whose new columns are NaN."""
 
     ERROR = "error"
     SKIP = "skip"
     KEEP = "keep"
+
+
+def without_missing(batch: Any, blobs: Sequence[BlobColumn], invalid: InvalidRows) -> tuple[Any, Mask]:
+    """The batch with another row in place of those without values, so that the rest keep their numbers; and which.
+
+    Where rows are errors none is replaced, so that reading them raises one. If all lack values there is no other row.
+    """
+    missing = np.zeros(batch.num_rows, bool) if invalid is InvalidRows.ERROR else missing_rows(batch, blobs)
+    if not missing.any():
+        return batch, missing
+    if missing.all():
+        return batch.slice(0, 0), missing
+    return batch.take(arrow().array(np.where(missing, missing.argmin(), np.arange(len(missing))))), missing
 
 
 def finite_rows(values: Array) -> Mask:

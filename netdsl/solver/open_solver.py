@@ -10,12 +10,13 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
+from netdsl.solver.action import Action, no_action
 from netdsl.solver.class_check import data_events, output_names
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
 from netdsl.solver.settings import seed, unsupported_scores
-from netdsl.solver.solver import Action, Solver, ignore_event, no_action
+from netdsl.solver.solver import Solver, ignore_event
 from netdsl.tables.table import Table
 from netdsl.weights.match import LoadReport
 

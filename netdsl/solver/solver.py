@@ -6,7 +6,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.solver import state
+from netdsl.solver.action import Action, no_action
 from netdsl.solver.debug_info import record_magnitudes
 from netdsl.solver.evaluation import average_batches, outputs_of
 from netdsl.solver.events import (
@@ -33,19 +33,6 @@ from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
-
-
-class Action(Enum):
-    """A request to a solver that is running."""
-
-    NONE = "none"
-    STOP = "stop"
-    SNAPSHOT = "snapshot"
-
-
-def no_action() -> Action:
-    """Request nothing: the default `poll_action`."""
-    return Action.NONE
 
 
 def ignore_event(event: Event) -> None:

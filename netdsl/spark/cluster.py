@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -62,7 +63,16 @@ class Cluster:
         return int(text)
 
     def await_slots(self, count: int) -> None:
-        """Wait until Spark can run `count` tasks at once, since executors start one by one."""
+        """Wait until Spark can run `count` tasks at once, since executors start one by one.
+
+        It is an error at once if there never can be so many.
+        """
+        most = self._most_slots()
+        if most is not None and most < count:
+            raise DistributedError(
+                f"{count} workers need as many tasks at once, and Spark never has slots for more than {most}, as it "
+                "was started; give it more cores, or train with fewer workers"
+            )
         until = time.monotonic() + _SLOTS
         while (slots := self.slots()) < count:
             if time.monotonic() > until:
@@ -71,6 +81,19 @@ class Cluster:
                     "give it more executors or cores, or train with fewer workers"
                 )
             time.sleep(_POLL)
+
+    def _most_slots(self) -> int | None:
+        """The most tasks that can ever run at once; None if Spark doesn't say."""
+        master, cores = self.setting("spark.master", ""), self.setting("spark.cores.max", "")
+        instances, each = self.setting("spark.executor.instances", ""), self.setting("spark.executor.cores", "")
+        local_cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*\d+\s*\]", master)
+        if local_cluster is not None:
+            return int(local_cluster[1]) * (int(local_cluster[2]) // self.task_cores)
+        if master.startswith("local"):
+            return self.slots()  # its only executor is this process
+        if master.startswith("spark:"):
+            return int(cores) // self.task_cores if cores.isdecimal() else None
+        return int(instances) * (int(each) // self.task_cores) if instances.isdecimal() and each.isdecimal() else None
 
     def submit(self, size: int, work: Work, group: str) -> BarrierJob:
         """Begin a job of `size` tasks that run at once; each gets its number."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,6 +21,8 @@ from netdsl.spark.cluster import first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PROBE = 3.0  # seconds for a standalone master to accept a connection
 
 SETTINGS: Mapping[str, str] = {
     "spark.executorEnv.PYTHONSAFEPATH": "1",  # no Python files of the current folder are imported
@@ -42,6 +46,7 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
     if existing is not None:
         yield existing
         return
+    _check_standalone(master)
     builder = spark_session.builder.appName("netdsl")
     if master:
         builder = builder.master(master)
@@ -58,9 +63,29 @@ def open_session(master: str, settings: Mapping[str, str] = SETTINGS) -> Iterato
             session.stop()
 
 
-def task_cores() -> int:
-    """The number of cores of a task, by the settings that Spark will start with."""
+def _check_standalone(master: str) -> None:
+    """Raise an error if no standalone master listens at spark://host:port,host:port; Java would try for minutes."""
+    addresses = re.findall(r"([^,/]+):(\d+)(?=,|$)", master) if master.startswith("spark://") else []
+    problems = [problem for host, port in addresses if (problem := _problem_of(host.strip("[]"), int(port)))]
+    if addresses and len(problems) == len(addresses):
+        raise DistributedError(
+            f"no Spark master listens at {master} ({'; '.join(problems)}); start it, or name one that runs"
+        )
+
+
+def _problem_of(host: str, port: int) -> str:
+    """The reason why nothing listens at an address; empty if something does."""
+    try:
+        socket.create_connection((host, port), _PROBE).close()
+    except (OSError, OverflowError) as problem:
+        return getattr(problem, "strerror", None) or str(problem)
+    return ""
+
+
+def task_cores(master: str = "") -> int:
+    """The number of cores of a task, by the settings that Spark will start with, at a master that can be reached."""
     pyspark = _library()
+    _check_standalone(master)
     with _starting("here"):
         pyspark.SparkContext._ensure_initialized()  # which reads the settings of spark-submit
     return int(pyspark.SparkConf().get("spark.task.cpus", "1"))

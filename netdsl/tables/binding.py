@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.column_readers import Shape
+from netdsl.tables.column_readers import Mask, Shape
 from netdsl.tables.columns import ColumnValues, RowRange
 
 Arrays = dict[str, Array]  # rows of values by the names of blobs
@@ -28,6 +30,14 @@ class BlobColumn:
 def arrays_of(batch: Any, blobs: Sequence[BlobColumn], rows: RowRange) -> Arrays:
     """The items of the blobs in an Arrow batch, which has these rows of a table."""
     return {blob.name: ColumnValues(batch.column(blob.column), blob.column, rows, blob.shape).items() for blob in blobs}
+
+
+def missing_rows(batch: Any, blobs: Sequence[BlobColumn]) -> Mask:
+    """Which rows of an Arrow batch have no value for a blob, or a null in it."""
+    missing = np.zeros(batch.num_rows, bool)
+    for blob in blobs:
+        missing |= ColumnValues(batch.column(blob.column), blob.column, RowRange("the table"), blob.shape).missing()
+    return missing
 
 
 def check_columns(names: Sequence[str], blobs: Sequence[BlobColumn], hint: str) -> None:

@@ -13,6 +13,7 @@ from netdsl.data.types import Array
 from netdsl.tables.arrow import arrow, fields_of, is_bytes, is_dictionary, is_list, is_number, is_tensor
 
 Shape = tuple[int, ...]
+Mask = NDArray[np.bool_]
 
 _VECTOR = {"type", "size", "indices", "values"}  # the fields of pyspark.ml's vectors
 _PIXELS = {"height", "width", "nChannels", "mode", "data"}  # of Spark's images
@@ -42,11 +43,20 @@ class ColumnReader(ABC):
         """Whether an array of all rows can take much more memory than the column does."""
         return False
 
+    def missing(self, column: Any) -> Mask:
+        """Which rows have no value, or a null in it."""
+        return _nulls(column)
+
     @abstractmethod
     def _rows(self, column: Any) -> Array: ...
 
     def _row(self, column: Any) -> Array | bytes:
         return np.asarray(self._rows(column)[0])
+
+
+def _nulls(column: Any) -> Mask:
+    nulls: Mask = column.is_null().to_numpy(zero_copy_only=False).copy()
+    return nulls
 
 
 def _refuse_nulls(column: Any) -> None:
@@ -106,6 +116,14 @@ class ListReader(ColumnReader):
         array = self._values.rows(values)
         return array.reshape(len(column), length, *array.shape[1:])
 
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null in their list."""
+        missing, lists = _nulls(column), column.drop_null()
+        in_lists = self._values.missing(lists.flatten())
+        rows = np.repeat(np.flatnonzero(~missing), _lengths(lists))
+        missing[rows[in_lists]] = True
+        return missing
+
 
 class TensorReader(ColumnReader):
     """Arrow's tensors, whose axes may lie in memory in another order."""
@@ -117,6 +135,10 @@ class TensorReader(ColumnReader):
         stored = self._storage.rows(column.storage).reshape(len(column), *column.type.shape)
         order = column.type.permutation  # not by pyarrow's own arrays, which mix up the strides of three axes
         return stored if order is None else stored.transpose(0, *(axis + 1 for axis in order))
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null in their storage."""
+        return self._storage.missing(column.storage)
 
 
 class VectorReader(ColumnReader):
@@ -143,6 +165,10 @@ class VectorReader(ColumnReader):
         array[np.repeat(np.arange(len(column)), lengths), places] = _flat(values).to_numpy()
         return array
 
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have a null among their values."""
+        return _nulls(column) | ListReader(NumberReader()).missing(column.field("values"))
+
 
 class PixelReader(ColumnReader):
     """Spark's images, whose pixels have their channels together: blue, green, red, perhaps transparency."""
@@ -163,6 +189,11 @@ class PixelReader(ColumnReader):
             raise ValueError("has images of different sizes")
         size = sizes[0] if len(sizes) else (0, 0, 0)
         return _joined_bytes(data).reshape(len(column), *size).transpose(0, 3, 1, 2)[:, :_COLORS]
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or no image that Spark could read."""
+        sizes = [column.field(name).fill_null(-1).to_numpy() for name in ("height", "width", "nChannels")]
+        return _nulls(column) | _nulls(column.field("data")) | (np.stack(sizes) < 1).any(0)
 
 
 class BytesReader(ColumnReader):
@@ -204,6 +235,10 @@ class FileReader(ColumnReader):
     def _row(self, column: Any) -> Array | bytes:
         return self._bytes.row(column.field(_FILE))
 
+    def missing(self, column: Any) -> Mask:
+        """Which rows are null, or have no bytes."""
+        return _nulls(column) | _nulls(column.field(_FILE))
+
 
 class DictionaryReader(ColumnReader):
     """Columns that have their different values once, and for each row the place of its value."""
@@ -220,6 +255,10 @@ class DictionaryReader(ColumnReader):
 
     def _row(self, column: Any) -> Array | bytes:
         return self._values.row(column.dictionary_decode())
+
+    def missing(self, column: Any) -> Mask:
+        """Which rows have no value, or a null in it."""
+        return self._values.missing(column.dictionary_decode())
 
 
 def _flat(column: Any) -> Any:

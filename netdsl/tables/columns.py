@@ -12,7 +12,7 @@ import numpy as np
 
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.tables.column_readers import Shape, reader_of
+from netdsl.tables.column_readers import Mask, Shape, reader_of
 
 NOT_AN_ARRAY = "which can't be an array; a column has numbers, arrays of numbers, vectors, images or bytes"
 
@@ -83,6 +83,10 @@ class ColumnValues:
             value = self.row(index)
             items[index] = value if isinstance(value, bytes) else as_items(value[None], self._shape)[0]
         return items
+
+    def missing(self) -> Mask:
+        """Which rows have no value, or a null in it."""
+        return self._reader.missing(self._column)
 
     def _all(self) -> Array | None:
         try:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netdsl.errors import WeightsError
+from netdsl.html_table import html_table
 from netdsl.model import NetSource, open_net, open_weights
 from netdsl.weights.match import LoadReport, Shape, Weights, pair_blobs
 from netdsl.weights.writing import write_weights
@@ -71,9 +72,15 @@ class WeightCollection(Mapping[str, list[Array]]):
     def __repr__(self) -> str:
         shown = [f"{name or '(no name)'} {_words(self.layout[name])}" for name in [*self][:_SHOWN]]
         more = ["..."] if len(self) > _SHOWN else []
-        return (
-            f"WeightCollection({len(self)} layers, {self.flat.size:,} values: {'; '.join([*shown, *more]) or 'none'})"
-        )
+        return f"WeightCollection({self._size()}: {'; '.join([*shown, *more]) or 'none'})"
+
+    def _repr_html_(self) -> str:
+        sizes = {name: sum(map(math.prod, shapes)) for name, shapes in self.layout.items()}
+        rows = [(name, _words(shapes), f"{sizes[name]:,}") for name, shapes in self.layout.items()]
+        return html_table(f"WeightCollection: {self._size()}", ("layer", "blobs", "values"), rows)
+
+    def _size(self) -> str:
+        return f"{len(self)} layers, {self.flat.size:,} values"
 
     def _check_layout(self, other: WeightCollection) -> None:
         if [*self.layout.items()] != [*other.layout.items()]:

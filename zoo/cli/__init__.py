@@ -7,6 +7,7 @@ import signal
 import sys
 import warnings
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from types import FrameType
@@ -61,7 +62,9 @@ class _Commands(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            raise click.UsageError(f"{problem.message} The commands are {', '.join(_COMMANDS)}.", ctx) from None
+            near = get_close_matches(args[0], _COMMANDS, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(_COMMANDS)}."
+            raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

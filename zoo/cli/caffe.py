@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.run import Run
-from netdsl.distributed.supervision.retries import End
 from netdsl.net.graph import phase_of
-from netdsl.net.timing import TimingSettings, time_net
-from netdsl.open_net import open_net
+from netdsl.solver.action import Action
 from netdsl.solver.events import Event, WeightsLoaded
-from netdsl.solver.settings import read_settings
-from netdsl.solver.solver import Action
 from zoo.cli.caffe_log import TrainingLog, info, log_matches, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
-from zoo.distributed_run import train_on_devices
-from zoo.testing import TestRequest, test
-from zoo.training import train
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -51,36 +46,40 @@ class Flags:
         return [name for name in self.stage.split(",") if name]
 
 
+_HELP = """\b
+Commands:
+  train         Train a net.                   -solver, -snapshot or -weights
+  test          What a net gives on its data.  -model -weights, -iterations
+  time          Time a net, layer by layer.    -model, -iterations -phase
+  device_query  What GPUs there are.           -gpu
+
+\b
+Flags, as -name value, --name value, -name=value or --name=value:
+  -solver FILE           The solver's settings, which name the net.
+  -model FILE            The net.
+  -weights A,B           Weights, by layer names.
+  -snapshot FILE         A solver state to go on from.
+  -gpu 0,1               GPUs to use, or all.
+  -iterations N          How many batches; 50 if not given.
+  -phase PHASE           TRAIN or TEST, for time.
+  -level N, -stage A,B   For the net's include rules.
+  -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
+  -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+  -help                  Show this message.
+"""
+
+
 @click.command(
     "caffe",
     short_help="The caffe program's own commands and flags.",
+    epilog=_HELP,
     context_settings={"ignore_unknown_options": True, "help_option_names": []},
 )
 @click.argument("words", metavar="COMMAND [FLAGS]", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    r"""The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it writes.
-
-    \b
-    Commands:
-      train         Train a net.                   -solver, -snapshot or -weights
-      test          What a net gives on its data.  -model -weights, -iterations
-      time          Time a net, layer by layer.    -model, -iterations -phase
-      device_query  What GPUs there are.           -gpu
-
-    \b
-    Flags, as -name value, --name value, -name=value or --name=value:
-      -solver FILE           The solver's settings, which name the net.
-      -model FILE            The net.
-      -weights A,B           Weights, by layer names.
-      -snapshot FILE         A solver state to go on from.
-      -gpu 0,1               GPUs to use, or all.
-      -iterations N          How many batches; 50 if not given.
-      -phase PHASE           TRAIN or TEST, for time.
-      -level N, -stage A,B   For the net's include rules.
-      -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
-      -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
-      -help                  Show this message.
+    """The caffe program's commands with its flags, defaults and log, for scripts that call it and read what it
+    writes.
     """
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
     if flags.help:
@@ -102,6 +101,12 @@ def _train(flags: Flags) -> None:
     if flags.snapshot and flags.weights:
         raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
     effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
+    from netdsl.distributed.run import Run
+    from netdsl.distributed.supervision.retries import End
+    from netdsl.solver.settings import read_settings
+    from zoo.distributed_run import train_on_devices
+    from zoo.training import train
+
     param = read_settings(solver_file)
     param.train_state.MergeFrom(pb.NetState(level=flags.level, stage=flags.stages))
     devices = _devices(flags.gpu or _gpu_of(param))
@@ -129,6 +134,8 @@ def _train(flags: Flags) -> None:
 def _test(flags: Flags) -> None:
     model = _needed(flags.model, "test", "model", "a net")
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
+    from zoo.testing import TestRequest, test
+
     device = _devices(flags.gpu)[0]
     info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
     request = TestRequest(
@@ -145,6 +152,9 @@ def _log_matches(event: Event) -> None:
 def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
+    from netdsl.net.timing import TimingSettings, time_net
+    from netdsl.open_net import open_net
+
     net = open_net(model).net
     device = _devices(flags.gpu)[0]
     log_times(
@@ -154,6 +164,8 @@ def _time(flags: Flags) -> None:
 
 def _device_query(flags: Flags) -> None:
     """Log the properties of GPUs: of all without -gpu, where Caffe would log nothing."""
+    import torch
+
     info("caffe.cpp:138", f"Querying GPUs {flags.gpu}")
     every = ",".join(map(str, range(torch.cuda.device_count())))
     devices = [device for device in _devices_of(flags.gpu or every) if device.type == "cuda"]
@@ -189,6 +201,8 @@ def _gpu_of(param: pb.SolverParameter) -> str:
     """The -gpu flag by the solver's settings. Caffe's rule: without the flag they can ask for a GPU."""
     if not param.HasField("solver_mode") or param.solver_mode != pb.SolverParameter.GPU:
         return ""
+    import torch
+
     if torch.cuda.device_count():
         return str(param.device_id)
     warn("caffe.cpp:197", "The solver asks for a GPU, but there is none; it runs on the CPU.")

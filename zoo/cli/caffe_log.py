@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from threading import get_native_id
+from typing import TYPE_CHECKING
 
 import click
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.net.timing import NetTime
 from netdsl.solver.events import (
     BlobMagnitude,
     DebugInfo,
@@ -24,6 +24,9 @@ from netdsl.solver.events import (
     WeightsLoaded,
 )
 from netdsl.weights.match import LoadReport
+
+if TYPE_CHECKING:
+    from netdsl.net.timing import NetTime
 
 
 def info(where: str, text: str) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
-from netdsl.checking.lint import CheckSettings, Finding, check_net
-from netdsl.layer import Shape
 from zoo.cli import options, shapes
 from zoo.cli.output import print_json
+from zoo.cli.shapes import Shape
+
+if TYPE_CHECKING:
+    from netdsl.checking.lint import Finding
 
 
 @click.command("check", short_help="Check whether nets would work.")
@@ -34,6 +37,8 @@ def command(
     Data aren't read. Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is
     printed.
     """
+    from netdsl.checking.lint import CheckSettings, check_net
+
     settings = CheckSettings(assume, stages, stub_unknown)
     findings = []
     for file in files:

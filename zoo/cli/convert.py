@@ -7,10 +7,8 @@ from pathlib import Path
 import click
 
 from netdsl.formats import TENSOR_SUFFIXES
-from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs
 from zoo.cli.output import print_json
-from zoo.converting import convert
 
 
 @click.command("convert", short_help="Convert weights and nets from one format to another.")
@@ -18,9 +16,7 @@ from zoo.converting import convert
 @click.argument("output", metavar="OUT")
 @click.option("--net", metavar="NET", help="The net of weights whose tensors have torch's names.")
 @click.option("--weights", multiple=True, metavar="FILE", help="The weights, where IN is a net without any.")
-@click.option(
-    "--precision", type=click.Choice([kind.name.lower() for kind in Precision]), help="The type of stored values."
-)
+@click.option("--precision", type=click.Choice(options.PRECISIONS), help="The type of stored values.")
 @options.as_json
 def command(
     source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool
@@ -31,9 +27,12 @@ def command(
     becomes .onnx or torch.export's .pt2; an .onnx model becomes a .prototxt with its .caffemodel, once both have given
     the same outputs.
     """
-    stored_type = Precision[precision.upper()] if precision else None
-    if stored_type is not None and Path(output).suffix not in TENSOR_SUFFIXES:
+    if precision is not None and Path(output).suffix not in TENSOR_SUFFIXES:
         raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
+    from netdsl.weights.tensor_files import Precision
+    from zoo.converting import convert
+
+    stored_type = Precision[precision.upper()] if precision else None
     converted = convert(source, output, net=net, weights=weights, precision=stored_type)
     if as_json:
         print_json(

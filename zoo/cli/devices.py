@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-import torch
 
 from caffe_proto import caffe_pb2 as pb
 from zoo.cli.output import complain
 
+if TYPE_CHECKING:
+    import torch
+
 
 def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
     """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
+    import torch
+
     count = torch.cuda.device_count()
     if name is None:
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
@@ -30,6 +36,8 @@ def training_devices(name: str | None, param: pb.SolverParameter) -> list[torch.
 
 
 def _device(name: str, count: int) -> torch.device:
+    import torch
+
     try:
         device = torch.device(name)
     except RuntimeError:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from converters.rewriting import Rewrites
-from netdsl.layer import Shape
-from netdsl.weights.tensor_files import Precision
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
-from zoo.exporting import Export, ExportedFiles, ExportTarget, export
+from zoo.cli.shapes import Shape
 
-_PRECISIONS = [precision.name.lower() for precision in Precision if precision is not Precision.FLOAT32]
+if TYPE_CHECKING:
+    from zoo.exporting import ExportedFiles
+
+_PRECISIONS = [name for name in options.PRECISIONS if name != "float32"]
 
 
 def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
@@ -27,7 +28,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.command("export", short_help="Export a net ready to deploy.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
-@click.option("--to", "target", type=click.Choice([target.value for target in ExportTarget]), required=True)
+@click.option("--to", "target", type=click.Choice(options.EXPORT_TARGETS), required=True)
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
 @click.option(
@@ -75,23 +76,27 @@ def command(
     After each step, and after writing, the net is run beside the one before. The differences of their outputs are
     printed relative to the outputs' spread; beyond the tolerance nothing is written.
     """
+    _check(target, verify, tolerance, opset, train_val=train_val or solver is not None)
+    from converters.rewriting import Rewrites
+    from netdsl.weights.tensor_files import Precision
+    from zoo.exporting import Export, ExportTarget, export
+
     rounded_to = Precision[precision.upper()] if precision else None
     rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, rounded_to)
     path, export_target = Path(output) if output else None, ExportTarget(target)
     settings = Export(
         net, weights, export_target, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
     )
-    _check(settings)
     _show(export(settings), as_json)
 
 
-def _check(settings: Export) -> None:
+def _check(target: str, verify: bool, tolerance: float | None, opset: int | None, *, train_val: bool) -> None:
     """Raise a usage error if options don't go together."""
-    if settings.target is not ExportTarget.CAFFE and (settings.train_val or settings.solver):
+    if target != "caffe" and train_val:
         raise click.UsageError("--train-val and --solver are for --to caffe")
-    if settings.target is not ExportTarget.ONNX and settings.opset is not None:
+    if target != "onnx" and opset is not None:
         raise click.UsageError("--opset is for --to onnx")
-    if not settings.verified and settings.tolerance is not None:
+    if not verify and tolerance is not None:
         raise click.UsageError("--tolerance is for verifying; remove --no-verify")
 
 

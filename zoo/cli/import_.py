@@ -7,9 +7,6 @@ import click
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.storage import write_pieces
-from netdsl.dsl.params import check_net
-from netdsl.dsl.source import to_python
-from netdsl.open_net import open_net
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
@@ -27,6 +24,9 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
     """
     if not as_dsl:
         raise click.UsageError("say what to write; --as-dsl is the only choice")
+    from netdsl.dsl.source import to_python
+    from netdsl.open_net import open_net
+
     net = open_net(model, dialect=dialect, lenient=lenient).net
     try:
         program = to_python(net)
@@ -46,6 +46,8 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
 
 def _problem(net: pb.NetParameter) -> str | None:
     """The reason why the net wouldn't work, if there is one."""
+    from netdsl.dsl.params import check_net
+
     try:
         check_net(net)
     except CaffeError as error:

@@ -6,12 +6,9 @@ from typing import Any
 
 import click
 
-from netdsl.prediction.add_columns import ColumnNames
-from netdsl.prediction.invalid_rows import InvalidRows
 from zoo.cli import table_options
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
-from zoo.predicting import PredictRequest, predict
 
 
 @click.command("predict", short_help="Write a table with a net's prediction for each row.")
@@ -26,10 +23,13 @@ def command(
     NET is any net: its data layers take the columns with the names of their tops, and losses become their predictions.
     `zoo data convert` makes a table of other data.
     """
+    table_backend = table_options.table_backend_of(backend, master, workers)
+    blob_columns = table_options.columns_of(columns)
+    from netdsl.prediction.add_columns import ColumnNames
+    from netdsl.prediction.invalid_rows import InvalidRows
+    from zoo.predicting import PredictRequest, predict
+
     names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
-    request = PredictRequest(
-        names=names, columns=table_options.columns_of(columns), invalid=InvalidRows(invalid), **what
-    )
-    backend_of_table = table_options.table_backend_of(backend, master, workers)
-    predict(request, progress_bar, backend_of_table, listen=tell)
+    request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), **what)
+    predict(request, progress_bar, table_backend, listen=tell)
     click.echo(f"wrote {request.output}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from converters.rewriting import Proof
-from netdsl.weights.torch_names import TensorMatch
+if TYPE_CHECKING:
+    from converters.rewriting import Proof
+    from netdsl.weights.torch_names import TensorMatch
 
 
 def plain(proofs: Sequence[Proof], names: Sequence[TensorMatch]) -> dict[str, object]:

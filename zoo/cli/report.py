@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -17,12 +15,11 @@ from caffe_proto.errors import FileError
 from netdsl.distributed.run_log import EVENTS, read_records
 from netdsl.errors import DistributedError
 from zoo.cli import options
+from zoo.cli.console import table_console
 from zoo.cli.output import print_json
 from zoo.logs.gantt import draw_rounds
 from zoo.logs.run_curves import displayed_losses, draw_curves
 from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times, summarise
-
-_FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
 @click.command("report", short_help="Report how a run with several workers went.")
@@ -59,7 +56,7 @@ def _create(folder: Path) -> None:
 def _print(run: str, summary: RunSummary) -> None:
     rate = summary.iterations_per_second
     by_worker = f"{rate / len(summary.workers):,.4g} iterations/s by each worker, " if len(summary.workers) > 1 else ""
-    console = Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+    console = table_console()
     console.print(
         f"{escape(run)}: {_counted(len(summary.workers), 'worker')}, {_counted(summary.rounds, 'round')}, "
         f"iteration {summary.iteration:,} after {summary.seconds:,.1f} s: {by_worker}{rate:,.4g} iterations/s in all"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
+from shlex import quote
 
 import click
 from rich import box
@@ -12,13 +13,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from caffe_proto.errors import FileError
 from caffe_proto.files import read
 from caffe_proto.summary import Summary, summarise
 from zoo.cli import options, shapes
+from zoo.cli.console import table_console
 from zoo.cli.output import print_json
 from zoo.cli.shapes import Shape, Shapes
-
-_FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrapped at 80 characters
 
 
 @click.command("show", short_help="Show what files hold.")
@@ -47,6 +48,7 @@ def command(
     """
     if not with_shapes and (assume or stages or stub_unknown):
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
+    _refuse_folders(files)
     contents = {file: read(file, dialect=dialect, lenient=lenient) for file in files}
     if with_shapes:
         shapes_by_file = {
@@ -61,13 +63,16 @@ def command(
         objects = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
         print_json(objects if len(objects) > 1 else objects[0])
         return
-    console = _console()
+    console = table_console()
     for file, summary in summaries.items():
         show(console, file, summary)
 
 
-def _console() -> Console:
-    return Console(emoji=False, highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+def _refuse_folders(files: tuple[str, ...]) -> None:
+    """Point those who name a folder, which may be a database, at the command that shows data."""
+    for file in files:
+        if Path(file).is_dir():
+            raise FileError(f"{file}: is a directory; name a file in it, or show its data: zoo data show {quote(file)}")
 
 
 def _show_shapes(shapes_by_file: Mapping[str, Shapes], *, as_json: bool) -> None:
@@ -75,7 +80,7 @@ def _show_shapes(shapes_by_file: Mapping[str, Shapes], *, as_json: bool) -> None
         objects = [{"file": file, **asdict(net)} for file, net in shapes_by_file.items()]
         print_json(objects if len(objects) > 1 else objects[0])
         return
-    console = _console()
+    console = table_console()
     for file, net in shapes_by_file.items():
         for name, shape in net.assumed.items():
             console.print(f"{escape(file)}: {escape(name)} is taken as {_shape(shape)}")

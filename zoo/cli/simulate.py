@@ -6,30 +6,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import Link
-from netdsl.distributed.strategies.settings import parse
-from netdsl.solver.settings import read_settings
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json
 from zoo.models import folder_of, solver_of
-from zoo.simulating import figures, tables
-from zoo.simulating.cache import DEFAULT, TrialCache
-from zoo.simulating.convergence import ConvergenceExperiment
-from zoo.simulating.cost import batch_costs, costs
-from zoo.simulating.digits import DigitsTask
-from zoo.simulating.estimate import SimulatedCluster, SpeedupEstimate, estimate_speedup
-from zoo.simulating.methods import MethodComparison, compare_methods
-from zoo.simulating.pool import ProgressCallback
-from zoo.simulating.speedup import TAUS, WORKERS, speedups
 from zoo.simulating.units import bandwidth, seconds
-from zoo.training import holds_out, with_data
+
+if TYPE_CHECKING:
+    from zoo.simulating.estimate import SpeedupEstimate
+    from zoo.simulating.pool import ProgressCallback
+    from zoo.simulating.tables import Table
 
 _COUNT = click.IntRange(min=1)
 
@@ -64,7 +56,7 @@ _output: Decorator = click.option(
     help="Where the files go.",
 )  # fmt: skip
 _cache: Decorator = click.option(
-    "--cache", type=click.Path(path_type=Path), default=DEFAULT, show_default=True, metavar="FOLDER",
+    "--cache", type=click.Path(path_type=Path), default="~/.cache/netdsl/simulate", show_default=True, metavar="FOLDER",
     help="Where the results of trainings are kept.",
 )  # fmt: skip
 _seeds: Decorator = click.option(
@@ -75,7 +67,7 @@ _goal: Decorator = click.option(
 )
 _taus: Decorator = click.option(
     "--taus",
-    default=",".join(map(str, TAUS)),
+    default="1,2,5,10,25,100,250",
     show_default=True,
     callback=_numbers,
     help="Iterations of a round; several values.",
@@ -102,7 +94,7 @@ def command() -> None:
 @_output
 @click.option(
     "--workers",
-    default=",".join(map(str, WORKERS)),
+    default="1,2,3,4,5,6",
     show_default=True,
     callback=_numbers,
     help="Numbers of workers, K.",
@@ -124,6 +116,12 @@ def speedup_command(
     """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
     than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
     """
+    from zoo.simulating import figures, tables
+    from zoo.simulating.cache import TrialCache
+    from zoo.simulating.convergence import ConvergenceExperiment
+    from zoo.simulating.digits import DigitsTask
+    from zoo.simulating.speedup import speedups
+
     experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
     with _progress("speedup") as progress:
         results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
@@ -158,6 +156,13 @@ def cost_command(
     A table has the time of a batch of size b on this machine, C(b), the time of an exchange on the network, S, and the
     number of iterations that one machine needs with such batches, N_a(b).
     """
+    from zoo.simulating import figures, tables
+    from zoo.simulating.cache import TrialCache
+    from zoo.simulating.convergence import ConvergenceExperiment
+    from zoo.simulating.cost import batch_costs, costs
+    from zoo.simulating.digits import DigitsTask
+    from zoo.simulating.speedup import speedups
+
     experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
     result_cache = TrialCache(cache)
     link = Link(bandwidth(width), seconds(latency))
@@ -181,6 +186,11 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
     networks that average the models of all workers in the time of 10 and of 100 iterations.
     """
+    from zoo.simulating import figures, tables
+    from zoo.simulating.cache import TrialCache
+    from zoo.simulating.digits import DigitsTask
+    from zoo.simulating.methods import MethodComparison, compare_methods
+
     comparison = MethodComparison(workers, seeds, DigitsTask(iterations=iterations))
     with _progress("methods") as progress:
         results = compare_methods(comparison, progress, TrialCache(cache))
@@ -211,6 +221,9 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
 )
 @click.option("--max-iter", type=_COUNT, metavar="N", help="Train to this iteration instead.")
 @click.option("--test-interval", type=_COUNT, metavar="N", help="Test after this many iterations instead.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="The random seed instead; 0 if the settings have none."
+)
 @as_json
 def run_command(
     model: str | None,
@@ -227,6 +240,7 @@ def run_command(
     accuracy: float | None,
     max_iter: int | None,
     test_interval: int | None,
+    seed: int | None,
     as_json: bool,
 ) -> None:
     """Simulate the training of a MODEL of the zoo, or of a net of your own by its --solver, with several workers and
@@ -235,6 +249,12 @@ def run_command(
     """
     if (model is None) == (solver is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    from netdsl.distributed.run import Run
+    from netdsl.distributed.strategies.settings import parse
+    from netdsl.solver.settings import read_settings
+    from zoo.simulating.estimate import SimulatedCluster, estimate_speedup
+    from zoo.training import holds_out, with_data
+
     folder = Path(solver).parent if solver is not None else folder_of(str(model))
     param = read_settings(solver) if solver is not None else solver_of(str(model))
     if data is not None:
@@ -243,6 +263,7 @@ def run_command(
         param = with_data(param, folder, data, None)
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval
+    param.random_seed = max(0, param.random_seed) if seed is None else seed  # a simulation can always be repeated
     link = Link(bandwidth(width), seconds(latency))
     scene = SimulatedCluster(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
     with _progress("simulating") as progress:
@@ -254,22 +275,39 @@ def _show(result: SpeedupEstimate, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(result), "speedup": result.speedup})
         return
-    _print(tables.estimate_table(result))
+    from zoo.simulating.tables import estimate_table
+
+    _print(estimate_table(result))
     if result.speedup is not None:
         click.echo(f"{result.speedup:.2f} times as fast as one machine")
 
 
 @contextmanager
 def _progress(label: str) -> Iterator[ProgressCallback]:
-    """A function that shows on a terminal how many trainings are done."""
-    columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    """A function that shows how many trainings are done: by a bar on a terminal, elsewhere by a line for each tenth."""
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield _progress_lines(label)
+        return
+    columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(label, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _print(table: tables.Table) -> None:
+def _progress_lines(label: str) -> ProgressCallback:
+    shown = -1
+
+    def show(done: int, total: int) -> None:
+        nonlocal shown
+        if 10 * done // total > shown:
+            shown = 10 * done // total
+            click.echo(f"{label}: {done} of {total} trainings done", err=True)
+
+    return show
+
+
+def _print(table: Table) -> None:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for first, *others in table:
         cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from netdsl.solver.events import Event, Notice, Output, WeightsLoaded, as_numbers
@@ -9,7 +11,6 @@ from zoo.cli import options, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.cli.training_display import tell
-from zoo.testing import BATCHES, TestRequest, test
 
 
 @click.command("test", short_help="Test a net with weights on its test data.")
@@ -23,7 +24,7 @@ from zoo.testing import BATCHES, TestRequest, test
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"The number of batches; by default {BATCHES}, or a table's rows once.",
+    help=f"The number of batches; by default {options.TEST_BATCHES}, or a table's rows once.",
 )
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
@@ -54,7 +55,10 @@ def command(
     table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
-    request = TestRequest(net, weights, data, table_options.columns_of(columns), iterations, level, stages)
+    blob_columns = table_options.columns_of(columns)
+    from zoo.testing import TestRequest, test
+
+    request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
     events: list[Event] = []
 
     def listen(event: Event) -> None:
@@ -72,6 +76,11 @@ def command(
 
 
 def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
-    weights = {output.name: output.loss_weight for output in outputs}
-    lines = [f"loss {loss:.6g}"] if any(weights.values()) else []
-    return lines + [f"{name} {value:.6g}" for name, value in as_numbers(outputs).items()]
+    """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
+    values = as_numbers(outputs)
+    lines = [f"{name} {value:.6g}" for name, value in values.items()]
+    if not any(output.loss_weight for output in outputs) or math.isclose(
+        values.get("loss", math.nan), loss, rel_tol=1e-5
+    ):
+        return lines
+    return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]

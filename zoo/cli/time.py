@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 from rich import box
@@ -12,14 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from netdsl.layer import Shape
 from netdsl.net.graph import Phase
-from netdsl.net.timing import LayerTime, NetTime, TimingSettings, time_net
-from netdsl.open_net import open_net
-from netdsl.solver.nets import split_names
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
+from zoo.cli.shapes import Shape
+
+if TYPE_CHECKING:
+    from netdsl.net.timing import LayerTime, NetTime
 
 _HEADS = ("layer", "type", "forward ms", "backward ms", "%", "GFLOP", "GFLOP/s", "MB")
 _TEXT_COLUMNS = 2  # the others are numbers
@@ -64,6 +65,10 @@ def command(
     size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
     because some layers are computed together with the next one.
     """
+    from netdsl.net.timing import TimingSettings, time_net
+    from netdsl.open_net import open_net
+    from netdsl.solver.nets import split_names
+
     message = open_net(net).net
     torch_device, names = devices_of(device)[0], list(split_names(weights))
     times = time_net(
@@ -93,6 +98,8 @@ def _plain(times: NetTime) -> dict[str, object]:
 
 def _total(times: NetTime) -> LayerTime:
     forward, backward = sum(layer.forward for layer in times.layers), sum(layer.backward for layer in times.layers)
+    from netdsl.net.timing import LayerTime
+
     return LayerTime("total", "", forward, backward, times.flops, sum(layer.bytes for layer in times.layers))
 
 

@@ -5,36 +5,31 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import BadItems, Loading
-from netdsl.distributed.run import NEWEST, Run
-from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
+from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
-from netdsl.solver.module_net import Compute
-from netdsl.solver.settings import read_settings
-from netdsl.solver.solver import Action
-from zoo import distributed_run
 from zoo.backends import TRAINING, Backend, ExternalBackend
+from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain
 from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay
 from zoo.models import folder_of, solver_of
-from zoo.training import holds_out, train, with_sources
+
+if TYPE_CHECKING:
+    from netdsl.distributed.run import Run
 
 _EFFECTS = click.Choice([action.value for action in Action])
-_STRATEGIES = ", ".join(STRATEGIES)
+_STRATEGIES = ", ".join(options.STRATEGIES)
 _BACKENDS = click.Choice(list(TRAINING))
 _TRANSPORTS = click.Choice([transport.value for transport in Transport])
-_PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_PRECISIONS = ("float32", "bfloat16")
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")
@@ -45,12 +40,10 @@ _PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 )
 @click.option("--test-data", metavar="SOURCE", help="Data to test on, or 'none'; by default a part of the same.")
 @click.option("--weights", multiple=True, metavar="FILE", help="Weights to begin with, by layer names.")
-@click.option("--snapshot", metavar="FILE", help=f"A solver state to go on from; '{NEWEST}' is the newest whole one.")
+@click.option("--snapshot", metavar="FILE", help="A solver state to go on from; 'auto' is the newest whole one.")
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
-@click.option(
-    "--precision", type=click.Choice(list(_PRECISIONS)), default="float32", help="The type of computed values."
-)
+@click.option("--precision", type=click.Choice(_PRECISIONS), default="float32", help="The type of computed values.")
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option(
@@ -93,19 +86,23 @@ def command(
     averaging every 50 iterations. `--resume` resumes such a run, whatever ended it.
     """
     workers_backend = backend_of(backend, master)
+    several = workers is not None or isinstance(workers_backend, ExternalBackend)
     if resume is not None:
         if what["model"] or what["solver"] or workers or strategy or folder:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
-        run: Run | None = None
-        run_folder: Path | None = Path(resume)
-    else:
-        run = _run(**what)
-        several = workers is not None or isinstance(workers_backend, ExternalBackend)
-        if not several and (strategy or folder or transport or backend):
-            raise click.UsageError(
-                "--strategy, --run, --transport and --backend are for several workers; give --workers too."
-            )
-        run_folder = _begin(run, workers_backend, workers, strategy, folder) if several else None
+    elif (what["model"] is None) == (what["solver"] is None):
+        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    elif not several and (strategy or folder or transport or backend):
+        raise click.UsageError(
+            "--strategy, --run, --transport and --backend are for several workers; give --workers too."
+        )
+    run = _run(**what) if resume is None else None
+    run_folder = None if resume is None else Path(resume)
+    if run is not None and several:
+        run_folder = _begin(run, workers_backend, workers, strategy, folder)
+    from zoo import distributed_run
+    from zoo.training import holds_out, train
+
     with ExitStack() as stack:
         held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
         listeners = _listeners(stack, log, tensorboard, plot, held_out) if workers_backend.supervises else []
@@ -130,6 +127,10 @@ def command(
 
 def _begin(run: Run, backend: Backend, workers: int | None, strategy: str | None, folder: str | None) -> Path:
     """Begin a run of several workers; returns its folder."""
+    from netdsl.distributed.strategies.averaging import ModelAveraging
+    from netdsl.distributed.strategies.settings import parse
+    from zoo import distributed_run
+
     count = backend.worker.size if workers is None and isinstance(backend, ExternalBackend) else workers
     assert count is not None
     run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
@@ -163,6 +164,13 @@ def _run(
 ) -> Run:
     """The run that the options describe."""
     param, folder = _settings(model, solver)
+    import torch
+
+    from netdsl.data.batches.reading import BadItems, Loading
+    from netdsl.distributed.run import Run
+    from netdsl.solver.module_net import Compute
+    from zoo.training import with_sources
+
     if max_iter is not None:
         param.max_iter = max_iter
     devices = training_devices(device, param)
@@ -174,7 +182,7 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], _PRECISIONS[precision], compiled, loading),
+        compute=Compute(devices[0], getattr(torch, precision), compiled, loading),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )
@@ -183,9 +191,9 @@ def _run(
 
 def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
     """The settings, and the folder that they are in."""
-    if (model is None) == (solver is None):
-        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
     if solver is not None:
+        from netdsl.solver.settings import read_settings
+
         return read_settings(solver), Path(solver).parent
     assert model is not None
     return solver_of(model), folder_of(model)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
-from converters.compare import BlobDifference, Comparison, compare, open_runnable
-from netdsl.layer import Shape
 from zoo.cli import options, shapes
 from zoo.cli.output import complain, print_json
+from zoo.cli.shapes import Shape
+
+if TYPE_CHECKING:
+    from converters.compare import BlobDifference, Comparison
 
 
 @click.command("verify", short_help="Verify that two models compute the same.")
@@ -38,6 +41,8 @@ def command(
     A model is an .onnx file, a .caffemodel that has its net, or a net with its weights after a comma, in any format of
     weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
     """
+    from converters.compare import compare, open_runnable
+
     comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
         print_json(_plain(comparison, tolerance))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from netdsl.solver.events import Event, TestFinished, TrainingProgress, as_numbers
-from zoo.logs.drawing import pyplot, save
+from zoo.logs.drawing import limits_of_losses, limits_of_scores, pyplot, save
 
 Points = dict[int, float]  # by iteration; a resumed run overwrites the iterations that it repeats
 
@@ -33,12 +33,18 @@ class TrainingCurves:
 
     def save(self, path: str | Path) -> None:
         """Write the plot as a PNG."""
-        panels = [(name, curves) for name, curves in (("loss", self.losses), ("test", self.scores)) if curves]
+        save(self.figure(), path)
+
+    def figure(self) -> Any:
+        """The plot, with a panel for losses and one for other outputs."""
+        kinds = (("loss", self.losses, limits_of_losses), ("test", self.scores, limits_of_scores))
+        panels = [(name, curves, limits) for name, curves, limits in kinds if curves]
         size = (8, 3.2 * max(1, len(panels)))
         figure, axes = pyplot().subplots(max(1, len(panels)), 1, figsize=size, squeeze=False, layout="tight")
-        for axis, (title, curves) in zip(axes[:, 0], panels, strict=False):
+        for axis, (title, curves, limits) in zip(axes[:, 0], panels, strict=False):
             _draw(axis, title, curves)
-        save(figure, path)
+            axis.set_ylim(limits(value for points in curves.values() for value in points.values()))
+        return figure
 
 
 def _draw(axis: Any, title: str, curves: dict[str, Points]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from math import isfinite
 from pathlib import Path
 from statistics import fmean
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.run_log import read_moments
-from zoo.logs.drawing import COLOURS, pyplot, save
+from zoo.logs.drawing import COLOURS, limits_of_losses, limits_of_scores, pyplot, save
 from zoo.logs.summary import Elapsed, less_is_better, sum_times, times_of
 
 Moment = tuple[int, float]  # iterations and seconds of the run
 Curve = dict[Moment, float]
 Curves = dict[str, Curve]
+Limits = Callable[[Iterable[float]], tuple[float, float] | None]
 Panel = tuple[str, Callable[[Any, int], None]]  # a title, and a function that draws over one part of moments
 
 _AXES = ("iteration", "seconds")
@@ -44,6 +45,11 @@ def displayed_losses(log: Path) -> dict[int, float]:
 
 def draw_curves(records: Sequence[RoundRecord], displayed: Mapping[int, float], path: str | Path) -> None:
     """Write a PNG of tests, losses, the workers' distances from their mean, and the shares of their time."""
+    save(curves_figure(records, displayed), path)
+
+
+def curves_figure(records: Sequence[RoundRecord], displayed: Mapping[int, float]) -> Any:
+    """The figure with a row of panels for each of them, by iterations on the left, by seconds on the right."""
     panels = _panels(RunCurves(records), displayed)
     figure, axes = pyplot().subplots(
         len(panels), 2, figsize=(13, 2.8 * len(panels)), squeeze=False, sharex="col", sharey="row", layout="tight"
@@ -56,7 +62,7 @@ def draw_curves(records: Sequence[RoundRecord], displayed: Mapping[int, float], 
         row[1].legend(fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     for name, axis in zip(_AXES, axes[-1], strict=True):
         axis.set_xlabel(name)
-    save(figure, path)
+    return figure
 
 
 def _panels(curves: RunCurves, displayed: Mapping[int, float]) -> list[Panel]:
@@ -67,9 +73,9 @@ def _panels(curves: RunCurves, displayed: Mapping[int, float]) -> list[Panel]:
         losses["train"] = curves.at_times(displayed)
     panels: list[Panel] = []
     if scores:
-        panels.append(("test", partial(_draw_lines, scores)))
+        panels.append(("test", partial(_draw_lines, scores, limits_of_scores)))
     if losses:
-        panels.append(("loss", partial(_draw_lines, losses)))
+        panels.append(("loss", partial(_draw_lines, losses, limits_of_losses)))
     if divergences := curves.divergences():
         panels.append(("distance from mean", partial(_draw_band, divergences)))
     return [*panels, ("share of time", partial(_draw_shares, curves))]
@@ -127,10 +133,11 @@ class RunCurves:
         return record.iteration, self._elapsed(record.stop)
 
 
-def _draw_lines(curves: Curves, axis: Any, part: int) -> None:
+def _draw_lines(curves: Curves, limits: Limits, axis: Any, part: int) -> None:
     for name, curve in curves.items():
         marker = "o" if len(curve) < _MAX_MARKED else None
         axis.plot([moment[part] for moment in curve], list(curve.values()), label=name, marker=marker)
+    axis.set_ylim(limits(value for curve in curves.values() for value in curve.values()))
 
 
 def _draw_band(values: Mapping[Moment, Sequence[float]], axis: Any, part: int) -> None:
@@ -142,6 +149,7 @@ def _draw_band(values: Mapping[Moment, Sequence[float]], axis: Any, part: int) -
     axis.fill_between(
         positions, list(map(min, values.values())), list(map(max, values.values())), alpha=0.25, label="all workers"
     )
+    axis.set_ylim(limits_of_losses(chain.from_iterable(values.values())))
 
 
 def _draw_shares(curves: RunCurves, axis: Any, part: int) -> None:

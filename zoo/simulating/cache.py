@@ -16,8 +16,6 @@ from netdsl.distributed.strategies.settings import text_of
 from netdsl.errors import DistributedError
 from zoo.simulating.trial import Trial, TrialOutcome
 
-DEFAULT = Path("~/.cache/netdsl/simulate")
-
 
 class TrialCache:
     """A folder with a JSON file for every trial, named by a hash of its settings and of the code."""

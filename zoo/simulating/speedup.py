@@ -9,9 +9,6 @@ from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback
 
-TAUS = (1, 2, 5, 10, 25, 100, 250)
-WORKERS = (1, 2, 3, 4, 5, 6)
-
 
 @dataclass(frozen=True)
 class Speedup:
@@ -33,8 +30,8 @@ def speedups(
     report_progress: ProgressCallback,
     cache: TrialCache | None = None,
     *,
-    workers: Sequence[int] = WORKERS,
-    taus: Sequence[int] = TAUS,
+    workers: Sequence[int],
+    taus: Sequence[int],
 ) -> list[Speedup]:
     """The speed-ups of each number of workers with each tau, row by row."""
     setups = {(count, tau): experiment.parallel(count, tau) for count in workers for tau in taus}

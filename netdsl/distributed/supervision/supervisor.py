@@ -20,7 +20,7 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
-from netdsl.solver.solver import Action, no_action
+from netdsl.solver.action import Action, no_action
 
 _LOOK = 0.2  # seconds between two looks
 _GRACE = 1.0  # seconds for others to say what they saw when something went wrong

@@ -19,6 +19,7 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy, parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import SolverError
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.spark.pipeline.fit import fit_net
 from netdsl.spark.pipeline.fit_request import FitRequest
 from netdsl.spark.pipeline.model import NetModel
@@ -214,6 +215,7 @@ class NetEstimator(
             preprocess=self.function(),
             shuffle=self.getShuffle(),
             validation=value_of(self.validationIndicatorCol) or "",
+            invalid=InvalidRows(self.getHandleInvalid()),
         )
 
     def _settings(self) -> pb.SolverParameter:

@@ -5,8 +5,9 @@ The run has its data on storage that all machines share.
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,15 @@ from netdsl.layers import LAYERS
 from netdsl.model import store_for_workers
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filter_layers
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import NetInput, Preprocess, inputs_of
 from netdsl.solver.nets import test_nets, train_net
-from netdsl.spark.tables.store import store_rows
+from netdsl.spark.tables.store import StoredTable, store_rows
 from netdsl.tables.table import Table
 
 Data = DataFrame | RDD[Any]
+
+_log = logging.getLogger(__name__)
 
 _DISPLAYS = 50  # of the loss in a run, if the settings don't say when
 
@@ -43,6 +47,7 @@ class FitRequest:
     preprocess: Preprocess | None = None
     shuffle: bool = True
     validation: str = ""  # the column that is true for rows to test on
+    invalid: InvalidRows = InvalidRows.ERROR  # rows with values that are null or not finite; none is learned from
 
 
 def plan_fit(request: FitRequest, run: Run, data: Data, folder: Path) -> Run:
@@ -82,8 +87,7 @@ def _split(data: Data, validation: str) -> tuple[Data, Data | None]:
 
 
 def _training(request: FitRequest, solver: pb.SolverParameter, data: Data, folder: Path) -> Table:
-    inputs = _inputs(train_net(solver), request)
-    stored = store_rows(data, folder / "data" / "train", [net_input.blob for net_input in inputs], request.preprocess)
+    stored = _store(request, _inputs(train_net(solver), request), data, folder / "data" / "train")
     return Table(stored.source, shuffle=request.shuffle)
 
 
@@ -93,9 +97,22 @@ def _testing(request: FitRequest, solver: pb.SolverParameter, data: Data, folder
     solver.test_interval = solver.test_interval or solver.max_iter
     solver.test_iter[:] = test_iter or [1]
     inputs = _inputs(test_nets(solver)[0], request)
-    stored = store_rows(data, folder / "data" / "test", [net_input.blob for net_input in inputs], request.preprocess)
+    stored = _store(request, inputs, data, folder / "data" / "test")
     solver.test_iter[:] = test_iter or [math.ceil(stored.rows / inputs[0].batch)]
     return Table(stored.source)
+
+
+def _store(request: FitRequest, inputs: Sequence[NetInput], data: Data, folder: Path) -> StoredTable:
+    blobs = [net_input.blob for net_input in inputs]
+    stored = store_rows(data, folder, blobs, request.preprocess, request.invalid)
+    if stored.skipped:
+        _log.warning(
+            "%d of %d rows have a value that is null or not finite, and are left out of fit (handleInvalid='%s')",
+            stored.skipped,
+            stored.rows + stored.skipped,
+            request.invalid.value,
+        )
+    return stored
 
 
 def _inputs(net: pb.NetParameter, request: FitRequest) -> list[NetInput]:

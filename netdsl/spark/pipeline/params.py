@@ -42,8 +42,9 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     handleInvalid: Param[str] = Param(
         Params._dummy(),
         "handleInvalid",
-        "what becomes of rows with an input or a prediction that isn't finite: 'error', 'skip', or 'keep', which makes "
-        "their predictions NaN",
+        "what becomes of rows with an input that is null, or an input or a prediction that isn't finite: 'error', "
+        "'skip', or 'keep', which makes their predictions NaN. Nothing can be learned from such rows, so with either "
+        "fit leaves them out",
         typeConverter=invalid_of,
     )
     preprocess: Param[Preprocess] = Param(
@@ -109,11 +110,11 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         return self.getOrDefault(self.batchSize)
 
     def setHandleInvalid(self, value: str) -> Self:
-        """Set what becomes of rows that aren't finite: 'error', 'skip' or 'keep'."""
+        """Set what becomes of rows that are null or not finite: 'error', 'skip' or 'keep'."""
         return self._set(handleInvalid=value)
 
     def getHandleInvalid(self) -> str:
-        """What becomes of rows that aren't finite."""
+        """What becomes of rows that are null or not finite."""
         return self.getOrDefault(self.handleInvalid)
 
     def setPreprocess(self, value: Preprocess) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple, Self, TypeVar
 from pyspark import TaskContext
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads
@@ -57,11 +59,20 @@ class ShippedNet(NamedTuple):
 
 @contextmanager
 def in_task() -> Iterator[str]:
-    """Compute with the threads that the task has; the value is the name of its part of the rows."""
+    """Compute with the threads that the task has; the value is the name of its part of the rows.
+
+    A problem with the rows is told by its message alone. The task's process ends with it, so nobody else loses his
+    traceback.
+    """
     context = TaskContext.get()
     partition, threads = (context.partitionId(), context.cpus()) if context is not None else (0, 1)
     with compute_threads(threads):
-        yield f"partition {partition}"
+        try:
+            yield f"partition {partition}"
+        except CaffeError:
+            if context is not None:
+                os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # read by Spark when it reports what ends the process
+            raise
 
 
 _CACHE: dict[str, object] = {}  # the last value only, for the next task in this process

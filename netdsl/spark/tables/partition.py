@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from itertools import chain, islice
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pyspark import TaskContext
@@ -17,14 +17,15 @@ from pyspark import TaskContext
 from caffe_proto.errors import CaffeError
 from netdsl.data.types import Array
 from netdsl.errors import DataError
+from netdsl.prediction.invalid_rows import InvalidRows, check_inputs, finite_rows, without_missing
 from netdsl.prediction.net_inputs import Preprocess, apply_preprocess
 from netdsl.tables.arrow import arrow
 from netdsl.tables.binding import Arrays, BlobColumn, arrays_of
-from netdsl.tables.column_readers import reader_of
+from netdsl.tables.column_readers import Mask, reader_of
 from netdsl.tables.columns import ColumnValues, RowRange, as_items
 from netdsl.tables.writing import column_of
 
-FIELDS = "partition bigint, file string, rows bigint, columns string, problem string"  # as Spark has them
+FIELDS = "partition bigint, file string, rows bigint, columns string, skipped bigint, problem string"  # for Spark
 
 _BATCH = 512  # elements of an RDD
 
@@ -37,62 +38,96 @@ class StoredPartition:
     file: str = ""
     rows: int = 0
     columns: str = ""  # names and types, which must be the same in all partitions
+    skipped: int = 0  # rows that were left out
     problem: str = ""
+
+
+class RowBatch(NamedTuple):
+    """Rows of a partition as arrays by blobs, Arrow's columns of those that are images, and how many were left out."""
+
+    arrays: Arrays
+    rows: RowRange
+    images: dict[str, Any]
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
 class PartitionWriter:
     """The settings of tasks that write: the folder, the blobs that columns are for, and a user's function for rows.
 
+    Rows with values that are null or not finite are an error, or else left out, since nothing is learned from them.
     Every attempt of a task writes a file of its own; the driver decides which of them count.
     """
 
     folder: str
     blobs: tuple[BlobColumn, ...]
     preprocess: Preprocess | None = None
+    invalid: InvalidRows = InvalidRows.ERROR
 
     def write_frame(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Write a partition of a DataFrame that has the blobs' columns."""
-        yield arrow().RecordBatch.from_pylist([asdict(self._write(self._tables_of_frame(batches)))])
+        yield arrow().RecordBatch.from_pylist([asdict(self._write(self._batches_of_frame(batches)))])
 
     def write_elements(self, elements: Iterable[Any]) -> Iterator[StoredPartition]:
         """Write a partition of an RDD."""
-        batches = element_batches(elements, self.blobs, f"partition {_partition()}")
-        yield self._write(self._table(arrays, rows, {}) for arrays, rows in batches)
+        yield self._write(element_batches(elements, self.blobs, f"partition {_partition()}", self.invalid))
 
-    def _tables_of_frame(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def _batches_of_frame(self, batches: Iterable[Any]) -> Iterator[RowBatch]:
         rows = RowRange(f"partition {_partition()}")
         for batch in batches:
-            if batch.num_rows:
-                arrays = arrays_of(batch, self.blobs, rows)  # so that wrong rows are an error now, not in training
-                yield self._table(arrays, rows, self._image_columns(batch))
+            with_values, missing = without_missing(batch, self.blobs, self.invalid)
+            if with_values.num_rows:
+                # All blobs are read, so that wrong rows are an error now, not in training.
+                arrays = arrays_of(with_values, self.blobs, rows)
+                yield _chosen(RowBatch(arrays, rows, self._image_columns(with_values)), ~missing)
+            else:
+                yield RowBatch({}, rows, {}, skipped=len(missing))
             rows = RowRange(rows.part, rows.first + batch.num_rows)
 
     def _image_columns(self, batch: Any) -> dict[str, Any]:
-        """The columns of images and files by their blobs; none if a user's function replaces them."""
-        columns = {} if self.preprocess else {blob.name: batch.column(blob.column) for blob in self.blobs}
-        readers = {name: reader_of(column.type, None) for name, column in columns.items()}
-        return {name: columns[name] for name, reader in readers.items() if reader is not None and reader.holds_images}
+        columns = {blob.name: batch.column(blob.column) for blob in self.blobs}
+        return {name: column for name, column in columns.items() if _holds_images(column)}
 
-    def _table(self, arrays: Arrays, rows: RowRange, images: Mapping[str, Any]) -> Any:
+    def _preprocessed(self, batch: RowBatch) -> RowBatch:
+        """The rows after the user's function, which replaces images too, and without those that aren't finite."""
+        arrays = apply_preprocess(batch.arrays, self.blobs, self.preprocess)
+        batch = batch._replace(arrays=arrays, images={} if self.preprocess else batch.images)
+        for blob in self.blobs:
+            if blob.name not in batch.images:
+                _check_values(arrays[blob.name], blob.column, batch.rows)
+        if self.invalid is InvalidRows.ERROR:
+            check_inputs(arrays, self.blobs, batch.rows)
+            return batch
+        return _chosen(batch, np.logical_and.reduce([finite_rows(arrays[blob.name]) for blob in self.blobs]))
+
+    def _table(self, batch: RowBatch) -> Any:
         """Rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they are."""
-        arrays = apply_preprocess(arrays, self.blobs, self.preprocess)
         columns = [
-            images[blob.name] if blob.name in images else _tensors(arrays[blob.name], blob.column, rows)
+            batch.images[blob.name] if blob.name in batch.images else column_of(batch.arrays[blob.name])
             for blob in self.blobs
         ]
         return arrow().RecordBatch.from_arrays(columns, names=[blob.name for blob in self.blobs])
 
-    def _write(self, tables: Iterator[Any]) -> StoredPartition:
+    def _write(self, batches: Iterator[RowBatch]) -> StoredPartition:
         """Write a file. A problem with the data is returned, not raised, since Spark would try the same again."""
         partition = _partition()
         try:
-            return self._write_file(partition, tables)
+            skipped = list[int]()
+            written = self._write_file(partition, self._tables(batches, skipped))
+            return replace(written, skipped=sum(skipped))
         except CaffeError as problem:
             return StoredPartition(partition, problem=str(problem))
         except OSError as problem:
             why = f"{self.folder} can't be written to on {socket.gethostname()}: {problem.strerror or problem}"
             return StoredPartition(partition, problem=f"{why}; data go to a folder that all machines share")
+
+    def _tables(self, batches: Iterator[RowBatch], skipped: list[int]) -> Iterator[Any]:
+        """The tables of batches that have rows; how many were left out is added to a list."""
+        for batch in batches:
+            chosen = self._preprocessed(batch) if batch.arrays else batch
+            skipped.append(chosen.skipped)
+            if any(map(len, chosen.arrays.values())):
+                yield self._table(chosen)
 
     def _write_file(self, partition: int, tables: Iterator[Any]) -> StoredPartition:
         first = next(tables, None)
@@ -111,18 +146,33 @@ class PartitionWriter:
         return StoredPartition(partition, path.name, rows, _words(first.schema))
 
 
+def _chosen(batch: RowBatch, chosen: Mask) -> RowBatch:
+    """Some rows of a batch; the others are counted."""
+    if chosen.all():
+        return batch
+    arrays = {name: values[chosen] for name, values in batch.arrays.items()}
+    images = {name: column.filter(arrow().array(chosen)) for name, column in batch.images.items()}
+    return RowBatch(arrays, batch.rows, images, batch.skipped + int((~chosen).sum()))
+
+
 def element_batches(
-    elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str
-) -> Iterator[tuple[Arrays, RowRange]]:
-    """The elements of a part of an RDD in batches.
+    elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str, invalid: InvalidRows = InvalidRows.ERROR
+) -> Iterator[RowBatch]:
+    """The elements of a part of an RDD in batches, with or without those that have a value that is None.
 
     An element is a row or a dict, with values by name; a tuple, with values in the order of the blobs; or the value of
     the only blob.
     """
     remaining, rows = iter(elements), RowRange(part)
     while batch := list(islice(remaining, _BATCH)):
-        values = zip(*(_element_values(element, blobs) for element in batch), strict=True)
-        yield {blob.name: _items(column, blob, rows) for blob, column in zip(blobs, values, strict=True)}, rows
+        values = [_element_values(element, blobs) for element in batch]
+        if invalid is not InvalidRows.ERROR:
+            values = [row for row in values if all(value is not None for value in row)]
+        arrays, images = dict[str, Array](), dict[str, Any]()
+        for blob, column in zip(blobs, zip(*values, strict=True), strict=False):
+            arrays[blob.name], image_column = _items(column, blob, rows)
+            images |= {} if image_column is None else {blob.name: image_column}
+        yield RowBatch(arrays, rows, images, len(batch) - len(values))
         rows = RowRange(part, rows.first + len(batch))
 
 
@@ -140,16 +190,26 @@ def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
     return values
 
 
-def _items(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> Array:
-    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for."""
+def _items(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
+    """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
+
+    The column is returned too if it has images, whose sizes may differ.
+    """
     rows.check(blob.column, np.array([value is None for value in values]), "is None; drop such elements, or fill them")
     values = [value.asDict() if hasattr(value, "asDict") else value for value in values]
     if isinstance(values[0], (bytes, bytearray, Decimal, Mapping)):
-        return ColumnValues(_arrow_column(values, blob.column, rows), blob.column, rows, blob.shape).items()
+        column = _arrow_column(values, blob.column, rows)
+        items = ColumnValues(column, blob.column, rows, blob.shape).items()
+        return items, column if _holds_images(column) else None
     arrays = [np.asarray(value.toArray() if hasattr(value, "toArray") else value) for value in values]
     rows.check(blob.column, np.array([array.dtype.kind not in "biuf" for array in arrays]), "has no numbers")
     rows.check_shapes(blob.column, arrays, "all must have one shape")
-    return as_items(np.stack(arrays), blob.shape)
+    return as_items(np.stack(arrays), blob.shape), None
+
+
+def _holds_images(column: Any) -> bool:
+    reader = reader_of(column.type, None)
+    return reader is not None and reader.holds_images
 
 
 def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
@@ -160,12 +220,11 @@ def _arrow_column(values: Sequence[Any], column: str, rows: RowRange) -> Any:
         raise DataError(f"{place} or one after it has a value of another type: {problem}") from None
 
 
-def _tensors(array: Array, column: str, rows: RowRange) -> Any:
-    """The Arrow column of an array, whose rows must have one shape unless they are image files."""
+def _check_values(array: Array, column: str, rows: RowRange) -> None:
+    """Raise a DataError unless the rows of an array have one shape, or are image files."""
     if array.dtype == object and not all(isinstance(value, bytes) for value in array):
         rows.check_shapes(column, array, "bring all to one, or keep images encoded")
         raise DataError(f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image")
-    return column_of(array)
 
 
 def _partition() -> int:

@@ -17,6 +17,7 @@ from pyspark.sql.functions import col
 from caffe_proto.errors import FileError
 from caffe_proto.storage import atomic_path
 from netdsl.errors import DataError
+from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
 from netdsl.spark.tables.partition import FIELDS, PartitionWriter, StoredPartition
 from netdsl.tables.binding import BlobColumn, check_columns
@@ -29,30 +30,37 @@ _WRITING = ".writing"  # the folder that tasks write to; abandoned ones may go o
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A stored table: its name as a source, and the number of its rows."""
+    """A stored table: its name as a source, the number of its rows, and of those that were left out."""
 
     source: str
     rows: int
+    skipped: int = 0
 
 
 def store_rows(
-    data: DataFrame | RDD[Any], folder: Path, blobs: Sequence[BlobColumn], preprocess: Preprocess | None = None
+    data: DataFrame | RDD[Any],
+    folder: Path,
+    blobs: Sequence[BlobColumn],
+    preprocess: Preprocess | None = None,
+    invalid: InvalidRows = InvalidRows.ERROR,
 ) -> StoredTable:
     """Write the columns of some blobs into a folder, in one job; a table that is complete there already is kept.
 
-    `preprocess` gets batches of rows, as arrays by the names of blobs, and the arrays that it returns are written.
+    `preprocess` gets batches of rows, as arrays by the names of blobs, and the arrays that it returns are written. Rows
+    with values that are null or not finite are an error, or else left out.
     """
     done = folder / _DONE
     if not done.exists():
         with _new_folder(folder) as writing:
-            parts = _write(data, PartitionWriter(str(writing), tuple(blobs), preprocess))
+            parts = _write(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid))
             _check(parts)
             for part in parts:
                 if part.rows:
                     (writing / part.file).replace(folder / f"part-{part.partition:05}.arrow")
         with atomic_path(done) as temporary:
-            temporary.write_text(json.dumps({"rows": sum(part.rows for part in parts)}))
-    return StoredTable(f"arrow:{folder}", json.loads(done.read_text())["rows"])
+            counts = {"rows": sum(part.rows for part in parts), "skipped": sum(part.skipped for part in parts)}
+            temporary.write_text(json.dumps(counts))
+    return StoredTable(f"arrow:{folder}", **json.loads(done.read_text()))
 
 
 @contextmanager
@@ -88,6 +96,8 @@ def _check(parts: Sequence[StoredPartition]) -> None:
         more = f" (and {len(problems) - 1} more partitions with problems)" if len(problems) > 1 else ""
         raise DataError(f"{problems[0]}{more}")
     filled = [part for part in parts if part.rows]
+    if not filled and any(part.skipped for part in parts):
+        raise DataError("all rows have a value that is null or not finite, so there is nothing to learn or to test")
     if not filled:
         raise DataError("there are no rows to learn from or to test on; look at what the query gives")
     for part in filled:

@@ -21,8 +21,8 @@ from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
 from netdsl.net.graph import Phase
+from netdsl.solver.action import Action
 from netdsl.solver.events import Event
-from netdsl.solver.solver import Action
 from netdsl.tables.table import Table
 
 SOLVER = """

@@ -42,6 +42,21 @@ def given(batch: int = 2, height: int = 4, width: int = 5, channels: int = 3) ->
     return {"x": np.ones((batch, channels, height, width), np.float32), "label": np.zeros(batch, np.float32)}
 
 
+def test_a_net_says_what_it_takes_and_gives() -> None:
+    assert repr(net()) == ("Net('small', TEST, 6 layers, 259 weights on cpu: x 2x3x4x5, label 2 -> label 2, prob 2x6)")
+    assert repr(net('layer { name: "c" type: "DummyData" top: "c" dummy_data_param { shape { dim: 3 } } }')) == (
+        "Net('', TEST, 1 layer, 0 weights on cpu: data of its own -> c 3)"
+    )
+
+
+def test_a_notebook_shows_a_table_of_the_layers() -> None:
+    html = net(TEXT.replace('"conv"', '"<conv>"'))._repr_html_()
+    assert "Net &#x27;small&#x27;, TEST, 6 layers, 259 weights on cpu" in html
+    row = ("&lt;conv&gt;", "Convolution", "x", "&lt;conv&gt; 2x7x2x3", "196")
+    assert "".join(f"<td>{cell}</td>" for cell in row) in html
+    assert "<td>pool</td><td>Pooling</td><td>&lt;conv&gt;</td><td>pool 2x7x1x1</td><td></td>" in html
+
+
 def test_a_net_from_a_file_a_message_and_a_description(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(TEXT)
     params = NetParams("small", RDDLayer("x", shape=[2, 3]), LinearLayer("ip", ["x"], num_outputs=6))

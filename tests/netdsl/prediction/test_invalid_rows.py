@@ -35,12 +35,12 @@ def weights(tmp_path: Path) -> Any:
     return open_weights(tmp_path / "w.caffemodel").weights
 
 
-def rows(*extra: list[float]) -> Iterator[Any]:
+def rows(*extra: list[float | None] | None) -> Iterator[Any]:
     values = [[1.0, 2, 3], [4, 5, 6], *extra, [7, 8, 9]]
     yield pa.RecordBatch.from_pydict({"data": values, "label": [0.0] * len(values), "id": list(range(len(values)))})
 
 
-def predicted(weights: Any, invalid: InvalidRows, *extra: list[float]) -> list[dict[str, Any]]:
+def predicted(weights: Any, invalid: InvalidRows, *extra: list[float | None] | None) -> list[dict[str, Any]]:
     adder = ColumnAdder(NAMES, 2, invalid=invalid)
     batches = adder.add(Predictor(NET.message, weights, ["scores"]), rows(*extra), "rows.parquet")
     return [row for batch in batches for row in batch.to_pylist()]
@@ -52,9 +52,11 @@ def predicted(weights: Any, invalid: InvalidRows, *extra: list[float]) -> list[d
         ([float("nan"), 1, 1], "column 'data': row 2 of rows.parquet has a value that isn't finite"),
         ([1, float("inf"), 1], "column 'data': row 2 of rows.parquet has a value that isn't finite"),
         (HUGE, "column 'raw': row 2 of rows.parquet isn't finite, although its inputs are"),
+        (None, "column 'data': row 2 of rows.parquet is null"),
+        ([1, None, 1], "column 'data': row 2 of rows.parquet has a null in its array"),
     ],
 )
-def test_an_error_names_the_row_and_the_others_are_left_out_or_kept(row: list[float], reason: str, weights) -> None:
+def test_an_error_names_the_row_and_the_others_are_left_out_or_kept(row: list | None, reason: str, weights) -> None:
     with pytest.raises(DataError, match=reason):
         predicted(weights, InvalidRows.ERROR, row)
     assert [each["id"] for each in predicted(weights, InvalidRows.SKIP, row)] == [0, 1, 3]
@@ -62,6 +64,14 @@ def test_an_error_names_the_row_and_the_others_are_left_out_or_kept(row: list[fl
     assert [each["id"] for each in kept] == [0, 1, 2, 3]
     assert np.isnan(kept[2]["prediction"]) and np.isnan(kept[2]["probability"]).all() and np.isnan(kept[2]["raw"]).all()
     assert [each["prediction"] for each in kept[:2]] == [0, 0] and np.isfinite(kept[3]["probability"]).all()
+
+
+def test_a_batch_in_which_no_row_has_values(weights) -> None:
+    assert [each["id"] for each in predicted(weights, InvalidRows.SKIP, None, None)] == [0, 1, 4]
+    kept = predicted(weights, InvalidRows.KEEP, None, None)
+    assert [each["id"] for each in kept] == [0, 1, 2, 3, 4]
+    assert [np.isnan(each["prediction"]) for each in kept] == [False, False, True, True, False]
+    assert np.shape(kept[2]["raw"]) == np.shape(kept[4]["raw"]) == (4,)
 
 
 def test_rows_that_are_finite_are_the_same_whatever_becomes_of_others(weights) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -9,6 +10,8 @@ import pytest
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import Cluster
 from netdsl.spark.session import open_session
+
+TRAIN = ["train", "lenet", "--data", "digits", "--max-iter", "4", "--workers", "2", "--backend", "spark"]
 
 
 def cluster(**settings):
@@ -34,6 +37,52 @@ def test_ports():
     for text in ("-1", "65536", "http", "7337.0", ""):
         with pytest.raises(DistributedError, match=rf"spark.netdsl.port is '{text}'; give a port up to 65535"):
             assert cluster(netdsl_port=text).port
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({"master": "local-cluster[3,5,1024]", "task_cpus": "2"}, 6),
+        ({"master": "spark://a:7077", "cores_max": "7", "task_cpus": "2"}, 3),
+        ({"master": "yarn", "executor_instances": "2", "executor_cores": "3", "task_cpus": "2"}, 2),
+    ],
+)
+def test_more_workers_than_there_ever_can_be_are_refused_at_once(settings, most):
+    with pytest.raises(DistributedError, match=rf"{most + 1} workers need .* never has slots for more than {most}, "):
+        cluster(**settings).await_slots(most + 1)
+
+
+@pytest.mark.spark
+def test_more_workers_than_this_process_has_slots_for_are_refused_at_once():
+    program = (
+        "from netdsl.errors import DistributedError\n"
+        "from netdsl.spark.cluster import Cluster\n"
+        "from netdsl.spark.session import SETTINGS, open_session\n"
+        "with open_session('local[2]', {**SETTINGS, 'spark.ui.enabled': 'false'}) as session:\n"
+        "    Cluster(session).await_slots(2)\n"
+        "    try: Cluster(session).await_slots(3)\n"
+        "    except DistributedError as problem: print(problem)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "3 workers need as many tasks at once, and Spark never has slots for more than 2," in done.stdout
+
+
+def test_a_master_that_is_not_there_is_told_before_java_starts(tmp_path, monkeypatch):
+    pytest.importorskip("pyspark")
+    monkeypatch.chdir(tmp_path)
+    with socket.socket() as closed, socket.socket() as another:
+        for each in (closed, another):
+            each.bind(("127.0.0.1", 0))  # and doesn't listen
+        ports = [each.getsockname()[1] for each in (closed, another)]
+        master = f"spark://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"
+        program = f"import sys; sys.argv = {['zoo', *TRAIN, '--master', master]}; from zoo.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"zoo: no Spark master listens at {master} (Connection refused; Connection refused); start it, or name one "
+        "that runs\n"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.spark

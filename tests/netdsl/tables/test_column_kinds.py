@@ -23,7 +23,7 @@ from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
-from netdsl.tables.binding import arrays_of
+from netdsl.tables.binding import BlobColumn, arrays_of, missing_rows
 from netdsl.tables.column_readers import Shape
 from netdsl.tables.columns import RowRange
 from netdsl.tables.table import Table
@@ -199,6 +199,30 @@ def test_all_make_the_same_values(tmp_path: Path, name: str) -> None:
         sources.append(f"parquet:{tmp_path / 't.parquet'}")
     for batch in (batch for source in sources for batch in trained_on(source, kind)):
         np.testing.assert_array_equal(batch, expected)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_rows_without_a_value_are_found(name: str) -> None:
+    column = KINDS[name].column
+    holes = column.take(pa.array([0, None, 2, 3, None]))
+    blob = BlobColumn("x", "c", KINDS[name].shape)
+    assert missing_rows(pa.record_batch({"c": column}), [blob]).tolist() == [False] * 5
+    assert missing_rows(pa.record_batch({"c": holes}), [blob]).tolist() == [False, True, False, False, True]
+    assert missing_rows(pa.record_batch({"c": holes[1:4]}), [blob]).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("column", "missing"),
+    [
+        (pa.array([[1.0], [], None, [2.0, None], [3.0]]), [False, False, True, True, False]),
+        (pa.array([[[1.0, None]], None, [[2.0]]]), [True, True, False]),
+        (pa.array([[1.0, None], None, [2.0, 3.0]], pa.list_(pa.float32(), 2)), [True, True, False]),
+        (pa.array([{"bytes": None}, {"bytes": b"x"}]), [True, False]),
+        (pa.array([spark_image(BGR[0]), {**spark_image(BGR[0]), "height": -1}], IMAGE), [False, True]),
+    ],
+)
+def test_rows_with_a_null_in_their_value_are_found(column: Any, missing: list[bool]) -> None:
+    assert missing_rows(pa.record_batch({"c": column}), [BlobColumn("x", "c")]).tolist() == missing
 
 
 @pytest.mark.parametrize("name", KINDS)

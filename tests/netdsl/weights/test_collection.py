@@ -162,6 +162,12 @@ def test_a_collection_says_what_is_in_it():
     assert repr(many) == "WeightCollection(9 layers, 36 values: 0 0; 1 1; 2 2; 3 3; ...)"
 
 
+def test_a_notebook_shows_a_table_of_the_layers():
+    html = WeightCollection({"ip<1>": ((4, 3), (4,)), "bn": ((2,),)})._repr_html_()
+    assert "WeightCollection: 2 layers, 18 values" in html
+    assert "<tr><td>ip&lt;1&gt;</td><td>4x3, 4</td><td>16</td></tr>" in html
+
+
 @pytest.mark.parametrize("name", ["x.caffemodel", "x.caffemodel.h5"])
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path, name: str) -> None:
     weights = WeightCollection({"ip": ((4, 3), (4,)), "a/b": ((2,),)}, np.arange(18, dtype=np.float32))

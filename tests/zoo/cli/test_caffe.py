@@ -184,7 +184,9 @@ def test_the_gpus_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_help_lists_the_flags(zoo, word: str) -> None:
     code, out, err = zoo("caffe", "train", word)
     assert (code, err) == (0, "")
-    assert "-sighup_effect" in out and "device_query" in out
+    lines = [line.strip() for line in out.splitlines()]
+    assert "device_query  What GPUs there are.           -gpu" in lines
+    assert "-level N, -stage A,B   For the net's include rules." in lines
 
 
 @pytest.mark.usefixtures("signs")

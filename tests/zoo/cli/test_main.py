@@ -15,8 +15,13 @@ import pytest
 from click.testing import CliRunner
 
 from caffe_proto.errors import CaffeError
+from netdsl.distributed.strategies.settings import STRATEGIES
+from netdsl.weights.tensor_files import Precision
 from tests.patience import PATIENCE
 from zoo import cli as command_line
+from zoo.cli import options
+from zoo.exporting import ExportTarget
+from zoo.testing import BATCHES
 
 ZOO = Path(sys.executable).with_name("zoo")
 COMMANDS = ["show", "upgrade", "fmt", "diff"]
@@ -58,7 +63,9 @@ def test_the_version_is_told(zoo) -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["sho"], "Error: No such command 'sho'. The commands are show, upgrade, "),
+        (["tran"], "Error: No such command 'tran'. Did you mean 'train'?\n"),
+        (["data", "sho"], "Error: No such command 'sho'."),
+        (["xyz"], "Error: No such command 'xyz'. The commands are show, upgrade, "),
         (["show"], "Error: Missing argument 'FILE...'."),
         (["diff", "a"], "Error: Missing argument 'B'."),
         (["show", "--jsn", "a"], "--jsn"),
@@ -77,6 +84,57 @@ def test_the_help_loads_nothing_that_is_slow() -> None:
     assert "Commands:" in done.stdout
     assert {"click", "caffe_proto.errors"} <= loaded
     assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "zoo.cli.show", "caffe_proto.files"}
+
+
+WRONG_CALLS = """
+train --nonsense
+train
+train lenet --strategy averaging
+test
+time --phase X x
+check --ran
+predict
+features x --invalid no
+export x --to tflite
+export x --to caffe --opset 9
+verify a
+convert a b --precision int8
+convert a b.onnx --precision float16
+import x
+simulate run
+simulate speedup --seeds 0
+caffe train -solvr x
+caffe train
+"""
+
+
+def test_a_wrong_call_is_told_without_waiting_for_torch() -> None:
+    code = f"""
+import sys, zoo.cli
+for words in {WRONG_CALLS.strip().splitlines()}:
+    sys.argv = ["zoo", *words.split()]
+    try: zoo.cli.main()
+    except SystemExit as end: assert end.code == 2, words
+    assert "torch" not in sys.modules, words
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_shell_completes_commands_and_choices_without_waiting_for_torch() -> None:
+    code = "import sys, zoo.cli\ntry: zoo.cli.main()\nfinally: assert 'torch' not in sys.modules"
+    for words, found in (("zoo t", ["train", "test", "time"]), ("zoo export --to t", ["torch"])):
+        request = {"_ZOO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env={**os.environ, **request}, capture_output=True, text=True)
+        assert (done.stderr, done.stdout.split()) == ("", [f"plain,{name}" for name in found])
+
+
+def test_what_options_are_told_without_torch_is_what_torch_has() -> None:
+    assert [name.upper() for name in options.PRECISIONS] == list(Precision.__members__)
+    assert list(options.EXPORT_TARGETS) == [target.value for target in ExportTarget]
+    assert list(options.STRATEGIES) == list(STRATEGIES)
+    assert options.TEST_BATCHES == BATCHES
 
 
 ERRORS = {

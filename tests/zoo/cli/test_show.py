@@ -46,6 +46,23 @@ def test_a_net_is_a_table_of_its_layers(zoo, files) -> None:
     assert lines[7] == "2 layers"
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("48", 48), ("120", 120), ("", 200), ("0", 200)])
+def test_a_table_in_a_pipe_is_as_wide_as_columns_says(
+    zoo, files, monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
+) -> None:
+    Path("wide.prototxt").write_text(f'layer {{ name: "a" python_param {{ param_str: "{"word " * 80}" }} }}')
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = zoo("show", "wide.prototxt").out.splitlines()
+    assert widest - 5 <= max(map(len, lines)) <= widest
+
+
+def test_who_names_a_folder_is_told_what_shows_data(zoo) -> None:
+    Path("train lmdb").mkdir()
+    code, out, err = zoo("show", "train lmdb")
+    assert (code, out) == (2, "")
+    assert err == ("zoo: train lmdb: is a directory; name a file in it, or show its data: zoo data show 'train lmdb'\n")
+
+
 def test_weights_are_shown_with_shapes_and_their_number(zoo, files) -> None:
     _, out, _ = zoo("show", "w.caffemodel")
     assert out.startswith("w.caffemodel: w NetParameter (binary)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -43,6 +44,18 @@ def test_the_net_reads_other_data_and_columns(zoo, digits) -> None:
 
 def test_what_has_a_value_for_each_row_has_no_mean_over_batches_of_different_sizes(zoo, digits) -> None:
     assert "prob" not in zoo("test", digits.net, "--weights", digits.weights, "--data", digits.table).out
+
+
+@pytest.mark.parametrize(("weight", "names"), [("1", []), ("0.5", ["total loss"])])
+def test_the_loss_is_printed_once_and_told_from_an_output_of_this_name(zoo, digits, weight: str, names: list) -> None:
+    net = Path(digits.net).read_text().replace('"SoftmaxWithLoss"', f'"SoftmaxWithLoss" loss_weight: {weight}')
+    Path("weighted.prototxt").write_text(net)
+    done = zoo("test", "weighted.prototxt", "--weights", digits.weights, "--data", digits.table)
+    values = dict(line.rsplit(" ", 1) for line in done.out.splitlines())
+    assert [line.rsplit(" ", 1)[0] for line in done.out.splitlines()] == [*names, "accuracy", "loss"]
+    assert float(values.get("total loss", values["loss"])) == pytest.approx(
+        float(weight) * float(values["loss"]), rel=1e-4
+    )
 
 
 @pytest.mark.parametrize(

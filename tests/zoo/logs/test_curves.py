@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from netdsl.solver import events
 from netdsl.solver.events import Output, TrainingProgress
 from zoo.logs.curves import TrainingCurves
+
+
+def test_small_changes_of_an_accuracy_and_of_a_loss_look_small() -> None:
+    curves = TrainingCurves()
+    for iteration, accuracy, loss in ((0, 0.983, 0.5), (5, 0.9805, 0.4875)):
+        curves(events.TestFinished(iteration, 0, None, (Output("accuracy", (accuracy,)), Output("loss", (loss,), 1.0))))
+    losses, scores = (axis.get_ylim() for axis in curves.figure().axes)
+    assert scores == pytest.approx((0.895, 1.005))
+    assert losses == pytest.approx((0, 0.525))
 
 
 def test_losses_and_scores_are_drawn_apart_and_repeated_iterations_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.solver import events
 from netdsl.solver.event_log import EventLog
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.run_curves import RunCurves, displayed_losses, draw_curves
+from zoo.logs.run_curves import RunCurves, curves_figure, displayed_losses, draw_curves
 
 
 def height(folder: Path, records: list[RoundRecord], displayed: dict[int, float] | None = None) -> int:
@@ -31,6 +31,16 @@ def test_there_is_a_panel_for_all_that_is_known(tmp_path: Path) -> None:
     assert height(tmp_path, records) == four * 3 // 4
     assert height(tmp_path, shards()) == four // 4
     assert height(tmp_path, shards(), {0: 2.5, 3: 1.5}) == four // 2
+
+
+def test_small_changes_look_small_over_iterations_and_over_time() -> None:
+    records = averaging(rounds=2, workers=1)
+    for record, accuracy, loss in zip(records, (0.983, 0.9805), (0.5, 0.4875), strict=True):
+        record.accuracy = {"accuracy": accuracy, "loss": loss}
+    for record in records:
+        record.divergence = None
+    tests = [axis.get_ylim() for axis in curves_figure(records, {}).axes]
+    assert tests[:4] == [pytest.approx((0.895, 1.005))] * 2 + [pytest.approx((0, 0.525))] * 2
 
 
 def test_tests_are_placed_where_their_round_ended() -> None:

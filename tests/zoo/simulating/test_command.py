@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
 from zoo.cli.simulate import command
@@ -64,7 +65,7 @@ def test_the_heat_map() -> None:
     keep(QUESTION.trials(QUESTION.parallel(3, 2)), 20)
     keep(QUESTION.trials(QUESTION.parallel(3, 10)), 40)
     done = simulate("speedup", "--workers", "1,3", "--taus", "2,10", *SMALL)
-    assert [line.split() for line in done.output.splitlines()] == [
+    assert [line.split() for line in done.stdout.splitlines()] == [
         ["K", "\\", "tau", "10", "2"],
         ["1", "1.00", "1.00"],
         ["3", "1.50", "3.00"],
@@ -72,6 +73,7 @@ def test_the_heat_map() -> None:
     assert rows("speedup.csv")[0] == ["workers", "tau", "N_a", "tau M_a", "speed-up"]
     assert rows("speedup.csv")[3:] == [["3", "2", "60", "20", "3.000"], ["3", "10", "60", "40", "1.500"]]
     assert is_picture("speedup.png")
+    assert done.stderr == "speedup: 3 of 3 trainings done\n"
 
 
 def test_what_exchanging_may_cost() -> None:
@@ -79,7 +81,7 @@ def test_what_exchanging_may_cost() -> None:
     for batch in BATCHES:
         keep(QUESTION.trials(QUESTION.serial(batch)), 400 // batch)
     done = simulate("cost", "--workers", "3", "--taus", "2", "--latency", "20ms", *SMALL)
-    lines = [line.split("  ") for line in done.output.splitlines()]
+    lines = [line.split("  ") for line in done.stdout.splitlines()]
     assert [line[0].strip() for line in lines] == ["b", *map(str, BATCHES)]
     assert [row[4] for row in rows("batches.csv")[1:]] == ["100", "50", "25", "12", "6"]
     assert {row[2] for row in rows("batches.csv")[1:]} == {"80.2 ms"}  # a ring's four steps
@@ -109,7 +111,8 @@ def test_the_methods() -> None:
 def test_a_net_of_ones_own_beside_one_machine() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
     done = simulate("run", *words, "--workers", "2", "--strategy", "averaging:tau=2", "--accuracy", "0", "--json")
-    found = json.loads(done.output)
+    assert done.stderr.splitlines() == [f"simulating: {count} of 2 trainings done" for count in range(3)]
+    found = json.loads(done.stdout)
     assert (found["single_step"], found["several_step"], found["goal"]) == (0.02, 0.02, 0.0)
     assert [point["iteration"] for point in found["single"]["points"]] == [0, 2]
     assert [usage["steps"] for usage in found["several"]["usages"]] == [2, 2]
@@ -119,8 +122,18 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
 def test_what_is_held_out_for_tests_is_said() -> None:
     words = ["lenet", "--max-iter", "2", "--test-interval", "2", "--step", "20ms", "--workers", "2", "--json"]
     done = simulate("run", *words, "--data", "digits:train")
-    assert done.stderr == "zoo: every tenth item of digits:train is held out for tests\n"
-    assert simulate("run", *words, "--data", "digits").stderr == ""
+    assert "zoo: every tenth item of digits:train is held out for tests\n" in done.stderr
+    assert "held out" not in simulate("run", *words, "--data", "digits").stderr
+
+
+@pytest.mark.broad
+def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> None:
+    param = DigitsTask(batch=6).settings(1, 2)
+    param.ClearField("random_seed")
+    Path("solver.prototxt").write_text(text_format.MessageToString(param))
+    words = ("run", "--solver", "solver.prototxt", "--max-iter", "4", "--step", "20ms", "--workers", "2", "--json")
+    first, again, other = (simulate(*words, *seed).stdout for seed in ((), ("--seed", "0"), ("--seed", "5")))
+    assert first == again != other
 
 
 @pytest.mark.parametrize(

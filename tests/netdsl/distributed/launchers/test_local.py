@@ -25,7 +25,7 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
-from netdsl.solver.solver import Action
+from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE

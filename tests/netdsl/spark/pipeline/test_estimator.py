@@ -180,6 +180,41 @@ def test_every_strategy_learns_digits(session: Any, alone: float, tmp_path: Path
     assert abs(accuracy(model.transform(frame.where("held"))) - found) < 0.02  # tests go on over the end of the rows
 
 
+def test_rows_without_finite_values_are_an_error_or_not_learned_from(
+    session: Any, frame: Any, estimator: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = [(None, 0, False), ([0.0, 1.0, float("nan"), 1.0], 1, False), ([0.0, 1.0, None, 1.0], 2, False)]
+    table = frame.union(session.createDataFrame(bad, frame.schema))
+    with pytest.raises(DataError, match=r"column 'features': row 0 of partition \d+ is null"):
+        estimator.fit(table)
+    model = estimator.setHandleInvalid("keep").setRunFolder(tmp_path / "run").fit(table)
+    assert "3 of 153 rows have a value that is null or not finite, and are left out of fit" in caplog.text
+    assert len(open_source(f"arrow:{tmp_path}/run/data/train")) == 150
+    assert [row.label for row in model.transform(table).where("isnan(prediction)").collect()] == [0, 1, 2]
+    assert model.setHandleInvalid("skip").transform(table).count() == 150
+
+
+@pytest.mark.parametrize("kind", ["frame", "rdd"])
+def test_images_of_different_sizes_go_through_the_resize_of_the_net(session: Any, kind: str) -> None:
+    from netdsl.spark import NetEstimator
+
+    params = NetParams(
+        "images",
+        RDDLayer("data", shape=[4, 1, 4, 4], transform_param={"resize_param": [{"prob": 1, "height": 4, "width": 4}]}),
+        RDDLayer("label", shape=[4, 1]),
+        LinearLayer("scores", ["data"], num_outputs=2, weight_filler={"type": "xavier"}),
+        SoftmaxWithLoss("loss", ["scores", "label"]),
+    )
+    sizes = [(4, 4), (5, 7), (9, 3)] * 4
+    rows = [
+        (("", height, width, 1, 0, bytearray([9 * number] * height * width)), number % 2)
+        for number, (height, width) in enumerate(sizes)
+    ]
+    frame = session.createDataFrame(rows, f"data {IMAGE}, label int")
+    model = NetEstimator(net=params, solver={"max_iter": 2}, workers=1).fit(frame if kind == "frame" else frame.rdd)
+    assert model.transform(frame).where("isnotnull(prediction)").count() == len(rows)
+
+
 @pytest.mark.parametrize(
     ("change", "problem", "kind"),
     [
