@@ -66,3 +66,19 @@ def test_the_log_is_pythons(caplog) -> None:
     pycaffe.init_log(2)
     assert not logging.getLogger("netdsl.pycaffe").isEnabledFor(logging.WARNING)
     pycaffe.init_log(1)
+
+
+def test_caffe_s_own_modules_are_found_by_their_names() -> None:
+    for name in ("pycaffe", "_caffe", "io", "net_spec", "classifier", "detector", "coord_map", "draw", "proto"):
+        assert import_module(f"caffe.{name}") is import_module(f"netdsl.pycaffe.{name}")
+    assert import_module("caffe") is pycaffe
+    compiled = import_module("netdsl.pycaffe._caffe")
+    assert all(hasattr(compiled, name) for name in compiled.__all__)
+    assert compiled.Net is import_module("netdsl.pycaffe.pycaffe").Net is pycaffe.Net
+    assert compiled.layer_type_list() == pycaffe.layer_type_list()
+
+
+def test_several_gpus_train_in_another_way() -> None:
+    assert not pycaffe.has_nccl()
+    with pytest.raises(NetError, match=r"has_nccl\(\) is false: .* `zoo train --device all"):
+        pycaffe.NCCL(None, b"uid")
