@@ -15,7 +15,7 @@ from caffe_proto.errors import CaffeError, UpgradeError
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
-from netdsl.errors import NetError, UnknownLayerError, first_line
+from netdsl.errors import NetError, UnknownLayerError, first_line, user_code_problem
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, unknown_types
@@ -78,8 +78,8 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = str(problem).removeprefix(f"{path}:").strip()
-    except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
-        finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
+    except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still checked
+        finding.reason = user_code_problem(problem) or f"{type(problem).__name__}: {first_line(problem)}"
     return finding
 
 

@@ -11,6 +11,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
+from netdsl.layer.allowed_python import allowing, in_folder
 from netdsl.net.graph import phase_of
 from netdsl.net.timing import TimingSettings, time_net
 from netdsl.open_net import open_net
@@ -40,6 +41,7 @@ class Flags:
     stage: str = ""
     sigint_effect: str = "stop"
     sighup_effect: str = "snapshot"
+    allow_python: str = ""
     logtostderr: bool = True  # the log goes there whatever they say
     alsologtostderr: bool = True
     help: bool = False
@@ -79,6 +81,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
       -level N, -stage A,B   For the net's include rules.
       -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
       -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+      -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
       -help                  Show this message.
     """
     flags, commands = parse(["--help" if word == "-h" else word for word in words], Flags)
@@ -93,7 +96,8 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    _COMMANDS[commands[0]](flags)
+    with allowing(in_folder(filter(None, flags.allow_python.split(",")), Path.cwd())):
+        _COMMANDS[commands[0]](flags)
 
 
 def _train(flags: Flags) -> None:

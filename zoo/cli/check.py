@@ -19,6 +19,7 @@ from zoo.cli.output import print_json
 @shapes.assume
 @shapes.stages
 @shapes.stub_unknown
+@options.allow_python
 @options.as_json
 def command(
     files: tuple[str, ...],
@@ -50,7 +51,9 @@ def command(
 
 def _line(finding: Finding) -> str:
     if finding.needs_code:
-        return f"{finding.file}: needs the Python code of {', '.join(finding.needs_code)}"
+        modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
+        code = f"needs the Python code of {', '.join(finding.needs_code)}"
+        return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
     if finding.reason:
         return f"{finding.file}: {finding.reason}"
     parts = [f"good for {' and '.join(finding.phases)}"]

@@ -21,6 +21,7 @@ from zoo.converting import convert
 @click.option(
     "--precision", type=click.Choice([kind.name.lower() for kind in Precision]), help="The type of stored values."
 )
+@options.allow_python
 @options.as_json
 def command(
     source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool

@@ -27,6 +27,7 @@ _FILE_WIDTH = 200  # of tables in files and pipes, where lines shouldn't be wrap
 @shapes.assume
 @shapes.stages
 @shapes.stub_unknown
+@options.allow_python
 @options.as_json
 @options.lenient
 @options.dialect

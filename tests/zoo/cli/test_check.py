@@ -46,7 +46,10 @@ def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
 
 def test_private_code_is_said_to_be_missing(zoo, files) -> None:
     code, out, _ = zoo("check", "python.prototxt")
-    assert (code, out) == (1, "python.prototxt: needs the Python code of office.Secret\n")
+    assert (code, out) == (
+        1,
+        "python.prototxt: needs the Python code of office.Secret; if you trust it, give --allow-python office\n",
+    )
 
 
 def test_stubs_are_named(zoo, files) -> None:
