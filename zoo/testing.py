@@ -18,10 +18,12 @@ from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
+from netdsl.solver.created import net_created
 from netdsl.solver.evaluation import average_batches
-from netdsl.solver.events import Output
+from netdsl.solver.events import Listener, Output
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, table_of
 from netdsl.tables.table import Table
@@ -49,8 +51,14 @@ class TestRequest:
     stages: Sequence[str] = ()
 
 
-def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | SparkBackend = HERE) -> TestResult:
-    """The mean loss and the mean outputs over batches, or over rows."""
+def test(
+    request: TestRequest,
+    *,
+    device: torch.device,
+    backend: LocalBackend | SparkBackend = HERE,
+    listen: Listener = ignore_event,
+) -> TestResult:
+    """The mean loss and the mean outputs over batches, or over rows. `listen` is told of the net and of each batch."""
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
@@ -62,15 +70,16 @@ def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | 
             return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
         raise type(problem)(f"{request.net}: {problem}") from None
-    return _test_batches(request, model, device)
+    return _test_batches(request, model, device, listen)
 
 
-def _test_batches(request: TestRequest, model: Model, device: torch.device) -> TestResult:
+def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
+        listen(net_created(running.built, ""))
         copy_model(model, running.built)
-        means = average_batches(running, request.batches or BATCHES)
+        means = average_batches(running, request.batches or BATCHES, listen=listen)
     assert means is not None  # nothing interrupts it
     return means
 

@@ -20,12 +20,14 @@ from netdsl.solver.events import (
     DebugInfo,
     Event,
     IterationFinished,
+    NetCreated,
     Notice,
     SnapshotSaved,
     TestFinished,
     TestStarted,
     TrainingProgress,
     TrainingStarted,
+    WeightsNamed,
 )
 
 RECORDS, EVENTS = "records.jsonl", "log.jsonl"
@@ -35,6 +37,8 @@ Told = Event | RoundRecord  # what a worker reports
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
+        NetCreated,
+        WeightsNamed,
         TrainingStarted,
         IterationFinished,
         TrainingProgress,

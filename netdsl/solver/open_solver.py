@@ -10,9 +10,10 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.graph import Phase
-from netdsl.solver.events import Listener
+from netdsl.solver.created import net_created
+from netdsl.solver.events import Listener, WeightsNamed
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, net_sources, split_names, test_nets, train_net
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import Action, Solver, ignore_event, no_action
 from netdsl.tables.table import Table
@@ -41,10 +42,14 @@ def open_solver(
     try:
         inlined = inline_nets(param, folder)
         train, table = train_net(inlined), tables.get(Phase.TRAIN)
+        train_source, test_sources = net_sources(param)
         nets.append(ModuleNet(train, compute, values=table))
-        for message in test_nets(inlined):
+        listen(net_created(nets[0].built, train_source))
+        for index, (message, source) in enumerate(zip(test_nets(inlined), test_sources, strict=True)):
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
+            listen(net_created(nets[-1].built, source, test=index))
         for name in split_names([*param.weights, *map(str, weights)]):
+            listen(WeightsNamed(name))
             load_weights(find_file(name, folder), *(net.built for net in nets))
         yield Solver(param, nets[0], nets[1:], listen=listen, poll_action=poll_action, require_finite=require_finite)
     finally:

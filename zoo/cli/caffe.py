@@ -17,7 +17,7 @@ from netdsl.net.timing import TimingSettings, time_net
 from netdsl.open_net import open_net
 from netdsl.solver.settings import read_settings
 from netdsl.solver.solver import Action
-from zoo.cli.caffe_log import TrainingLog, info, log_test, log_times, warn
+from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
@@ -133,9 +133,8 @@ def _test(flags: Flags) -> None:
     model = _needed(flags.model, "test", "model", "a net")
     weights = _needed(flags.weights, "test", "weights", "the net's weights")
     device = _devices(flags.gpu)[0]
-    info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
     request = TestRequest(model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages)
-    log_test(*test(request, device=device))
+    log_test(*test(request, device=device, listen=TestLog(flags.iterations)))
 
 
 def _time(flags: Flags) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from importlib import import_module
 
 import pytest
@@ -65,7 +66,17 @@ def test_the_log_is_pythons(caplog) -> None:
     assert caplog.messages == ["hello %s"]
     pycaffe.init_log(2)
     assert not logging.getLogger("netdsl.pycaffe").isEnabledFor(logging.WARNING)
-    pycaffe.init_log(1)
+    pycaffe.init_log()
+
+
+def test_the_log_is_also_on_standard_error_if_asked_for(capsys) -> None:
+    pycaffe.log("unseen")
+    pycaffe.init_log(0, True)
+    pycaffe.log("hello")
+    pycaffe.init_log(1, True)
+    pycaffe.log("silenced")
+    pycaffe.init_log()
+    assert re.fullmatch(r"I\d{4} [\d:.]+ +\d+ _caffe\.cpp:84\] hello\n", capsys.readouterr().err)
 
 
 def test_caffe_s_own_modules_are_found_by_their_names() -> None:
