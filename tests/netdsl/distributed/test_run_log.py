@@ -145,6 +145,8 @@ OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
 @pytest.mark.parametrize(
     "told",
     [
+        events.NetCreated("net_param", 1, (events.CreatedLayer("a", ("x",), ("y",), ((2, 3),), (0.5,)),), ("y",)),
+        events.WeightsNamed("a.caffemodel"),
         events.IterationFinished(3),
         events.TrainingProgress(20, 0.5, 0.01, OUTPUTS),
         events.DebugInfo(20, (events.BlobMagnitude("conv1", "0", True, False, 0.5),)),
