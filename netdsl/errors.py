@@ -66,6 +66,21 @@ def first_line(problem: BaseException | None) -> str:
     return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
 
 
+class LayerNote(str):
+    """A note on an exception that came from a user's own code: the layer that ran it, and the line of the code."""
+
+    __slots__ = ()
+
+
+def user_code_problem(problem: BaseException) -> str | None:
+    """A sentence about an exception that came from a user's own code in a layer; None for others."""
+    note = next((note for note in getattr(problem, "__notes__", ()) if isinstance(note, LayerNote)), None)
+    if note is None:
+        return None
+    reason = next(iter(str(problem).splitlines()), "")
+    return f"{note}: {type(problem).__name__}{f': {reason}' if reason else ''}"
+
+
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory", re.IGNORECASE)
 _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 

@@ -22,6 +22,7 @@ from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
 from netdsl.solver.class_check import data_events
+from netdsl.solver.created import net_created
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
@@ -62,7 +63,10 @@ def test(
     backend: LocalBackend | SparkBackend = HERE,
     listen: Listener = ignore_event,
 ) -> TestResult:
-    """The mean loss and the mean outputs over batches, or over rows. `listen` hears of the data and the weights."""
+    """The mean loss and the mean outputs over batches, or over rows.
+
+    `listen` hears of the data and the weights, and of nets and batches that are run here.
+    """
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
@@ -97,11 +101,12 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
     """Test on batches of the data, which begin again at their end."""
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
+        listen(net_created(running.built, ""))
         copy_model(model, running.built)
         for event in data_events([running]):
             listen(event)
             _compare_names(request, event, listen)
-        means = average_batches(running, request.batches or BATCHES)
+        means = average_batches(running, request.batches or BATCHES, listen=listen)
     assert means is not None  # nothing interrupts it
     return means
 

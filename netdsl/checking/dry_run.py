@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.checking.sample_inputs import input_kinds, is_image, sample_input
-from netdsl.errors import NetError, ShapeError, first_line
+from netdsl.errors import NetError, ShapeError, first_line, user_code_problem
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.data import DataOrigin
@@ -44,6 +44,8 @@ def dry_run(built: Built) -> None:
         if problem is None:
             return
         first_problem = first_problem or problem
+    if first_problem is not None and user_code_problem(first_problem) is not None:
+        raise first_problem
     raise ShapeError(f"{built.graph.phase.name}: {first_line(first_problem)}") from first_problem
 
 
@@ -76,8 +78,10 @@ def _small_sizes(module: NetModule) -> Iterator[None]:
 def _fits(built: Built, inputs: Mapping[int, Shape]) -> bool:
     try:
         reshape(built, inputs)
-    except NetError:
-        return False
+    except Exception as problem:
+        if isinstance(problem, NetError) or user_code_problem(problem) is not None:
+            return False
+        raise
     return True
 
 
@@ -98,8 +102,11 @@ def _run(module: NetModule) -> Exception | None:
     try:
         with torch.no_grad():
             module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
-    except (RuntimeError, ValueError, IndexError, TypeError, NetError) as problem:
-        return problem
+    except Exception as problem:
+        expected = isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, NetError))
+        if expected or user_code_problem(problem) is not None:
+            return problem
+        raise
     return None
 
 

@@ -1,4 +1,4 @@
-"""Lint: checks of whether a net would work, without weights or data, from parsing to a dry run."""
+"""Lint: checks of whether a net would work, from parsing to a dry run, and whether its data are there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, UpgradeError
+from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
-from netdsl.errors import NetError, UnknownLayerError, first_line
+from netdsl.errors import NetError, UnknownLayerError, first_line, user_code_problem
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, unknown_types
@@ -29,7 +30,8 @@ class Finding:
 
     A template or a broken file isn't parsed. `needs_code` has the private Python layers that alone keep the net from
     being resolved. `assumed` has shapes, without the batch, that the net doesn't state and with which it works.
-    `stubbed` has the types of layers that placeholders stand for.
+    `stubbed` has the types of layers that placeholders stand for. `unread` says of layers why their data can't be read;
+    the net itself may be resolved all the same.
     """
 
     file: str
@@ -41,6 +43,7 @@ class Finding:
     needs_code: list[str] = field(default_factory=list)
     assumed: dict[str, Shape] = field(default_factory=dict)
     stubbed: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -73,13 +76,15 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             warnings.simplefilter("ignore")
             net = open_net(path).net
             finding.parsed = True
+            data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
             _check(net, settings, finding, run=run)
+            finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = str(problem).removeprefix(f"{path}:").strip()
-    except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
-        finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
+    except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still checked
+        finding.reason = user_code_problem(problem) or f"{type(problem).__name__}: {first_line(problem)}"
     return finding
 
 

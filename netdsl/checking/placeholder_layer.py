@@ -9,7 +9,7 @@ from torch import Tensor
 
 from netdsl.layer import Layer, Shape
 from netdsl.layer.data import TYPICAL_SIDE, stated_shapes
-from netdsl.layer.user_code import RunsUserCode, python_name
+from netdsl.layer.user_code import RunsUserCode, is_allowed, python_name
 from netdsl.net.build import Types, type_of
 from netdsl.net.graph import Graph, Node
 
@@ -33,9 +33,11 @@ class PlaceholderLayer(Layer):
 
 
 def unavailable_layers(graph: Graph, types: Types) -> list[Node]:
-    """The nodes whose type is unknown, or whose code only its user has."""
+    """The nodes whose type is unknown, or whose code isn't allowed to run."""
     kinds = ((node, type_of(node, types)) for node in graph.nodes)
-    return [node for node, kind in kinds if kind is None or issubclass(kind, RunsUserCode)]
+    return [
+        node for node, kind in kinds if kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(node.layer))
+    ]
 
 
 def describe_type(node: Node) -> str:

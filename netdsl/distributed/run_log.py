@@ -21,6 +21,7 @@ from netdsl.solver.events import (
     DebugInfo,
     Event,
     IterationFinished,
+    NetCreated,
     Notice,
     SnapshotSaved,
     TestFinished,
@@ -37,8 +38,9 @@ Told = Event | RoundRecord  # what a worker reports
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        WeightsLoaded,
+        NetCreated,
         DataOpened,
+        WeightsLoaded,
         TrainingStarted,
         IterationFinished,
         TrainingProgress,

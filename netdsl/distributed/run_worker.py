@@ -25,7 +25,7 @@ from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.worker import Clock, Worker
-from netdsl.errors import PeerLostError
+from netdsl.errors import PeerLostError, user_code_problem
 from netdsl.solver import state
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
@@ -51,11 +51,12 @@ def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None
         except PeerLostError as problem:
             control.report_end(Ending.LOST, str(problem))
             raise
-        except CaffeError as problem:
-            control.report_end(Ending.FAILED, str(problem))
-            raise
         except Exception as problem:
-            control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
+            reason = user_code_problem(problem) or (str(problem) if isinstance(problem, CaffeError) else None)
+            if reason is not None:
+                control.report_end(Ending.FAILED, reason)
+            else:
+                control.report_end(Ending.CRASHED, f"{type(problem).__name__}: {problem}")
             raise
         control.report_end(Ending.DONE)
 

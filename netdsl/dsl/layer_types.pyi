@@ -4560,7 +4560,7 @@ def Python(
     """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
 
     A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
-    Caffe is installed gets netdsl.pycaffe.
+    Caffe is installed gets netdsl.pycaffe. Exceptions of the class pass through as they are.
     """
 
 def RNN(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import LayerNote, user_code_problem
+from netdsl.layer.allowed_python import allowed
 from netdsl.layer.core import Layer
 
 Array = NDArray[Any]
@@ -32,9 +38,27 @@ def python_name(layer: pb.LayerParameter) -> str | None:
     return f"{python.module}.{python.layer}" if layer.HasField("python_param") else None
 
 
-def user_file(layer: pb.LayerParameter) -> str | None:
-    """The file with a Python layer's code, once that is loaded."""
-    return getattr(sys.modules.get(layer.python_param.module), "__file__", None)
+def is_allowed(layer: pb.LayerParameter) -> bool:
+    """Whether the code that a Python layer names may be run."""
+    return layer.python_param.module in allowed
+
+
+@contextmanager
+def running_user_code(layer: pb.LayerParameter) -> Iterator[None]:
+    """Let exceptions of a user's code pass as they are, with a note that has the layer and the line of its file."""
+    try:
+        yield
+    except Exception as problem:
+        if user_code_problem(problem) is None:
+            problem.add_note(LayerNote(f"layer '{layer.name}' ({python_name(layer)}){_line(problem, layer)}"))
+        raise
+
+
+def _line(problem: Exception, layer: pb.LayerParameter) -> str:
+    """The line of the user's own file where it happened."""
+    file = getattr(sys.modules.get(layer.python_param.module), "__file__", None)
+    lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
+    return f", {Path(file).name}:{lines[-1]}" if file and lines else ""
 
 
 class ArrayBlob:

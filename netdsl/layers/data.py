@@ -34,6 +34,8 @@ class Data(DataLayer):
     def _source(self) -> Source:
         """The database, or what a name such as `mnist:FOLDER:train` stands for, which Caffe doesn't know."""
         p = self.layer.data_param
+        if not p.source:
+            raise NetError("names no source of its data; set data_param's source")
         if has_kind_prefix(p.source):
             return open_source(p.source, gray=self.layer.transform_param.force_gray)
         if p.backend not in _SOURCES:

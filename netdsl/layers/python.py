@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,17 +14,18 @@ from torch import Tensor, nn
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.allowed_python import allowed
 from netdsl.layer.running import not_compiled
-from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode
+from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
 
-allowed: set[str] = set()  # the modules that the user lets nets run code from
+__all__ = ["Python", "allowed"]
 
 
 class Python(RunsUserCode):
     """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
 
     A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
-    Caffe is installed gets netdsl.pycaffe.
+    Caffe is installed gets netdsl.pycaffe. Exceptions of the class pass through as they are.
     """
 
     config = pb.PythonParameter
@@ -41,7 +41,8 @@ class Python(RunsUserCode):
         self.user.phase, self.user.blobs = layer.phase, ArrayBlobs()
         self.bottom_blobs = [ArrayBlob(shape) for shape in bottoms]
         self.top_blobs = [ArrayBlob() for _ in layer.top]
-        self.user.setup(self.bottom_blobs, self.top_blobs)
+        with running_user_code(layer):
+            self.user.setup(self.bottom_blobs, self.top_blobs)
         for index, blob in enumerate(self.user.blobs):
             self.register_parameter(f"blob{index}", nn.Parameter(torch.empty(blob.shape, device="meta")))
         self.register_buffer("place", torch.empty(0), persistent=False)  # knows the device where there is no bottom
@@ -62,7 +63,8 @@ class Python(RunsUserCode):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         for blob, shape in zip(self.bottom_blobs, bottoms, strict=True):
             blob.reshape(*shape)
-        self.user.reshape(self.bottom_blobs, self.top_blobs)
+        with running_user_code(self.layer):
+            self.user.reshape(self.bottom_blobs, self.top_blobs)
         return [blob.shape for blob in self.top_blobs]
 
     @not_compiled
@@ -76,8 +78,9 @@ class Python(RunsUserCode):
         self.top_blobs[:] = [ArrayBlob(blob.shape, dtype) for blob in self.top_blobs]
         _hold(self.bottom_blobs, bottoms)
         _hold(self.user.blobs, blobs)
-        self.user.reshape(self.bottom_blobs, self.top_blobs)
-        self.user.forward(self.bottom_blobs, self.top_blobs)
+        with running_user_code(self.layer):
+            self.user.reshape(self.bottom_blobs, self.top_blobs)
+            self.user.forward(self.bottom_blobs, self.top_blobs)
         for blob, tensor in zip(self.user.blobs, blobs, strict=True):
             if not np.array_equal(blob.data, _array(tensor)):
                 tensor.copy_(torch.from_numpy(blob.data))
@@ -92,7 +95,8 @@ class Python(RunsUserCode):
         _hold(self.user.blobs, blobs)
         for blob, data, diff in zip(self.top_blobs, tops, diffs, strict=True):
             blob.data, blob.diff = data.copy(), _array(diff).copy()
-        self.user.backward(self.top_blobs, list(propagate_down), self.bottom_blobs)
+        with running_user_code(self.layer):
+            self.user.backward(self.top_blobs, list(propagate_down), self.bottom_blobs)
         return [blob.diff for blob in (*self.bottom_blobs, *self.user.blobs)]
 
 
@@ -129,17 +133,29 @@ def _user_layer(layer: pb.LayerParameter) -> Any:
     name, kind = layer.python_param.module, layer.python_param.layer
     if not name or not kind:
         raise NetError("python_param needs a module and a layer, which is a class in it")
-    if name not in allowed:
+    if not is_allowed(layer):
         raise NetError(
-            f"layer runs Python code from module '{name}'; if you trust it, allow it with "
-            f"`netdsl.layers.python.allowed.add('{name}')`"
+            f"layer runs Python code from module '{name}'; if you trust it, allow it with `--allow-python {name}`, "
+            f"in Python with `netdsl.layers.python.allowed.add('{name}')`"
         )
-    if "caffe" not in sys.modules and find_spec("caffe") is None:
-        sys.modules["caffe"] = import_module("netdsl.pycaffe")
-    try:
-        module = import_module(name)
-    except ImportError as problem:
-        raise NetError(f"module '{name}' can't be imported: {problem}; is its folder on PYTHONPATH?") from problem
-    if not hasattr(module, kind):
+    user_class = getattr(_user_module(layer), kind, None)
+    if not isinstance(user_class, type):
         raise NetError(f"module '{name}' has no class '{kind}'")
-    return getattr(module, kind)(layer)
+    with running_user_code(layer):
+        return user_class(layer)
+
+
+def _user_module(layer: pb.LayerParameter) -> ModuleType:
+    name = layer.python_param.module
+    import_module("netdsl.pycaffe.caffe_alias").install()  # which is above the layers
+    try:
+        with running_user_code(layer):
+            return import_module(name)
+    except ImportError as problem:
+        raise NetError(f"module '{name}' can't be imported: {problem}; {_advice(name, problem.name)}") from problem
+
+
+def _advice(module: str, missing: str | None) -> str:
+    if missing is None or f"{module}.".startswith(f"{missing}."):
+        return "its folder must be on PYTHONPATH, or be the current folder of a command that allows it"
+    return f"install {missing}; or, if it is in the current folder, allow it too, with `--allow-python {missing}`"

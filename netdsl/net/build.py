@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from pathlib import Path
-from traceback import extract_tb, walk_tb
+from traceback import walk_tb
 
 from torch import nn
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
-from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage
+from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Layer, Loss, Shape
-from netdsl.layer.user_code import ReplacesUserCode, RunsUserCode, python_name, user_file
+from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.graph import Graph, Node
 
 AUTOMATIC = "(automatic)"
@@ -50,7 +50,7 @@ def build(graph: Graph, types: Types) -> Built:
     built = Built(graph, shapes=[()] * len(graph.blobs))
     owners: Owners = {}
     for index, node in enumerate(graph.nodes):
-        with at_layer(node, type_of(node, types)):
+        with at_layer(node.layer):
             graph.nodes[index] = node = _with_automatic_top(graph, node, types)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
             _build_node(built, node, types, owners)
@@ -64,7 +64,7 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
             for edge in node.tops:
                 built.shapes[edge] = inputs.get(edge, built.shapes[edge])
         else:
-            with at_layer(node, type(layer)):
+            with at_layer(node.layer):
                 _infer(built, node, layer)
 
 
@@ -99,12 +99,12 @@ def _check_types(graph: Graph, types: Types) -> None:
 
 
 @contextmanager
-def at_layer(node: Node, kind: type[Layer] | None) -> Iterator[None]:
+def at_layer(layer: pb.LayerParameter) -> Iterator[None]:
     """Add the layer's name to any error inside."""
     try:
         yield
     except Exception as problem:
-        named = _with_layer(problem, node, kind)
+        named = _with_layer(problem, layer)
         if named is None:
             raise
         raise named from problem
@@ -119,32 +119,25 @@ def running(built: Built) -> Iterator[None]:
         layers = {id(layer): index for index, layer in enumerate(built.layers)}
         indices = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))
         index = next((index for index in indices if index is not None), None)
-        named = None if index is None else _with_layer(problem, built.graph.nodes[index], type(built.layers[index]))
+        named = None if index is None else _with_layer(problem, built.graph.nodes[index].layer)
         if named is None:
             raise
         raise named from problem
 
 
-def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
-    """The same problem with the layer's name, or None if it is a mistake of our own."""
-    where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
+def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None:
+    """The same problem with the layer's name, or None if it is the user's own exception or a mistake of ours."""
+    if user_code_problem(problem) is not None:
+        return None
+    where, reason = f"layer '{layer.name}'", next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
     shortage = memory_shortage(problem)
     if shortage is not None:
         return NetError(f"{where}: {shortage}")
-    if kind is not None and issubclass(kind, RunsUserCode):
-        return NetError(f"{where}: {type(problem).__name__}: {reason}{_line(problem, node)}")
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
-        return ShapeError(f"{where} ({node.layer.type}): {reason or type(problem).__name__}")
+        return ShapeError(f"{where} ({layer.type}): {reason or type(problem).__name__}")
     return None
-
-
-def _line(problem: Exception, node: Node) -> str:
-    """The line of the user's own file where it happened."""
-    file = user_file(node.layer)
-    lines = [frame.lineno for frame in extract_tb(problem.__traceback__) if frame.filename == file]
-    return f", in {Path(file).name}:{lines[-1]}" if file and lines else ""
 
 
 def _with_automatic_top(graph: Graph, node: Node, types: Types) -> Node:

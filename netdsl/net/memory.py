@@ -23,7 +23,7 @@ def allocate_layers(built: Built, device: torch.device | str) -> None:
     check_weights(built, torch.device(device))
     done: dict[int, Tensor] = {}
     for node, layer in built.pairs():
-        with at_layer(node, type(layer)):
+        with at_layer(node.layer):
             layer.allocate(device, done)
 
 

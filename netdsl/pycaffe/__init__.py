@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase
-from netdsl.pycaffe import io, proto
+from netdsl.pycaffe import caffe_alias, io, proto
+from netdsl.pycaffe.about import __version__, layer_type_list
 from netdsl.pycaffe.classifier import Classifier
 from netdsl.pycaffe.detector import Detector
 from netdsl.pycaffe.log import init_log, log
@@ -20,6 +20,7 @@ from netdsl.pycaffe.modes import (
     solver_count,
     solver_rank,
 )
+from netdsl.pycaffe.nccl import NCCL
 from netdsl.pycaffe.net import Net
 from netdsl.pycaffe.net_spec import NetSpec, layers, params, to_proto
 from netdsl.pycaffe.python_layer import Layer
@@ -34,17 +35,10 @@ from netdsl.pycaffe.solver import (
 )
 from netdsl.pycaffe.timer import Timer
 
-__version__ = "1.0.0"  # the Caffe whose interface this is
-
 TRAIN, TEST = int(Phase.TRAIN), int(Phase.TEST)
 
-
-def layer_type_list() -> list[str]:
-    """The names of all layer types."""
-    return sorted(LAYERS)
-
-
 __all__ = [
+    "NCCL",
     "TEST",
     "TRAIN",
     "AdaDeltaSolver",
@@ -59,6 +53,7 @@ __all__ = [
     "RMSPropSolver",
     "SGDSolver",
     "Timer",
+    "__version__",
     "get_solver",
     "has_nccl",
     "init_log",
@@ -79,3 +74,5 @@ __all__ = [
     "solver_rank",
     "to_proto",
 ]
+
+caffe_alias.install()

@@ -16,6 +16,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import Form
 from netdsl.errors import NetError, WeightsWarning
 from netdsl.layer import BringsData, Layer
+from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import LAYERS, insert_splits
 from netdsl.model import copy_model, load_weights, open_net, open_weights
@@ -33,6 +34,7 @@ from netdsl.pycaffe.gradient_needs import gradient_needs
 from netdsl.pycaffe.layer_runner import LayerRunner
 from netdsl.pycaffe.memory import ActivationMemory
 from netdsl.pycaffe.net_layer import NetLayer
+from netdsl.pycaffe.own_modules import own_modules
 from netdsl.solver.sharing import share_blobs
 from netdsl.weights.files import save_net
 
@@ -75,7 +77,8 @@ class Net(BatchCalls, Callbacks):
         self._device = modes.device()
         graph = connect(self.param)
         self._feeds = Feeds.open(graph, LAYERS, loading=loading(), device=self._device)
-        self._built = build(graph, LAYERS)
+        with allowing(dict.fromkeys(own_modules(graph), "")):
+            self._built = build(graph, LAYERS)
         self._allocate()
         self._wire(self._built)
         self._name(self._built)

@@ -10,9 +10,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from netdsl.model import load_weights
+from netdsl.pycaffe import modes
+from netdsl.pycaffe.log import write
 from netdsl.pycaffe.net import Net
 from netdsl.solver import state
-from netdsl.solver.events import Event, Notice
+from netdsl.solver.caffe_log import CaffeLog
+from netdsl.solver.events import Event, Notice, WeightsLoaded
 from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
@@ -59,11 +63,6 @@ class _SolverNet:
         self._net._feeds.seek(positions)
 
 
-def _warn_of_notices(event: Event) -> None:
-    if isinstance(event, Notice):
-        warnings.warn(event.text, stacklevel=4)
-
-
 class Solver:
     """A solver of the nets that its file names. `net` and `test_nets` are pycaffe nets."""
 
@@ -74,6 +73,7 @@ class Solver:
         if self.kind:
             self.param.type = self.kind
         seed(self.param)
+        self._log = CaffeLog(self.param, write)
         folder = Path(solver_file).parent
         self.net = Net.of(train_net(self.param, folder))
         self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
@@ -81,12 +81,20 @@ class Solver:
             self.param,
             _SolverNet(self.net),
             [_SolverNet(net) for net in self.test_nets],
-            listen=_warn_of_notices,
+            listen=self._listen,
             require_finite=False,
         )
+        nets = [self.net, *self.test_nets]
         for name in split_names(self.param.weights):
-            for net in (self.net, *self.test_nets):
-                net.copy_from(find_file(name, folder))
+            path = find_file(name, folder)
+            self._listen(WeightsLoaded((path,), load_weights(path, *(net._built for net in nets))))
+
+    def _listen(self, event: Event) -> None:
+        """Log an event as Caffe's first solver does, and warn of what a user should know."""
+        if isinstance(event, Notice):
+            warnings.warn(event.text, stacklevel=4)
+        elif modes.solver_rank() == 0:
+            self._log(event)
 
     @property
     def iter(self) -> int:
@@ -100,6 +108,7 @@ class Solver:
 
     def step(self, iterations: int) -> None:
         """Train for a number of iterations."""
+        self._log.restart_clock(self.iter)
         self._loop.step(iterations)
 
     def solve(self, resume_file: str | Path | None = None) -> None:
@@ -107,6 +116,8 @@ class Solver:
         if resume_file is not None:
             self.restore(resume_file)
         self._loop.solve()
+        if modes.solver_rank() == 0:
+            self._log.end(stopped=self._loop.stopped)
 
     def apply_update(self) -> None:
         """Update the weights with the current gradients."""

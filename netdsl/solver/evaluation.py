@@ -6,22 +6,30 @@ from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
-from netdsl.solver.events import Output
+from netdsl.solver.events import BatchTested, Output
 from netdsl.solver.trainable_net import TrainableNet
 
 
 def average_batches(
-    net: TrainableNet, batches: int, interrupted: Callable[[], bool] = lambda: False
+    net: TrainableNet,
+    batches: int,
+    interrupted: Callable[[], bool] = lambda: False,
+    listen: Callable[[BatchTested], object] | None = None,
 ) -> tuple[float, tuple[Output, ...]] | None:
-    """The mean loss and the mean outputs over the next batches, or None if it was interrupted before the end."""
+    """The mean loss and the mean outputs over the next batches, or None if it was interrupted before the end.
+
+    `listen` gets each batch's outputs.
+    """
     sums: dict[str, Tensor] = {}
     losses: list[Tensor] = []
-    for _ in range(batches):
+    for batch in range(batches):
         if interrupted():
             return None
         losses.append(net.forward())
         for name, top in net.outputs().items():
             sums[name] = sums[name] + top.detach() if name in sums else top.detach().clone()
+        if listen is not None:
+            listen(BatchTested(batch, outputs_of(net, net.outputs())))
     means = {name: total / batches for name, total in sums.items()}
     return sum(float(loss) for loss in losses) / max(1, batches), outputs_of(net, means)
 

@@ -37,6 +37,27 @@ class DataOpened:
 
 
 @dataclass(frozen=True)
+class CreatedLayer:
+    """A layer of a new net: its blobs, and the shapes of its tops with their weights in the loss."""
+
+    name: str
+    bottoms: tuple[str, ...]
+    tops: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    loss_weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class NetCreated:
+    """A net is built: the one to train, or a test net, which has a number."""
+
+    source: str  # the solver's field that has it, with the name of a file
+    test: int | None
+    layers: tuple[CreatedLayer, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TrainingStarted:
     """Training starts at `iteration`, and will end at `last`."""
 
@@ -101,6 +122,14 @@ class TestFinished:
 
 
 @dataclass(frozen=True)
+class BatchTested:
+    """The outputs of one batch of a test that isn't part of a training."""
+
+    batch: int
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True)
 class SnapshotSaved:
     """The files of a snapshot are complete."""
 
@@ -117,7 +146,8 @@ class Notice:
 
 
 Event = (
-    DataOpened
+    NetCreated
+    | DataOpened
     | WeightsLoaded
     | TrainingStarted
     | IterationFinished
@@ -125,6 +155,7 @@ Event = (
     | DebugInfo
     | TestStarted
     | TestFinished
+    | BatchTested
     | SnapshotSaved
     | Notice
 )

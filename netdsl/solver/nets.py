@@ -48,6 +48,18 @@ def test_nets(param: pb.SolverParameter, folder: Path | None = None) -> list[pb.
     return [_with_state(_net(source, folder), pb.TEST, state) for source, state in zip(sources, states, strict=True)]
 
 
+def net_sources(param: pb.SolverParameter) -> tuple[str, list[str]]:
+    """Where the nets for training and testing are, in Caffe's words: `net file: lenet.prototxt`, or `net_param`."""
+    train = _source(param, _train_fields(param)[0])
+    tests = ["test_net_param"] * len(param.test_net_param) + [f"test_net file: {name}" for name in param.test_net]
+    return train, tests + [train] * (len(param.test_iter) - len(tests))
+
+
+def _source(param: pb.SolverParameter, field: str) -> str:
+    value = getattr(param, field)
+    return f"{field} file: {value}" if isinstance(value, str) else field
+
+
 def inline_nets(param: pb.SolverParameter, folder: Path | None = None) -> pb.SolverParameter:
     """The same settings with the nets themselves in place of the names of their files."""
     changed = pb.SolverParameter()

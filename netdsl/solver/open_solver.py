@@ -12,9 +12,10 @@ from netdsl.model import load_weights
 from netdsl.net.graph import Phase
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.class_check import data_events, output_names
+from netdsl.solver.created import net_created
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
-from netdsl.solver.nets import find_file, inline_nets, split_names, test_nets, train_net
+from netdsl.solver.nets import find_file, inline_nets, net_sources, split_names, test_nets, train_net
 from netdsl.solver.settings import seed, unsupported_scores
 from netdsl.solver.solver import Solver, ignore_event
 from netdsl.tables.table import Table
@@ -46,9 +47,12 @@ def open_solver(
     try:
         inlined = inline_nets(param, folder)
         train, table = train_net(inlined), tables.get(Phase.TRAIN)
+        train_source, test_sources = net_sources(param)
         nets.append(ModuleNet(train, compute, values=table))
-        for message in test_nets(inlined):
+        listen(net_created(nets[0].built, train_source))
+        for index, (message, source) in enumerate(zip(test_nets(inlined), test_sources, strict=True)):
             nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
+            listen(net_created(nets[-1].built, source, test=index))
         for event in data_events(nets):
             listen(event)
         paths = [find_file(name, folder) for name in split_names([*param.weights, *map(str, weights)])]

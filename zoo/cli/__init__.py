@@ -88,19 +88,32 @@ def main() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except CaffeError as problem:
-        _fail(str(problem))
-    except RuntimeError as problem:
+    except Exception as problem:
+        sentence = _sentence(problem)
+        if sentence is None:
+            raise
+        _fail(sentence)
+
+
+def _sentence(problem: Exception) -> str | None:
+    """A sentence about what is wrong with files, the machine or a user's Python layer; None for a mistake of ours."""
+    if hasattr(problem, "__notes__"):
+        from netdsl.errors import user_code_problem
+
+        user_problem = user_code_problem(problem)
+        if user_problem is not None:
+            return user_problem
+    if isinstance(problem, CaffeError):
+        return str(problem)
+    if isinstance(problem, RuntimeError):
         from netdsl.errors import memory_shortage
 
-        shortage = memory_shortage(problem)
-        if shortage is None:
-            raise
-        _fail(shortage)
-    except (OSError, MemoryError) as problem:
+        return memory_shortage(problem)
+    if isinstance(problem, (OSError, MemoryError)):
         _drop_output()
         reason = getattr(problem, "strerror", None) or str(problem) or repr(problem)
-        _fail(": ".join(filter(None, (getattr(problem, "filename", None), reason))))
+        return ": ".join(filter(None, (getattr(problem, "filename", None), reason)))
+    return None
 
 
 def _exit(number: int, frame: FrameType | None) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.allowed_python import allowing, in_folder
 from netdsl.net.graph import phase_of
 from netdsl.solver.action import Action
-from netdsl.solver.events import Event, WeightsLoaded
-from zoo.cli.caffe_log import TrainingLog, info, log_matches, log_test, log_times, warn
+from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
 from zoo.cli.devices import devices_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
@@ -36,6 +36,7 @@ class Flags:
     stage: str = ""
     sigint_effect: str = "stop"
     sighup_effect: str = "snapshot"
+    allow_python: str = ""
     logtostderr: bool = True  # the log goes there whatever they say
     alsologtostderr: bool = True
     help: bool = False
@@ -93,7 +94,8 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    _COMMANDS[commands[0]](flags)
+    with allowing(in_folder(filter(None, flags.allow_python.split(",")), Path.cwd())):
+        _COMMANDS[commands[0]](flags)
 
 
 def _train(flags: Flags) -> None:
@@ -137,16 +139,10 @@ def _test(flags: Flags) -> None:
     from zoo.testing import TestRequest, test
 
     device = _devices(flags.gpu)[0]
-    info("caffe.cpp:281", f"Running for {flags.iterations} iterations.")
     request = TestRequest(
         model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
     )
-    log_test(*test(request, device=device, listen=_log_matches))
-
-
-def _log_matches(event: Event) -> None:
-    if isinstance(event, WeightsLoaded):
-        log_matches(event.report)
+    log_test(*test(request, device=device, listen=TestLog(flags.iterations)))
 
 
 def _time(flags: Flags) -> None:

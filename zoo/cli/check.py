@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @shapes.assume
 @shapes.stages
 @shapes.stub_unknown
+@options.allow_python
 @options.as_json
 def command(
     files: tuple[str, ...],
@@ -34,8 +35,8 @@ def command(
     """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
     shapes that fit. The exit code is 1 if one doesn't.
 
-    Data aren't read. Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is
-    printed.
+    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
+    data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
     """
     from netdsl.checking.lint import CheckSettings, check_net
 
@@ -55,11 +56,15 @@ def command(
 
 def _line(finding: Finding) -> str:
     if finding.needs_code:
-        return f"{finding.file}: needs the Python code of {', '.join(finding.needs_code)}"
+        modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
+        code = f"needs the Python code of {', '.join(finding.needs_code)}"
+        return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
     if finding.reason:
         return f"{finding.file}: {finding.reason}"
-    parts = [f"good for {' and '.join(finding.phases)}"]
+    phases = " and ".join(finding.phases)
+    parts = [f"layers and shapes fit for {phases}" if finding.unread else f"good for {phases}"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
+    parts += [f"but data can't be read: {'; '.join(finding.unread)}"] if finding.unread else []
     return f"{finding.file}: {', '.join(parts)}"

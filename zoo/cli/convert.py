@@ -17,6 +17,7 @@ from zoo.cli.output import print_json
 @click.option("--net", metavar="NET", help="The net of weights whose tensors have torch's names.")
 @click.option("--weights", multiple=True, metavar="FILE", help="The weights, where IN is a net without any.")
 @click.option("--precision", type=click.Choice(options.PRECISIONS), help="The type of stored values.")
+@options.allow_python
 @options.as_json
 def command(
     source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool

@@ -48,6 +48,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--mean", callback=_numbers, metavar="B,G,R", help="Subtract this mean inside the net.")
 @click.option("--precision", type=click.Choice(_PRECISIONS), help="Round the weights; they are stored as float32.")
 @click.option("--prune-to", metavar="LAYER", help="End the net at this layer.")
+@options.allow_python
 @options.as_json
 def command(
     net: str,

@@ -15,6 +15,7 @@ from zoo.cli.output import complain, print_json
 @click.argument("model", metavar="MODEL")
 @click.option("--as-dsl", is_flag=True, help="Write the net as a Python program in the layer DSL.")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of printing.")
+@options.allow_python
 @options.as_json
 @options.lenient
 @options.dialect

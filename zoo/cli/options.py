@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -21,4 +22,27 @@ lenient: Decorator = click.option(
 )
 dialect: Decorator = click.option(
     "--dialect", metavar="NAME", help="The fork that wrote a binary file, such as ssd; guessed if not given."
+)
+
+
+def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    """Allow modules while a command runs."""
+    names = [name.strip() for value in values for name in value.split(",")]
+    if not names:
+        return
+    for name in names:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise click.BadParameter(f"'{name}' is no name of a module, such as voc_layers")
+    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+
+    ctx.with_resource(allowing(in_folder(names, Path.cwd())))
+
+
+allow_python: Decorator = click.option(
+    "--allow-python",
+    multiple=True,
+    metavar="MODULE,...",
+    expose_value=False,
+    callback=_allow_python,
+    help="Run the code of Python layers in these modules, which are installed or in the current folder.",
 )

@@ -28,6 +28,7 @@ from zoo.cli.shapes import Shape, Shapes
 @shapes.assume
 @shapes.stages
 @shapes.stub_unknown
+@options.allow_python
 @options.as_json
 @options.lenient
 @options.dialect

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, SparkBackend
+from zoo.cli import options
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -40,6 +41,7 @@ _TABLE_OPTIONS = (
         default="error",
         help="What becomes of rows whose values or predictions aren't finite; kept ones get NaN.",
     ),
+    options.allow_python,
 )
 
 

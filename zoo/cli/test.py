@@ -29,6 +29,7 @@ from zoo.cli.training_display import tell
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 @click.option("--level", type=int, default=0, help="The net's level, for include rules.")
 @click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
+@options.allow_python
 @table_options.backend_options
 @options.as_json
 def command(

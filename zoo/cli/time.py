@@ -44,6 +44,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @shapes.assume
 @click.option("--level", type=int, default=0, help="The level of the net, for include rules.")
 @shapes.stages
+@options.allow_python
 @options.as_json
 def command(
     net: str,

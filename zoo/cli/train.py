@@ -57,6 +57,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine.")
 @click.option("--transport", type=_TRANSPORTS, help="How models are exchanged; by default as suits the devices.")
 @click.option("--resume", metavar="FOLDER", help="Resume the run of several workers in this folder.")
+@options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
 @click.option("--plot", metavar="FILE", help="Draw the curves into a PNG at the end.")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
 @click.option("--outputs-only", is_flag=True, help="Don't list the blobs between inputs and outputs.")
 @shapes.assume
+@options.allow_python
 @options.as_json
 def command(
     first: str,

@@ -26,6 +26,7 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     beat: float  # seconds between two heartbeats
     rank: int = 0
     local_rank: int = 0  # among the workers of its machine
+    python: dict[str, str] = {}  # modules that may run, with folders; heeded where no file brings the spec
 
     def text(self) -> str:
         """The spec as a line of text."""

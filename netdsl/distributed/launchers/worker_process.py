@@ -7,12 +7,15 @@ import sys
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run_worker import run_worker
+from netdsl.layer.allowed_python import allowing
 
 
 def main() -> int:
     """Take part in a run, and return the exit code."""
+    spec = WorkerSpec.of(sys.stdin.readline())
     try:
-        run_worker(WorkerSpec.of(sys.stdin.readline()))
+        with allowing(spec.python):
+            run_worker(spec)
     except CaffeError as problem:
         sys.stderr.write(f"{problem}\n")  # this is the worker's log
         return 1

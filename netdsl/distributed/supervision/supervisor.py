@@ -20,6 +20,7 @@ from netdsl.distributed.transports.relay.relay import Relay
 from netdsl.distributed.transports.torch_group import TIMEOUT
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.layer.allowed_python import allowed_folders
 from netdsl.solver.action import Action, no_action
 
 _LOOK = 0.2  # seconds between two looks
@@ -79,7 +80,9 @@ class _Attempt:
             address = ControlAddress(launcher.host, self._server.port, self._server.token)
             beat = min(_SLOWEST_BEAT, run.deadline / _BEATS)
             self._workers = launcher.start(
-                WorkerSpec(str(folder), str(Path.cwd()), run.workers, run.transport, address, beat)
+                WorkerSpec(
+                    str(folder), str(Path.cwd()), run.workers, run.transport, address, beat, python=allowed_folders()
+                )
             )
             stack.callback(self._workers.close)
             self._stack = stack.pop_all()

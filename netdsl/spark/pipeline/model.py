@@ -130,7 +130,7 @@ class _NetBroadcast:
     def in_context(self, context: SparkContext) -> Broadcast[ShippedNet]:
         """The broadcast in a context, from which its tasks get the net."""
         if self._current is None or self._current[0] is not context:
-            self._current = context, context.broadcast(self._shipped)
+            self._current = context, context.broadcast(self._shipped.with_allowed())
         return self._current[1]
 
     def destroy(self) -> None:

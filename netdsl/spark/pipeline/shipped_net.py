@@ -17,6 +17,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads
+from netdsl.layer.allowed_python import allow, allowed_folders
 from netdsl.model import open_model, open_weights
 from netdsl.weights.match import Weights
 from netdsl.weights.writing import caffe_file_of
@@ -27,10 +28,11 @@ WeightsSource = str | Path | CaffeFile[pb.NetParameter] | Weights
 
 
 class ShippedNet(NamedTuple):
-    """A net as prototxt, with its weights as the bytes of a caffemodel."""
+    """A net as prototxt, with its weights as the bytes of a caffemodel, and what the user allows it to run."""
 
     net: str
     weights: bytes
+    python: tuple[tuple[str, str], ...] = ()  # modules, with their folders on the driver's machine
 
     @classmethod
     def of(cls, net: str, weights: WeightsSource) -> Self:
@@ -45,12 +47,20 @@ class ShippedNet(NamedTuple):
             write(file, path, form=Form.BINARY)
             return cls(net, path.read_bytes())
 
+    def with_allowed(self) -> Self:
+        """The net as it is sent to tasks, with the Python modules that the user allows now."""
+        return self._replace(python=tuple(allowed_folders().items()))
+
     def message(self) -> pb.NetParameter:
         """The net as a message."""
         return from_text(self.net, pb.NetParameter)
 
     def load(self) -> tuple[pb.NetParameter, Weights]:
-        """The net and its weights, which stay valid when the file that they are mapped from is removed."""
+        """The net and its weights, which stay valid when the file that they are mapped from is removed.
+
+        From now on this process allows what the user allowed on the driver.
+        """
+        allow(dict(self.python))
         with TemporaryDirectory() as folder:
             path = Path(folder, "weights.caffemodel")
             path.write_bytes(self.weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,6 +18,8 @@ from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
+from netdsl.errors import user_code_problem
+from netdsl.layer.allowed_python import allowing
 from netdsl.spark.cluster import BarrierJob, Cluster
 from netdsl.spark.workers.preflight import check
 
@@ -78,8 +80,12 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
     (rank,) = ranks
     spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=_local_rank(rank))
-    with _in_folder(spec.folder), suppress(CaffeError):
-        run_worker(spec)
+    with _in_folder(spec.folder), allowing(spec.python):
+        try:
+            run_worker(spec)
+        except Exception as problem:
+            if not isinstance(problem, CaffeError) and user_code_problem(problem) is None:
+                raise
     yield rank
 
 

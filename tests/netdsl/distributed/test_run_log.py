@@ -16,6 +16,7 @@ from netdsl.distributed.run_log import RECORDS, Told, from_plain, open_run_log, 
 from netdsl.errors import DistributedError
 from netdsl.solver import events
 from netdsl.solver.events import IterationFinished, Output
+from netdsl.weights.match import LoadReport
 from tests.netdsl.distributed.conftest import Simulate
 
 SPANS = [Span(Activity.COMPUTE, 2.5, 3.0), Span(Activity.REDUCE, 2.75, 3.5, 2)]
@@ -145,7 +146,9 @@ OUTPUTS = (Output("loss", (0.5,), 1.0), Output("prob", (0.25, 0.75)))
 @pytest.mark.parametrize(
     "told",
     [
+        events.NetCreated("net_param", 1, (events.CreatedLayer("a", ("x",), ("y",), ((2, 3),), (0.5,)),), ("y",)),
         events.DataOpened("folder:a", 3, ("cat", "dog"), True),
+        events.WeightsLoaded((Path("a.caffemodel"),), LoadReport(("a",), ("b",), (), ())),
         events.IterationFinished(3),
         events.TrainingProgress(20, 0.5, 0.01, OUTPUTS),
         events.DebugInfo(20, (events.BlobMagnitude("conv1", "0", True, False, 0.5),)),

@@ -11,6 +11,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
+from netdsl.layer.allowed_python import allowing
 from netdsl.layers import LAYERS, python
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
@@ -72,9 +73,9 @@ def own_layers(tmp_path, monkeypatch):
     (tmp_path / "own_layers.py").write_text(CODE)
     (tmp_path / "old_layers.py").write_text("import caffe\n" + CODE.replace("(Layer)", "(caffe.Layer)"))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(python, "allowed", {"own_layers", "old_layers", "no_layers"})
-    yield
-    for name in ("own_layers", "old_layers", "caffe"):
+    with allowing(dict.fromkeys(("own_layers", "old_layers", "no_layers"), "")):
+        yield
+    for name in ("own_layers", "old_layers"):
         sys.modules.pop(name, None)
 
 
@@ -115,32 +116,58 @@ def test_own_blobs_keep_what_a_layer_writes():
     assert module.layers["own"].blob0.tolist() == [3]
 
 
-def test_a_module_must_be_allowed(monkeypatch):
-    monkeypatch.setattr(python, "allowed", set())
-    with pytest.raises(
-        NetError, match=r"layer 'own': layer runs Python code from module 'own_layers'; .*allow it with"
-    ):
-        net(ONE.format("Scaled"))
-    assert "own_layers" not in sys.modules
+def test_a_module_must_be_allowed():
+    text = ONE.format("Scaled").replace("own_layers", "strange_layers")
+    why = r"layer 'own': layer runs Python code from module 'strange_layers'; .* `--allow-python strange_layers`"
+    with pytest.raises(NetError, match=why):
+        net(text)
+    assert "strange_layers" not in sys.modules
+
+
+def test_a_module_that_is_allowed_by_name(tmp_path):
+    (tmp_path / "named_layers.py").write_text(CODE)
+    python.allowed.add("named_layers")
+    try:
+        assert net(ONE.format("Scaled").replace("own_layers", "named_layers"))(torch.ones(2, 3, 4))
+    finally:
+        python.allowed.remove("named_layers")
+        del sys.modules["named_layers"]
+
+
+def test_only_a_class_is_a_layer():
+    with pytest.raises(NetError, match="module 'own_layers' has no class 'np'"):
+        net(ONE.format("np"))
+
+
+def test_an_exception_of_the_user_passes_as_it_is():
+    broken = ONE.format("Scaled").replace("param_str: '2'", "param_str: 'two'")
+    with pytest.raises(ValueError, match="invalid literal for int") as raised:
+        net(broken)
+    assert raised.value.__notes__ == ["layer 'own' (own_layers.Scaled), own_layers.py:10"]
 
 
 def test_what_can_be_missing():
     with pytest.raises(NetError, match="has no class 'Scale'"):
         net(ONE.format("Scale"))
-    with pytest.raises(NetError, match=r"module 'no_layers' can't be imported: .*PYTHONPATH"):
+    with pytest.raises(NetError, match=r"layer 'own': module 'no_layers' can't be imported: .*PYTHONPATH"):
         net(ONE.format("Scaled").replace("own_layers", "no_layers"))
     with pytest.raises(NetError, match="needs a module and a layer"):
         net(ONE.format(""))
-    with pytest.raises(NetError, match="Half has no reshape"):
+    with pytest.raises(NotImplementedError, match="Half has no reshape"):
         net(ONE.format("Half"))
 
 
-def test_import_caffe_is_us_where_no_caffe_is(monkeypatch):
-    import netdsl.pycaffe
-    from netdsl.pycaffe.python_layer import Layer
+def test_a_module_that_imports_what_is_not_there(tmp_path):
+    (tmp_path / "old_layers.py").write_text("import missing_helper")
+    why = r"No module named 'missing_helper'; install missing_helper; or, .* `--allow-python missing_helper`"
+    with pytest.raises(NetError, match=why):
+        net(ONE.format("Scaled").replace("own_layers", "old_layers"))
 
-    monkeypatch.setattr(netdsl.pycaffe, "Layer", Layer, raising=False)
-    monkeypatch.setattr(python, "find_spec", lambda name: None)
+
+def test_import_caffe_is_us_where_no_caffe_is():
     module = net(ONE.format("Scaled").replace("own_layers", "old_layers"))
     assert module(torch.ones(2, 3, 4))["y"][0, :, 0].tolist() == [1, 2, 3]
+    import netdsl.pycaffe
+
     assert sys.modules["caffe"] is netdsl.pycaffe
+    assert sys.modules["caffe.proto.caffe_pb2"] is netdsl.pycaffe.proto.caffe_pb2

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from netdsl import pycaffe
-from netdsl.layers import python
+from netdsl.errors import NetError, ShapeError
 
 
 class Counting(pycaffe.Layer):
@@ -36,7 +36,6 @@ def counting(make_net, monkeypatch) -> pycaffe.Net:
     module = ModuleType("counting_layers")
     module.Counting = Counting  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "counting_layers", module)
-    monkeypatch.setattr(python, "allowed", {"counting_layers"})
     return make_net(
         """
         force_backward: true
@@ -73,3 +72,23 @@ def test_other_layers_have_what_pycaffe_shows(learning) -> None:
     assert not hasattr(layer, "factor")
     layer.note = "mine"
     assert layer.note == "mine"
+
+
+def test_a_layer_can_be_set_up_and_reshaped_by_itself(learning) -> None:
+    layer, data, conv = learning.layer_dict["conv"], learning.blobs["data"], learning.blobs["conv"]
+    data.reshape(2, 2, 6, 5)
+    layer.setup([data], [conv])
+    layer.reshape([data], [conv])
+    assert conv.shape == (2, 7, 5, 4)
+    data.reshape(2, 2, 1, 1)
+    with pytest.raises(ShapeError, match=r"layer 'conv' \(Convolution\): .*[Kk]ernel"):
+        layer.reshape([data], [conv])
+    with pytest.raises(NetError, match="layer 'conv': "):
+        layer.setup([data, data], [conv])
+
+
+def test_setup_and_reshape_of_a_layer_in_python_are_its_own(counting) -> None:
+    layer, x, one = counting.layers[1], counting.blobs["x"], counting.blobs["one"]
+    x.reshape(4, 5)
+    layer.reshape([x], [one])
+    assert one.shape == (4, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from importlib import import_module
 
 import pytest
@@ -65,4 +66,30 @@ def test_the_log_is_pythons(caplog) -> None:
     assert caplog.messages == ["hello %s"]
     pycaffe.init_log(2)
     assert not logging.getLogger("netdsl.pycaffe").isEnabledFor(logging.WARNING)
-    pycaffe.init_log(1)
+    pycaffe.init_log()
+
+
+def test_the_log_is_also_on_standard_error_if_asked_for(capsys) -> None:
+    pycaffe.log("unseen")
+    pycaffe.init_log(0, True)
+    pycaffe.log("hello")
+    pycaffe.init_log(1, True)
+    pycaffe.log("silenced")
+    pycaffe.init_log()
+    assert re.fullmatch(r"I\d{4} [\d:.]+ +\d+ _caffe\.cpp:84\] hello\n", capsys.readouterr().err)
+
+
+def test_caffe_s_own_modules_are_found_by_their_names() -> None:
+    for name in ("pycaffe", "_caffe", "io", "net_spec", "classifier", "detector", "coord_map", "draw", "proto"):
+        assert import_module(f"caffe.{name}") is import_module(f"netdsl.pycaffe.{name}")
+    assert import_module("caffe") is pycaffe
+    compiled = import_module("netdsl.pycaffe._caffe")
+    assert all(hasattr(compiled, name) for name in compiled.__all__)
+    assert compiled.Net is import_module("netdsl.pycaffe.pycaffe").Net is pycaffe.Net
+    assert compiled.layer_type_list() == pycaffe.layer_type_list()
+
+
+def test_several_gpus_train_in_another_way() -> None:
+    assert not pycaffe.has_nccl()
+    with pytest.raises(NetError, match=r"has_nccl\(\) is false: .* `zoo train --device all"):
+        pycaffe.NCCL(None, b"uid")

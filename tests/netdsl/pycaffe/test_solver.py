@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -104,10 +105,53 @@ def test_callbacks_and_shared_weights(solver_file: Path) -> None:
     assert np.array_equal(other.params["ip"][0].data, solver.net.params["ip"][0].data)
 
 
-def test_weights_that_the_settings_name(solver_file: Path) -> None:
+def test_weights_that_the_settings_name(solver_file: Path, caplog: pytest.LogCaptureFixture) -> None:
     first = pycaffe.SGDSolver(str(solver_file))
     first.net.save("start.caffemodel")
     solver_file.write_text(SETTINGS + 'weights: "start.caffemodel"')
     again = pycaffe.SGDSolver(str(solver_file))
+    assert caplog.messages == ["Finetuning from start.caffemodel"]
     for net in (again.net, again.test_nets[0]):
         assert np.array_equal(net.params["conv"][0].data, first.net.params["conv"][0].data)
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The messages, in which numbers that follow from random weights and from time are dots."""
+    return [re.sub(r"(?<=[=(] )[\d.e+-]+|\(.* iters\)", ".", message) for message in caplog.messages]
+
+
+def test_it_logs_displays_and_tests_as_caffe_does(solver_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    solver_file.write_text(SETTINGS + "display: 4")
+    solver = pycaffe.SGDSolver(str(solver_file))
+    solver.step(5)
+    test = ["    Test net output #0: accuracy = .", "    Test net output #1: loss = . (* 1 = . loss)"]
+    train = "    Train net output #0: loss = . (* 1 = . loss)"
+    assert logged(caplog) == [
+        *("Iteration 0, Testing net (#0)", *test, "Iteration 0 ., loss = .", train, "Iteration 0, lr = ."),
+        *("Iteration 4, Testing net (#0)", *test, "Iteration 4 ., loss = .", train, "Iteration 4, lr = ."),
+    ]
+    caplog.clear()
+    solver.solve()
+    assert logged(caplog)[:3] == ["Solving ", "Learning Rate Policy: inv", "Iteration 8, Testing net (#0)"]
+    assert logged(caplog)[-5:] == [
+        "Iteration 12, loss = .",
+        "Iteration 12, Testing net (#0)",
+        *test,
+        "Optimization Done.",
+    ]
+
+
+def test_the_log_can_be_silenced(solver_file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    pycaffe.init_log(2)
+    pycaffe.SGDSolver(str(solver_file)).solve()
+    pycaffe.init_log()
+    assert not caplog.messages
+
+
+def test_only_the_first_of_several_solvers_logs(
+    solver_file: Path, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(lambda: pycaffe.set_solver_rank(0))
+    pycaffe.set_solver_rank(1)
+    pycaffe.SGDSolver(str(solver_file)).solve()
+    assert not caplog.messages

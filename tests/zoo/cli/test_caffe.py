@@ -23,7 +23,7 @@ SOLVER = """
 net: "net.prototxt" base_lr: 0.5 lr_policy: "step" gamma: 0.1 stepsize: 3 max_iter: 6 random_seed: 1
 display: 2 test_iter: 3 test_interval: 3 snapshot: 4 snapshot_prefix: "signs" solver_mode: CPU
 """
-LINE = re.compile(r"([IW])(\d{4} \d\d:\d\d:\d\d\.\d{6}) +(\d+) (\w+\.cpp:\d+)\] (.*)")
+LINE = re.compile(r"([IW])(\d{4} \d\d:\d\d:\d\d\.\d{6}) +(\d+) (\w+\.[ch]pp:\d+)\] (.*)")
 NUMBER = r"([.\deE+-]+)"
 
 
@@ -63,7 +63,9 @@ def test_training_is_logged_as_caffe_logs_it(zoo) -> None:
     code, out, err = zoo("caffe", "train", "-solver", "solver.prototxt")
     said = texts(err)
     assert (code, out) == (0, "")
-    assert said[:4] == ["Use CPU.", "Starting Optimization", "Solving signs", "Learning Rate Policy: step"]
+    start = said.index("Starting Optimization")
+    assert said[0] == "Use CPU." and said[start - 1] == "Network initialization done."
+    assert said[start + 1 : start + 3] == ["Solving signs", "Learning Rate Policy: step"]
     assert said[-2:] == ["Optimization Done.", "Optimization Done."]
     paces = [rf"Iteration {number} \({NUMBER} iter/s, {NUMBER}s/2 iters\), loss = {NUMBER}" for number in (0, 2, 4)]
     shown = [line for line in said if re.match(r"Iteration \d+.*, loss = ", line)]
@@ -84,6 +86,47 @@ def test_training_is_logged_as_caffe_logs_it(zoo) -> None:
         )
     ]
     assert all(Path(line.split()[-1]).exists() for line in said if "Snapshotting" in line)
+
+
+@pytest.mark.usefixtures("signs")
+def test_the_creation_of_nets_is_logged_as_caffe_logs_it(zoo) -> None:
+    said = texts(zoo("caffe", "train", "-solver", "solver.prototxt", "-weights", made(zoo)).err)
+    assert said[1] == "Creating training net from net file: net.prototxt"
+    assert said[2:8] == [
+        "Creating layer rows", "Creating Layer rows", "rows -> data", "rows -> label",
+        "Setting up rows", "Top shape: 4 5 (20)",
+    ]  # fmt: skip
+    assert said[8:10] == ["Top shape: 4 (4)", "Memory required for data: 96"]
+    second = said.index("Creating test net (#0) specified by net file: net.prototxt")
+    first_net = said[2:second]
+    loss = first_net.index("Creating layer loss")
+    assert first_net[loss + 2 :] == [
+        "loss <- ip", "loss <- label", "loss -> loss", "Setting up loss", "Top shape: (1)",
+        "    with loss weight 0.5", "Memory required for data: 132",
+        "This network produces output loss", "Network initialization done.",
+    ]  # fmt: skip
+    end = said.index("Finetuning from signs_iter_6.caffemodel")
+    assert "Creating layer accuracy" in said[second:end] and "Creating layer accuracy" not in first_net
+    assert said[end + 1] == "Starting Optimization"
+
+
+def made(zoo) -> str:
+    """Weights that a training made."""
+    zoo("caffe", "train", "-solver", "solver.prototxt")
+    return "signs_iter_6.caffemodel"
+
+
+@pytest.mark.usefixtures("signs")
+def test_every_batch_of_a_test_is_logged(zoo) -> None:
+    said = texts(zoo("caffe", "test", "-model", "net.prototxt", "-weights", made(zoo), "-iterations", "3").err)
+    start = said.index("Running for 3 iterations.")
+    assert said[start - 1] == "Network initialization done."
+    batches = [re.fullmatch(rf"Batch (\d), (\w+) = {NUMBER}", line) for line in said[start + 1 : start + 7]]
+    assert [(int(batch[1]), batch[2]) for batch in batches if batch] == [
+        (number, name) for number in range(3) for name in ("accuracy", "loss")
+    ]
+    losses = [float(batch[3]) for batch in batches if batch and batch[2] == "loss"]
+    assert f"loss = {sum(losses) / 3:.4g}"[:10] in said[-1]
 
 
 @pytest.mark.usefixtures("signs")

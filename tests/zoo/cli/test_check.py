@@ -15,11 +15,11 @@ UNKNOWN = GOOD.replace('"Convolution"', '"Convolutoin"')
 PYTHON = """input: "data" input_shape { dim: [2, 3] }
 layer { name: "mine" type: "Python" bottom: "data" top: "mine" python_param { module: "office" layer: "Secret" } }
 """
-DATA = """layer { name: "data" type: "Data" top: "data" top: "label" data_param { batch_size: 4 } }
+DATA = """layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "nowhere" batch_size: 4 } }
 layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_param { slice_point: 1 } }
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
-FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
+FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed", "unread"]
 
 
 @pytest.fixture
@@ -46,7 +46,10 @@ def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
 
 def test_private_code_is_said_to_be_missing(zoo, files) -> None:
     code, out, _ = zoo("check", "python.prototxt")
-    assert (code, out) == (1, "python.prototxt: needs the Python code of office.Secret\n")
+    assert (code, out) == (
+        1,
+        "python.prototxt: needs the Python code of office.Secret; if you trust it, give --allow-python office\n",
+    )
 
 
 def test_stubs_are_named(zoo, files) -> None:
@@ -59,10 +62,40 @@ def test_stubs_are_named(zoo, files) -> None:
 
 
 def test_what_is_assumed_is_told(zoo, files) -> None:
-    assert zoo("check", "data.prototxt").out == ("data.prototxt: good for TEST and TRAIN, with data taken as 2x28x28\n")
-    assert zoo("check", "--assume", "data=2x9x11", "data.prototxt").out == (
-        "data.prototxt: good for TEST and TRAIN, with data taken as 2x9x11\n"
+    assert "fit for TEST and TRAIN, with data taken as 2x28x28, but" in zoo("check", "data.prototxt").out
+    assert "fit for TEST and TRAIN, with data taken as 2x9x11, but" in (
+        zoo("check", "--assume", "data=2x9x11", "data.prototxt").out
     )
+
+
+def test_a_net_whose_data_cannot_be_read_is_not_good(zoo, files) -> None:
+    code, out, _ = zoo("check", "--assume", "data=2x9x11", "data.prototxt")
+    assert code == 0
+    assert out == (
+        "data.prototxt: layers and shapes fit for TEST and TRAIN, with data taken as 2x9x11, but data can't be read: "
+        "layer 'data': nowhere: there is no such folder; it should be a LevelDB\n"
+    )
+    assert json.loads(zoo("check", "--json", "data.prototxt").out)[0]["unread"] == [
+        "layer 'data': nowhere: there is no such folder; it should be a LevelDB"
+    ]
+
+
+def test_the_first_item_is_read(zoo) -> None:
+    Path("net.prototxt").write_text(
+        'layer { name: "data" type: "ImageData" top: "data" top: "label" '
+        'image_data_param { source: "list.txt" batch_size: 2 } }'
+    )
+    Path("list.txt").write_text("gone.png 3\n")
+    assert "data can't be read: layer 'data': " in zoo("check", "net.prototxt").out
+    Path("net.prototxt").write_text(DATA.replace("nowhere", "digits:train").replace("slice_point: 1", "axis: 2"))
+    assert zoo("check", "--assume", "data=1x8x8", "net.prototxt").out.startswith(
+        "net.prototxt: good for TEST and TRAIN"
+    )
+
+
+def test_a_data_layer_without_a_source_says_so(zoo) -> None:
+    Path("net.prototxt").write_text(DATA.replace('source: "nowhere"', ""))
+    assert "layer 'data': names no source of its data" in zoo("check", "net.prototxt").out
 
 
 @pytest.mark.parametrize("wrong", ["data", "=3x4", "data=", "data=3x", "data=3x-4", "data=3x0", "data=3,4", "data=axb"])

@@ -1,0 +1,36 @@
+"""Whether the data that a net names can be read here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Loading
+from netdsl.layer import BringsData
+from netdsl.layer.data import DataOrigin
+from netdsl.net.build import Types, type_of
+from netdsl.net.graph import Graph
+
+_LOADING = Loading(workers=1, prefetch=1)
+
+
+def unreadable_data(graphs: Iterable[Graph], types: Types) -> list[str]:
+    """A sentence for each data layer whose source, or whose first item, can't be read."""
+    sentences = (_problem(node.layer, type_of(node, types)) for graph in graphs for node in graph.nodes)
+    return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
+
+
+def _problem(layer: pb.LayerParameter, kind: type | None) -> str | None:
+    if kind is None or not issubclass(kind, BringsData) or kind.data_origin is not DataOrigin.FILES:
+        return None
+    message = pb.LayerParameter()
+    message.CopyFrom(layer)
+    try:
+        with closing(Batches(kind(message, []).reading(seed=0), _LOADING)) as batches:
+            batches.shapes()
+    except (CaffeError, OSError) as problem:
+        return f"layer '{layer.name}': {problem}"
+    return None

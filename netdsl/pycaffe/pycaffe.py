@@ -1,0 +1,27 @@
+"""The names of Caffe's module `caffe.pycaffe`, for scripts that import them from there."""
+
+from __future__ import annotations
+
+from netdsl.pycaffe.nccl import NCCL
+from netdsl.pycaffe.net import Net
+from netdsl.pycaffe.solver import (
+    AdaDeltaSolver,
+    AdaGradSolver,
+    AdamSolver,
+    NesterovSolver,
+    RMSPropSolver,
+    SGDSolver,
+)
+from netdsl.pycaffe.timer import Timer
+
+__all__ = [
+    "NCCL",
+    "AdaDeltaSolver",
+    "AdaGradSolver",
+    "AdamSolver",
+    "NesterovSolver",
+    "Net",
+    "RMSPropSolver",
+    "SGDSolver",
+    "Timer",
+]
