@@ -52,11 +52,11 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--skip-bad", is_flag=True, help="Skip items that can't be read, and count them.")
 @click.option("--workers", type=click.IntRange(min=1), metavar="K", help="The number of processes that train together.")
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
-@click.option("--run", "folder", metavar="FOLDER", help="The folder of their run; by default MODEL_run.")
+@click.option("--run", "folder", metavar="FOLDER", help="The run's folder, with --workers MODEL_run.")
 @click.option("--backend", type=_BACKENDS, help="What starts them: this command, Spark, or torchrun and the like.")
 @click.option("--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine.")
 @click.option("--transport", type=_TRANSPORTS, help="How models are exchanged; by default as suits the devices.")
-@click.option("--resume", metavar="FOLDER", help="Resume the run of several workers in this folder.")
+@click.option("--resume", metavar="FOLDER", help="Resume the run in this folder.")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
@@ -84,22 +84,21 @@ def command(
     `--snapshot auto` resumes the training, with the same bits as without the stop.
 
     With --workers, several processes train together, each on a part of the data; `averaging:tau=50` is SparkNet's model
-    averaging every 50 iterations. `--resume` resumes such a run, whatever ended it.
+    averaging every 50 iterations. Their run has a folder for its settings, rounds, log, snapshots and model, and so has
+    that of one worker with --run; `zoo report` tells what is in it, and `--resume` resumes it, whatever ended it.
     """
     workers_backend = backend_of(backend, master)
-    several = workers is not None or isinstance(workers_backend, ExternalBackend)
+    has_folder = workers is not None or folder is not None or isinstance(workers_backend, ExternalBackend)
     if resume is not None:
         if what["model"] or what["solver"] or workers or strategy or folder:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
     elif (what["model"] is None) == (what["solver"] is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
-    elif not several and (strategy or folder or transport or backend):
-        raise click.UsageError(
-            "--strategy, --run, --transport and --backend are for several workers; give --workers too."
-        )
+    elif not has_folder and (strategy or transport or backend):
+        raise click.UsageError("--strategy, --transport and --backend are for several workers; give --workers too.")
     run = _run(**what) if resume is None else None
     run_folder = None if resume is None else Path(resume)
-    if run is not None and several:
+    if run is not None and has_folder:
         run_folder = _begin(run, workers_backend, workers, strategy, folder)
     from zoo import distributed_run
     from zoo.training import holds_out, train
@@ -127,20 +126,15 @@ def command(
 
 
 def _begin(run: Run, backend: Backend, workers: int | None, strategy: str | None, folder: str | None) -> Path:
-    """Begin a run of several workers; returns its folder."""
+    """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, it has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = backend.worker.size if workers is None and isinstance(backend, ExternalBackend) else workers
-    assert count is not None
+    count = workers or (backend.worker.size if isinstance(backend, ExternalBackend) else 1)
     run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
-    several = replace(
-        run,
-        workers=count,
-        strategy=ModelAveraging() if strategy is None else parse(strategy),
-    )
-    distributed_run.begin(several, run_folder, backend)
+    strategy_of_run = ModelAveraging() if strategy is None else parse(strategy)
+    distributed_run.begin(replace(run, workers=count, strategy=strategy_of_run), run_folder, backend)
     return run_folder
 
 

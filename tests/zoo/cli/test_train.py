@@ -143,6 +143,17 @@ def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(zoo, monk
     assert done.code == 0 and "eval_type is 'detection', which asks for a score of whole test sets" in done.err
 
 
+def test_one_worker_has_a_run_and_a_report_too(zoo) -> None:
+    done = zoo("train", "lenet", "--max-iter", "4", "--run", "one")
+    assert done.code == 0 and "iteration 4  test" in done.out
+    assert {"run.json", "log.jsonl", "model.caffemodel", "lenet_iter_4.caffemodel"} <= {
+        path.name for path in Path("one").iterdir()
+    }
+    assert not list(Path().glob("lenet*"))
+    assert "one: 1 worker" in zoo("report", "one").out
+    assert zoo("train", "--resume", "one").code == 0
+
+
 def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> None:
     said = zoo("train", "lenet", "--max-iter", "7").out
     assert "iteration 7  test" in said
