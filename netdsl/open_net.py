@@ -10,8 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.files import CaffeFile, Form, read_net
+from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.formats import TENSOR_SUFFIXES, reader_of
 from netdsl.weights.match import AnyArray, Weights, arrays_of
@@ -73,12 +74,16 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     try:
         model = _of_caffe(file)
     except CaffeError as problem:
-        raise type(problem)(f"{path}: {problem}") from None
+        raise type(problem)(in_file(path, problem)) from None
     return replace(model, sources=dict.fromkeys(model.weights, path))
 
 
 def _of_caffe(file: CaffeFile[pb.NetParameter]) -> Model:
-    return Model(_without_blobs(todays_form(file.message)), arrays_of(file), file if len(file.blobs) else None)
+    return Model(
+        _without_blobs(todays_form(located(file.message, file.path, file.body))),
+        arrays_of(file),
+        file if len(file.blobs) else None,
+    )
 
 
 def _without_blobs(net: pb.NetParameter) -> pb.NetParameter:

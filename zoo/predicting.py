@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from caffe_proto.errors import in_file
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
 from netdsl.model import Model, open_model
@@ -53,7 +54,7 @@ def predict(request: PredictRequest, progress: Progress, backend: LocalBackend |
         else:
             _here(request, model, TableFiles(*table), progress)
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(in_file(request.net, problem)) from None
 
 
 def parquet_of(data: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import in_file
 from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError
@@ -61,7 +62,7 @@ def test(request: TestRequest, *, device: torch.device, backend: LocalBackend | 
         if table is not None:
             return _means(model.net, _here(request, model, TableFiles(*table), device))
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(in_file(request.net, problem)) from None
     return _test_batches(request, model, device)
 
 

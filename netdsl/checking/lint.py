@@ -11,14 +11,14 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, UpgradeError
+from caffe_proto.errors import CaffeError, UpgradeError, in_file
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
 from netdsl.errors import NetError, UnknownLayerError, first_line
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, unknown_types
+from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -27,9 +27,9 @@ from netdsl.open_net import open_net
 class Finding:
     """The result of checking one file.
 
-    A template or a broken file isn't parsed. `needs_code` has the private Python layers that alone keep the net from
-    being resolved. `assumed` has shapes, without the batch, that the net doesn't state and with which it works.
-    `stubbed` has the types of layers that placeholders stand for.
+    A template or a broken file isn't parsed. `reason` begins with the place in the file. `needs_code` has the private
+    Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
+    doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for.
     """
 
     file: str
@@ -77,15 +77,17 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             _check(net, settings, finding, run=run)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
-        finding.reason = str(problem).removeprefix(f"{path}:").strip()
+        finding.reason = in_file(path, problem)
     except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
-        finding.reason = f"{type(problem).__name__}: {first_line(problem)}"
+        finding.reason = f"{path}: {type(problem).__name__}: {first_line(problem)}"
     return finding
 
 
 def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
+    for built in resolved.builts:
+        check_fillers(built)
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed

@@ -12,12 +12,14 @@ from traceback import extract_tb, walk_tb
 from torch import nn
 
 from caffe_proto.errors import few
+from caffe_proto.locations import error_label, place
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.user_code import ReplacesUserCode, RunsUserCode, python_name, user_file
 from netdsl.net.graph import Graph, Node
 
 AUTOMATIC = "(automatic)"
+_NEW_TYPE = ". A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
 
 Types = Mapping[str, type[Layer]]
 Owners = dict[str, tuple[Layer, str]]  # named parameters, and who made them
@@ -68,6 +70,13 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
                 _infer(built, node, layer)
 
 
+def check_fillers(built: Built) -> None:
+    """Raise a NetError if a layer's blobs can't get their first values. A net whose weights are loaded needs none."""
+    for node, layer in built.pairs():
+        with at_layer(node, type(layer)):
+            layer.check_fillers()
+
+
 def type_of(node: Node, types: Types) -> type[Layer] | None:
     """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
     name = python_name(node.layer)
@@ -82,20 +91,21 @@ def unknown_types(graph: Graph, types: Types) -> list[Node]:
 
 def _check_types(graph: Graph, types: Types) -> None:
     """All unknown types at once, since whoever adds one wants to know of the others."""
-    unknown: dict[str, list[str]] = {}
-    for node in unknown_types(graph, types):
+    nodes, unknown = unknown_types(graph, types), dict[str, list[str]]()
+    for node in nodes:
+        if not node.layer.type:
+            raise UnknownLayerError(f"{error_label(node.layer)}: has no type")
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
-    if not unknown:
+    if not nodes:
         return
     known = {name.lower(): name for name in types}
-    parts = []
-    for kind, names in unknown.items():
-        near = [known[name] for name in get_close_matches(kind.lower(), known, 1)]
-        hint = f", did you mean {near[0]}?" if near else ""
-        parts.append(f"'{kind}' (layers {few(names, 3)}{hint})")
-    raise UnknownLayerError(
-        f"unknown layer type {'; '.join(parts)}. A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
-    )
+    near = {kind: known[name] for kind in unknown for name in get_close_matches(kind.lower(), known, 1)}
+    parts = [
+        f"'{kind}' (layers {few(names, 3)}{f', did you mean {near[kind]}?' if kind in near else ''})"
+        for kind, names in unknown.items()
+    ]
+    advice = "" if near.keys() == unknown.keys() else _NEW_TYPE
+    raise UnknownLayerError(f"{place(nodes[0].layer)}unknown layer type {'; '.join(parts)}{advice}")
 
 
 @contextmanager
@@ -127,7 +137,7 @@ def running(built: Built) -> Iterator[None]:
 
 def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:
     """The same problem with the layer's name, or None if it is a mistake of our own."""
-    where, reason = f"layer '{node.layer.name}'", next(iter(str(problem).splitlines()), "")
+    where, reason = error_label(node.layer), next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
     shortage = memory_shortage(problem)

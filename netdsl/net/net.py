@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError
@@ -51,18 +52,23 @@ class Net:
         types: Types = LAYERS,
     ) -> None:
         model = open_net(net)
-        self.message = model.net
+        self._net = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
-        graph = resolve(self.message, self.phase, level=level, stages=stages)
+        graph = resolve(self._net, self.phase, level=level, stages=stages)
         self.module = NetModule(build(graph, types)).allocate()
         copy_model(model, self.module.built)
         if isinstance(weights, Mapping):
             self.set_weights(weights)
         elif weights is not None:
             self.load(weights)
+
+    @property
+    def message(self) -> pb.NetParameter:
+        """A copy of the net as Caffe's message, in today's form and without weights."""
+        return unlocated(self._net)
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
@@ -169,7 +175,7 @@ class Net:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         if phase not in self._running:
             message = pb.NetParameter()
-            message.CopyFrom(self.message)
+            message.CopyFrom(self._net)
             message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
             self._running[phase] = ModuleNet(message, Compute(self.device), self._types, self._values.get(phase))
         return self._running[phase]

@@ -52,7 +52,7 @@ def _line(finding: Finding) -> str:
     if finding.needs_code:
         return f"{finding.file}: needs the Python code of {', '.join(finding.needs_code)}"
     if finding.reason:
-        return f"{finding.file}: {finding.reason}"
+        return finding.reason
     parts = [f"good for {' and '.join(finding.phases)}"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
