@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import MakesNewMemory
@@ -27,9 +27,10 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.transpose = p.transpose
         inputs = math.prod(bottoms[0][self.axis :])
-        shape = (inputs, p.num_output) if p.transpose else (p.num_output, inputs)
+        outputs = positive(p, "num_output")
+        shape = (inputs, outputs) if p.transpose else (outputs, inputs)
         self.weight = new_blob(p.weight_filler, shape)
-        self.bias = new_blob(p.bias_filler, (p.num_output,)) if p.bias_term else None
+        self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1:

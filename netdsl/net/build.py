@@ -189,6 +189,8 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
     if len(shapes) < len(node.tops):
         raise ShapeError(f"makes {len(shapes)} tops, the net names {len(node.tops)}")
     for edge, shape in zip(node.tops, shapes, strict=False):
+        if any(length < 0 for length in shape):
+            raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
         built.shapes[edge] = shape
 
 
@@ -218,5 +220,5 @@ def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive:
     elif permissive and mine.numel() == theirs.numel():
         layer.share_reshaped(name, owner, owned)
     else:
-        where = f"parameter '{owner.layer.name}' shares with '{layer.layer.name}'"
-        raise ShapeError(f"{where} has shape {list(theirs.shape)}, here it is {list(mine.shape)}")
+        shapes = f"{list(theirs.shape)} there and {list(mine.shape)} here"
+        raise ShapeError(f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}")

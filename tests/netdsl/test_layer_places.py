@@ -38,6 +38,9 @@ def layer(kind: str, more: str = "", bottom: str = "x") -> str:
     return f"layer {{ name: 'one' type: '{kind}' bottom: '{bottom}' top: 'y' {more} }}\n"
 
 
+SIZE = "layer { name: 'one' type: 'Input' top: 'y' input_param { shape { dim: [2, -1] } } }"
+
+
 def convolution(settings: str) -> str:
     return layer("Convolution", f"convolution_param {{ {settings} }}")
 
@@ -54,7 +57,11 @@ def convolution(settings: str) -> str:
         (layer("ReLU", "propagate_down: [true, true]"), "layer 'one': has 2 propagate_down for 1 bottoms"),
         (layer("Convolutoin"), "unknown layer type 'Convolutoin' (layers one, did you mean Convolution?)"),
         (layer("ReLU").replace("type: 'ReLU'", ""), "layer 'one': has no type"),
-        (layer("Convolution"), "layer 'one': num_output is missing"),
+        (layer("Convolution"), "layer 'one': num_output is missing; it must be 1 or more"),
+        (layer("InnerProduct"), "layer 'one': num_output is missing; it must be 1 or more"),
+        (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
+        (layer("ReLU", "loss_weight: [1, 2]"), "layer 'one': 2 loss_weight for 1 tops; give one for each or none"),
+        (SIZE, "layer 'one': top 'y' has shape [2, -1]; no length can be negative"),
         (convolution("num_output: 4 kernel_size: 20"), "layer 'one'"),
         (
             convolution("num_output: 4 kernel_size: 3 weight_filler { type: 'xaver' }"),
