@@ -32,7 +32,7 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         p = layer.convolution_param
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.spatial = len(bottoms[0]) - self.axis - 1
-        channels = bottoms[0][self.axis]
+        self.channels = channels = bottoms[0][self.axis]
         self.group = channels if self.depthwise else p.group
         outputs = channels if self.depthwise and not p.num_output else positive(p, "num_output")
         self._check(layer, bottoms, channels, outputs)
@@ -95,6 +95,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
     def _one(self, x: Tensor) -> Tensor:
+        if x.shape[self.axis] != self.channels:
+            found = f"a bottom {list(x.shape)} has {x.shape[self.axis]} on axis {self.axis}"
+            raise ShapeError(f"takes {self.channels} channels, and {found}")
         if self.axis == 1 and self.spatial:
             return self.slide(x, self.weight)
         outer, flat = x.shape[: self.axis], x.reshape(-1, *x.shape[self.axis :])

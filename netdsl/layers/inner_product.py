@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
@@ -58,7 +59,10 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, *([] if self.bias is None else [self.bias])]
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+        flat, inputs = x.flatten(self.axis), self.weight.shape[0 if self.transpose else 1]
+        if flat.shape[-1] != inputs:
+            raise ShapeError(f"takes {inputs} values of each item, and a bottom {list(x.shape)} has {flat.shape[-1]}")
+        return F.linear(flat, self.weight.t() if self.transpose else self.weight, self.bias)
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from traceback import extract_tb, walk_tb
 
-from torch import nn
+from torch import Tensor, nn
 
 from caffe_proto.errors import few
 from caffe_proto.locations import error_label, place
@@ -121,8 +121,12 @@ def at_layer(node: Node, kind: type[Layer] | None) -> Iterator[None]:
 
 
 @contextmanager
-def running(built: Built) -> Iterator[None]:
-    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`."""
+def running(built: Built, inputs: Mapping[int, Tensor] | None = None) -> Iterator[None]:
+    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`.
+
+    The error also names those inputs, by their edges, that have other shapes than the net states.
+    """
+    shapes = {edge: tuple(tensor.shape) for edge, tensor in (inputs or {}).items()}
     try:
         yield
     except Exception as problem:
@@ -132,7 +136,17 @@ def running(built: Built) -> Iterator[None]:
         named = None if index is None else _with_layer(problem, built.graph.nodes[index], type(built.layers[index]))
         if named is None:
             raise
-        raise named from problem
+        raise type(named)(f"{named}{_other_inputs(built, shapes)}") from problem
+
+
+def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
+    """A clause for an error, about inputs whose shapes aren't those that the net states."""
+    words = [
+        f"'{built.graph.blobs[edge]}' has shape {list(shape)}, made for {list(built.shapes[edge])}"
+        for edge, shape in shapes.items()
+        if built.shapes[edge] not in ((), shape)
+    ]
+    return f"; input {', '.join(words)}" if words else ""
 
 
 def _with_layer(problem: Exception, node: Node, kind: type[Layer] | None) -> NetError | None:

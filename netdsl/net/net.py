@@ -12,7 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
-from netdsl.data.batches.user_batches import Values
+from netdsl.data.batches.user_batches import Values, check_not_empty
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError
 from netdsl.layers import LAYERS
@@ -73,11 +73,9 @@ class Net:
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
-        try:
-            with torch.no_grad(), running(self.module.built):
-                outputs: dict[str, Tensor] = self.module(**tensors)
-        except NetError as problem:
-            raise type(problem)(f"{problem}{self._different_inputs(tensors)}") from problem.__cause__
+        edges = self.module.edges_of(**tensors)
+        with torch.no_grad(), running(self.module.built, edges):
+            outputs: dict[str, Tensor] = self.module(**tensors)
         return outputs
 
     def _input(self, name: str, value: Any) -> Tensor:
@@ -97,16 +95,6 @@ class Net:
     def _shape(self, name: str) -> tuple[int, ...]:
         """The shape that the net states for an input; empty if it states none, or has no such input."""
         return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
-
-    def _different_inputs(self, tensors: Mapping[str, Tensor]) -> str:
-        """A clause for an error, about inputs whose shapes aren't those that the net states."""
-        shapes = [(name, list(tensor.shape), list(self._shape(name))) for name, tensor in tensors.items()]
-        words = [
-            f"'{name}' has shape {shape}, made for {stated}"
-            for name, shape, stated in shapes
-            if stated not in ([], shape)
-        ]
-        return f"; input {', '.join(words)}" if words else ""
 
     def _like(self) -> Tensor:
         """A tensor with the device and the type of the weights."""
@@ -161,6 +149,7 @@ class Net:
         self._set_data(Phase.TEST, values)
 
     def _set_data(self, phase: Phase, values: Values | Table) -> None:
+        check_not_empty(values)
         self._close(phase)
         self._values[phase] = values
 

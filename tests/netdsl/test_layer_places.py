@@ -62,7 +62,10 @@ def convolution(settings: str) -> str:
         (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
         (layer("ReLU", "loss_weight: [1, 2]"), "layer 'one': 2 loss_weight for 1 tops; give one for each or none"),
         (SIZE, "layer 'one': top 'y' has shape [2, -1]; no length can be negative"),
-        (convolution("num_output: 4 kernel_size: 20"), "layer 'one'"),
+        (
+            convolution("num_output: 4 kernel_size: 20 pad: 1"),
+            "layer 'one': its kernel reaches over [20, 20], and the padded bottom has [10, 9]",
+        ),
         (
             convolution("num_output: 4 kernel_size: 3 weight_filler { type: 'xaver' }"),
             "layer 'one': there is no filler",
@@ -86,8 +89,23 @@ def test_the_second_layer_of_a_name_has_its_own_line(path) -> None:
 
 def test_what_goes_wrong_while_the_net_runs(path) -> None:
     net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
-    with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one'"):
+    with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one': takes 168 values of each item"):
         net.forward(x=np.ones((2, 3, 9, 9)))
+
+
+def test_rows_of_another_width_than_the_net_takes(path) -> None:
+    text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
+    net = Net(path(text), phase="TRAIN")
+    net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
+    what = r"layer 'one': takes 168 values .* has 144; input 'x' has shape \[2, 3, 8, 6\], made for \[2, 3, 8, 7\]$"
+    with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
+        net.train(1)
+
+
+def test_no_data_are_told_where_they_are_set(path) -> None:
+    net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
+    with pytest.raises(CaffeError, match="there are no data: the list of batches or items is empty"):
+        net.set_training_data([])
 
 
 @pytest.mark.parametrize(
