@@ -11,7 +11,7 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, UpgradeError, in_file
+from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
@@ -29,7 +29,8 @@ class Finding:
 
     A template or a broken file isn't parsed. `reason` begins with the place in the file. `needs_code` has the private
     Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
-    doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for.
+    doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `skipped` has
+    a sentence for each field or value that no schema has, which may be a typo.
     """
 
     file: str
@@ -41,6 +42,7 @@ class Finding:
     needs_code: list[str] = field(default_factory=list)
     assumed: dict[str, Shape] = field(default_factory=dict)
     stubbed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = open_net(path).net
+            net, finding.skipped = _open(path)
             finding.parsed = True
             _clear_files(net)
             _check(net, settings, finding, run=run)
@@ -81,6 +83,14 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
         finding.reason = f"{path}: {type(problem).__name__}: {first_line(problem)}"
     return finding
+
+
+def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
+    """The net of a file, and what is said of its fields that no schema has."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        net = open_net(path).net
+    return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
 def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 import click
@@ -11,6 +11,8 @@ from netdsl.checking.lint import CheckSettings, Finding, check_net
 from netdsl.layer import Shape
 from zoo.cli import options, shapes
 from zoo.cli.output import print_json
+
+_MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in every layer
 
 
 @click.command("check", short_help="Check whether nets would work.")
@@ -39,7 +41,8 @@ def command(
     for file in files:
         findings.append(check_net(file, settings, run=run))
         if not as_json:
-            click.echo(_line(findings[-1]))
+            for line in _lines(findings[-1]):
+                click.echo(line)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     if all(finding.resolved for finding in findings):
@@ -48,7 +51,15 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _line(finding: Finding) -> str:
+def _lines(finding: Finding) -> Iterator[str]:
+    """What may be a typo, and then the result."""
+    yield from finding.skipped[:_MOST_SKIPPED]
+    if len(finding.skipped) > _MOST_SKIPPED:
+        yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
+    yield _result(finding)
+
+
+def _result(finding: Finding) -> str:
     if finding.needs_code:
         return f"{finding.file}: needs the Python code of {', '.join(finding.needs_code)}"
     if finding.reason:
