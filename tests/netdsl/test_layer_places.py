@@ -151,3 +151,9 @@ def test_a_model_that_is_written_has_no_places(path) -> None:
     model = open_model(path(INPUT + layer("ReLU")))
     write(CaffeFile(model.net), "written.prototxt")
     assert read_net("written.prototxt").message == read_net("net.prototxt").message
+
+
+@pytest.mark.parametrize("net", [5, None, ["net.prototxt"]])
+def test_what_is_no_net(net: object) -> None:
+    with pytest.raises(CaffeError, match="a net is a path, a message, or a description such as NetParams, not a"):
+        Net(net)
