@@ -16,7 +16,7 @@ from netdsl.data.batches.user_batches import Values, check_not_empty
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError
 from netdsl.layers import LAYERS
-from netdsl.model import NetSource, copy_model, load_weights, open_net
+from netdsl.model import NetSource, check_names, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
@@ -122,8 +122,10 @@ class Net:
     def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
         """Copy weights into the layers of the same names; with `partial`, layers whose shapes differ are skipped.
 
-        If layers share a parameter, the values for the last of them count.
+        If layers share a parameter, the values for the last of them count. Weights of other layers only are an error.
         """
+        if weights:
+            check_names(weights, learned_layers(self.module.built), self._net.name)
         return copy_weights(self.module.built, weights, partial=partial)
 
     def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:

@@ -153,6 +153,12 @@ def test_a_model_that_is_written_has_no_places(path) -> None:
     assert read_net("written.prototxt").message == read_net("net.prototxt").message
 
 
+def test_weights_of_other_layers_only(path) -> None:
+    net = path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }"))
+    with pytest.raises(CaffeError, match=r"^there are weights for 'two', and net '' has no such layer, but 'one'$"):
+        Net(net, weights={"two": [np.zeros((4, 168))]})
+
+
 @pytest.mark.parametrize("net", [5, None, ["net.prototxt"]])
 def test_what_is_no_net(net: object) -> None:
     with pytest.raises(CaffeError, match="a net is a path, a message, or a description such as NetParams, not a"):
