@@ -15,7 +15,7 @@ from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
-from netdsl.errors import NetError, UnknownLayerError, first_line
+from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shortage
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
@@ -81,7 +81,8 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = in_file(path, problem)
     except Exception as problem:  # a mistake of ours, or no memory: other files are still checked
-        finding.reason = f"{path}: {type(problem).__name__}: {first_line(problem)}"
+        what = memory_shortage(problem) or f"{type(problem).__name__}: {first_line(problem)}"
+        finding.reason = f"{path}: {what}"
     return finding
 
 

@@ -38,6 +38,7 @@ def layer(kind: str, more: str = "", bottom: str = "x") -> str:
     return f"layer {{ name: 'one' type: '{kind}' bottom: '{bottom}' top: 'y' {more} }}\n"
 
 
+SCORES = "layer { name: 's' type: 'Input' top: 's' input_param { shape { dim: 2 } } } "
 SIZE = "layer { name: 'one' type: 'Input' top: 'y' input_param { shape { dim: [2, -1] } } }"
 
 
@@ -61,6 +62,18 @@ def convolution(settings: str) -> str:
         (layer("InnerProduct"), "layer 'one': num_output is missing; it must be 1 or more"),
         (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
         (layer("ReLU", "loss_weight: [1, 2]"), "layer 'one': 2 loss_weight for 1 tops; give one for each or none"),
+        (
+            layer("Pooling", "pooling_param { kernel_size: 30 }"),
+            "layer 'one': kernel 30 is larger than the bottom, 8 x 7",
+        ),
+        (
+            layer("Deconvolution", "convolution_param { num_output: 1 kernel_size: 3 pad: 5 }"),
+            "layer 'one': pad [5, 5] leaves nothing of the top, which has [10, 9] without it",
+        ),
+        (
+            SCORES + layer("HingeLoss", "bottom: 's'", bottom="s"),
+            "layer 'one': the first bottom needs a score for",
+        ),
         (SIZE, "layer 'one': top 'y' has shape [2, -1]; no length can be negative"),
         (
             convolution("num_output: 4 kernel_size: 20 pad: 1"),
