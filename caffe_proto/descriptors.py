@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from caffe_proto.wire import Buffer, value_in
 
+LOCATION = 536_870_910  # the `location` of a layer; from this number on, fields exist in memory only
 _LAYERS = ("LayerParameter", "V1LayerParameter", "V0LayerParameter")
 
 
@@ -18,8 +20,19 @@ def descriptor_of(message: Message | type[Message]) -> Descriptor:
 
 
 def fields_of(message: Message | type[Message]) -> dict[str, FieldDescriptor]:
-    """The fields of a message by name."""
-    return cast("dict[str, FieldDescriptor]", message.DESCRIPTOR.fields_by_name)
+    """The fields of a message by name, without those that exist in memory only."""
+    return fields_by_name(descriptor_of(message))
+
+
+@cache
+def fields_by_name(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
+    """The same of a message type that has a descriptor only."""
+    return {field.name: field for field in descriptor.fields if field.number < LOCATION}
+
+
+def set_fields(message: Message) -> list[tuple[FieldDescriptor, Any]]:
+    """The fields that are set in a message with their values, without those that exist in memory only."""
+    return [(field, value) for field, value in message.ListFields() if field.number < LOCATION]
 
 
 def layer_prefix(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from caffe_proto.descriptors import descriptor_of, enum_of, layer_prefix
+from caffe_proto.descriptors import LOCATION, descriptor_of, enum_of, layer_prefix
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
@@ -145,6 +145,8 @@ def _encode(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple
         schema_field = descriptor.fields_by_number.get(wire_field.number)
         if schema_field is None:
             encoded.append((wire_field.number, data[wire_field.start : wire_field.end]))
+            continue
+        if schema_field.number == LOCATION:
             continue
         number = dialect.number(descriptor, schema_field.name)
         if number is None:

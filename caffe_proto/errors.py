@@ -50,6 +50,11 @@ class UnknownFieldWarning(UserWarning):
     """A field was skipped because the schema doesn't have it."""
 
 
+def in_file(path: str | Path, problem: CaffeError) -> str:
+    """What is wrong, with the file's name in front of it, unless the problem begins with that by itself."""
+    return str(problem) if str(problem).startswith(f"{path}:") else f"{path}: {problem}"
+
+
 def few(words: Iterable[str], most: int) -> str:
     """The first of some words, for a message, and how many more there are."""
     words = list(words)

@@ -6,7 +6,7 @@ import mmap
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -77,6 +77,7 @@ class CaffeFile(Generic[M]):
     form: Form = Form.TEXT
     dialect: Dialect | None = None
     body: Body | None = None  # a prototxt as it was written, with comments
+    path: str = ""  # of the file that it was read from
     origin: Origin | None = field(default=None, repr=False)
 
 
@@ -109,9 +110,12 @@ def read(
     form, expected_kind = _recognise(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
     with _add_path_to_errors(path):
         if form is Form.TEXT:
-            return _read_text(path, data, kind, lenient)
-        named_dialect = dialect_named(dialect) if dialect else None
-        return _read_hdf5(path, data) if form is Form.HDF5 else _read_binary(data, kind or expected_kind, named_dialect)
+            file = _read_text(path, data, kind, lenient)
+        elif form is Form.HDF5:
+            file = _read_hdf5(path, data)
+        else:
+            file = _read_binary(data, kind or expected_kind, dialect_named(dialect) if dialect else None)
+    return replace(file, path=str(path))
 
 
 @contextmanager

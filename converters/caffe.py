@@ -88,8 +88,8 @@ def write_net(model: Model, path: str | Path) -> tuple[Path, ...]:
 
 
 def _difference(model: Model, staging: Path, tolerance: float) -> float:
-    written = CaffeModel(open_model(staging / DEPLOY, [staging / WEIGHTS]))
-    error = compare(CaffeModel(model), written).worst_output
+    expected = CaffeModel(model)  # first, so that what is wrong with the net is said of it, not of its copy
+    error = compare(expected, CaffeModel(open_model(staging / DEPLOY, [staging / WEIGHTS]))).worst_output
     if error > tolerance:
         raise ConversionError(
             f"not written: its outputs differ by {error:.1e} of their spread, more than {tolerance:g}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.errors import CaffeError, FileError, in_file
 from converters.onnx.library import inference_session, onnx
 from converters.onnx.reading import load_onnx
 from converters.onnx.verification import difference
@@ -139,7 +139,7 @@ def open_runnable(files: str, *, shapes: Mapping[str, Shape] = _NO_SHAPES) -> Ru
     try:
         return CaffeModel(deploy_model(model, shapes=shapes))
     except NetError as problem:
-        raise type(problem)(f"{paths[0]}: {problem}") from None
+        raise type(problem)(in_file(paths[0], problem)) from None
 
 
 def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:

@@ -166,11 +166,15 @@ def _check_names(file: WeightsFile, layers: Collection[str], net: str) -> None:
     """An error unless a file has one of the layers at least."""
     if not file.weights:
         raise WeightsError(f"{file.path}: has no weights")
-    if file.weights.keys().isdisjoint(layers):
-        names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (file.weights, layers))
+    check_names(file.weights, layers, net, f"{file.path}: has")
+
+
+def check_names(weights: Weights, layers: Collection[str], net: str, whose: str = "there are") -> None:
+    """An error unless some of the weights are for one of the layers."""
+    if weights.keys().isdisjoint(layers):
+        names, others = (few((f"'{name}'" for name in names), _SHOWN) for names in (weights, layers))
         raise WeightsError(
-            f"{file.path}: has weights for {names}, and net '{net}' has no such layer, but "
-            f"{others or 'none that learns'}"
+            f"{whose} weights for {names}, and net '{net}' has no such layer, but {others or 'none that learns'}"
         )
 
 

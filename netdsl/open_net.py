@@ -10,9 +10,11 @@ from typing import Protocol
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.errors import CaffeError, FileError, in_file
 from caffe_proto.files import CaffeFile, Form, read_net
+from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
+from netdsl.errors import NetError
 from netdsl.formats import TENSOR_SUFFIXES, reader_of
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
@@ -59,7 +61,10 @@ def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = Fals
         return _open_file(Path(net), dialect, lenient)
     if isinstance(net, CaffeFile):
         return _of_caffe(net)
-    return Model(_without_blobs(todays_form(net if isinstance(net, pb.NetParameter) else net.message)))
+    message = getattr(net, "message", net)
+    if not isinstance(message, pb.NetParameter):
+        raise NetError(f"a net is a path, a message, or a description such as NetParams, not a {type(net).__name__}")
+    return Model(_without_blobs(todays_form(message)))
 
 
 def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
@@ -73,12 +78,16 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     try:
         model = _of_caffe(file)
     except CaffeError as problem:
-        raise type(problem)(f"{path}: {problem}") from None
+        raise type(problem)(in_file(path, problem)) from None
     return replace(model, sources=dict.fromkeys(model.weights, path))
 
 
 def _of_caffe(file: CaffeFile[pb.NetParameter]) -> Model:
-    return Model(_without_blobs(todays_form(file.message)), arrays_of(file), file if len(file.blobs) else None)
+    return Model(
+        _without_blobs(todays_form(located(file.message, file.path, file.body))),
+        arrays_of(file),
+        file if len(file.blobs) else None,
+    )
 
 
 def _without_blobs(net: pb.NetParameter) -> pb.NetParameter:

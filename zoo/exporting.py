@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from caffe_proto.errors import FileError
+from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
@@ -69,7 +69,7 @@ def export(request: Export) -> ExportedFiles:
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         files, difference = writers[request.target](model, trained, request)
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(in_file(request.net, problem)) from None
     proofs += [Proof(f"as {request.target.value}", difference, _tolerance(request))]
     inputs = {
         top: tuple(shape.dim)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+from caffe_proto.errors import in_file
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.deploy.subgraph import prediction_subgraph
 from netdsl.errors import DataError, NetError
@@ -64,7 +65,7 @@ def predict(
         else:
             _here(request, model, TableFiles(*table), progress, listen)
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}") from None
+        raise type(problem)(in_file(request.net, problem)) from None
 
 
 def parquet_of(data: str) -> str:

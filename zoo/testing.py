@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import in_file
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.open_source import with_split
@@ -78,7 +79,7 @@ def test(
         if table is not None:
             return _means(model.net, _here(request, model, table, device, listen))
     except NetError as problem:
-        raise type(problem)(f"{request.net}: {problem}{_trained_net(request, model)}") from None
+        raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
     return _test_batches(request, model, device, listen)
 
 

@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from caffe_proto.descriptors import descriptor_of, fields_of
+from caffe_proto.descriptors import descriptor_of, fields_by_name, fields_of, set_fields
 from caffe_proto.errors import TextError, UnknownFieldWarning, UnknownNameError
 from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.lexer import excerpt
@@ -36,7 +36,7 @@ class _Binder:
         fields = fields_of(message)
         for entry in body.entries:
             field = fields.get(entry.name)
-            if field is None or field.name == "stored":
+            if field is None:
                 self._unknown(entry, self._unknown_field(entry, message, path), path)
                 continue
             self._check_single(entry, field, message, path)
@@ -109,8 +109,7 @@ class _Binder:
 @lru_cache
 def _nearest(name: str, descriptor: Descriptor) -> str | None:
     """The closest field name. It is cached because one unknown name may be in hundreds of layers."""
-    names = [field_name for field_name in descriptor.fields_by_name if field_name != "stored"]
-    return next(iter(get_close_matches(name, names, 1)), None)
+    return next(iter(get_close_matches(name, fields_by_name(descriptor), 1)), None)
 
 
 def _label(entry: Entry, body: Body) -> str:
@@ -124,9 +123,7 @@ def _label(entry: Entry, body: Body) -> str:
 def unbind(message: Message) -> Body:
     """The fields that are set in a message, in the order of Caffe's own writer; unknown fields become comments."""
     body = Body()
-    for field, value in message.ListFields():
-        if field.name == "stored":
-            continue
+    for field, value in set_fields(message):
         for item in value if field.is_repeated else [value]:
             body.entries.append(_entry_of(field, item))
     unknown = UnknownFieldSet(message)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import set_fields
 from caffe_proto.errors import UpgradeError
+from caffe_proto.locations import at_place
 from caffe_proto.upgrade.v1 import TYPE_NAMES, layer_label, refuse_unknown, set_field
 
 _V1 = pb.V1LayerParameter
@@ -79,13 +82,15 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
     if not any(layer.HasField("layer") for layer in net.layers):
         return []
     for index, layer in enumerate(net.layers):
-        _refuse_mixture(layer, layer_label(layer.layer.name or layer.name, index))
+        with at_place(layer):
+            _refuse_mixture(layer, layer_label(layer.layer.name or layer.name, index))
     changes = _fold_padding(net)
     upgraded = []
     for index, old in enumerate(net.layers):
         if old.layer.type != _PADDING:
             where = layer_label(old.layer.name, index)
-            upgraded.append(_upgrade_layer(old, where))
+            with at_place(old):
+                upgraded.append(_upgrade_layer(old, where))
             new_type = TYPE_NAMES[upgraded[-1].type] or "no type"
             changes.append(f"{where}: V0 type {old.layer.type or 'NONE'} became {new_type}")
     net.ClearField("layers")
@@ -97,7 +102,7 @@ def _refuse_mixture(layer: pb.V1LayerParameter, where: str) -> None:
     """Raise an UpgradeError for V1 fields in a net with V0 layers, which Caffe drops silently."""
     refuse_unknown(layer, where)
     refuse_unknown(layer.layer, where)
-    for field, _ in layer.ListFields():
+    for field, _ in set_fields(layer):
         if field.name not in ("bottom", "top", "layer"):
             raise UpgradeError(
                 f"{where}: {field.name} is a field of V1 in a net of V0 layers; write all layers in one form"
@@ -112,16 +117,22 @@ def _fold_padding(net: pb.NetParameter) -> list[str]:
     for index, layer in enumerate(net.layers):
         where = layer_label(layer.layer.name, index)
         for bottom in list(layer.bottom):
-            if bottom not in producers:
-                raise UpgradeError(
-                    f"{where}: its bottom '{bottom}' is no input of the net and no top of a layer before it; add it"
-                )
-            producer = producers[bottom]
-            if producer >= 0 and net.layers[producer].layer.type == _PADDING:
-                changes.append(_take_pad(layer, net.layers[producer], where))
-                unread.pop(producer, None)
+            with at_place(layer):
+                producer = _producer(bottom, producers, where)
+                if producer >= 0 and net.layers[producer].layer.type == _PADDING:
+                    changes.append(_take_pad(layer, net.layers[producer], where))
+                    unread.pop(producer, None)
         producers.update(dict.fromkeys(layer.top, index))
     return changes + [f"padding layer '{name}' was removed: no layer reads it" for name in unread.values()]
+
+
+def _producer(bottom: str, producers: Mapping[str, int], where: str) -> int:
+    """The index of the layer that makes a bottom; -1 for an input of the net."""
+    if bottom not in producers:
+        raise UpgradeError(
+            f"{where}: its bottom '{bottom}' is no input of the net and no top of a layer before it; add it"
+        )
+    return producers[bottom]
 
 
 def _take_pad(layer: pb.V1LayerParameter, padding: pb.V1LayerParameter, where: str) -> str:
@@ -140,7 +151,7 @@ def _take_pad(layer: pb.V1LayerParameter, padding: pb.V1LayerParameter, where: s
 
 
 def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.V1LayerParameter:
-    layer = _V1(bottom=old.bottom, top=old.top)
+    layer = _V1(bottom=old.bottom, top=old.top, location=old.location or None)
     kind = _kind(old.layer, where)
     if old.layer.HasField("type"):
         layer.type = kind.type

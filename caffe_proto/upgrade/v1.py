@@ -10,6 +10,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import UpgradeError
+from caffe_proto.locations import at_place
 
 _V1 = pb.V1LayerParameter
 
@@ -99,7 +100,8 @@ def upgrade_layers(net: pb.NetParameter) -> list[str]:
     changes = []
     for index, old in enumerate(net.layers):
         where = layer_label(old.name, index)
-        layer = _upgrade_layer(old, where)
+        with at_place(old):
+            layer = _upgrade_layer(old, where)
         net.layer.append(layer)
         changes.append(f"{where}: V1 type {_V1.LayerType.Name(old.type)} became {layer.type or 'no type'}")
     net.ClearField("layers")

@@ -14,9 +14,8 @@ from netdsl.layer import BringsData, Shape
 from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.data import DataOrigin
 from netdsl.layer.deploying import WritesFile
-from netdsl.layer.fillers import fill
 from netdsl.layer.user_code import RunsUserCode
-from netdsl.net.build import Built, reshape
+from netdsl.net.build import Built, reshape, running
 from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
 
@@ -46,7 +45,7 @@ def dry_run(built: Built) -> None:
         first_problem = first_problem or problem
     if first_problem is not None and user_code_problem(first_problem) is not None:
         raise first_problem
-    raise ShapeError(f"{built.graph.phase.name}: {first_line(first_problem)}") from first_problem
+    raise ShapeError(f"{first_line(first_problem)}, in phase {built.graph.phase.name}") from first_problem
 
 
 class _SampledData(BringsData):
@@ -100,7 +99,7 @@ def _shorter(side: int, step: int) -> int:
 def _run(module: NetModule) -> Exception | None:
     """The problem of a forward pass, if there is one."""
     try:
-        with torch.no_grad():
+        with torch.no_grad(), running(module.built):
             module.run({edge: sample_input(module.built, edge) for edge in module.inputs.values()})
     except Exception as problem:
         expected = isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, NetError))
@@ -133,14 +132,6 @@ def _pooled_blobs(layer: LayerBlobs, pool: Tensor) -> dict[int, Tensor]:
     for blob in layer.blob_tensors():
         if not blob.is_meta:
             continue
-        _check_filler(blob)
         values = pool[: blob.numel()].view(blob.shape) if isinstance(blob, nn.Parameter) else torch.ones(blob.shape)
         values_of[id(blob)] = nn.Parameter(values, requires_grad=False) if isinstance(blob, nn.Parameter) else values
     return values_of
-
-
-def _check_filler(blob: Tensor) -> None:
-    """Fill one kernel, which is an error if the net's filler doesn't exist or doesn't fit."""
-    filler = getattr(blob, "filler", None)
-    if filler is not None:
-        fill(torch.empty((1, 1, *blob.shape[2:])[: blob.dim()]), filler)

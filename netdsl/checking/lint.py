@@ -11,15 +11,15 @@ from pathlib import Path
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError, UpgradeError
+from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
 from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
-from netdsl.errors import NetError, UnknownLayerError, first_line, user_code_problem
+from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, unknown_types
+from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -28,10 +28,11 @@ from netdsl.open_net import open_net
 class Finding:
     """The result of checking one file.
 
-    A template or a broken file isn't parsed. `needs_code` has the private Python layers that alone keep the net from
-    being resolved. `assumed` has shapes, without the batch, that the net doesn't state and with which it works.
-    `stubbed` has the types of layers that placeholders stand for. `unread` says of layers why their data can't be read;
-    the net itself may be resolved all the same.
+    A template or a broken file isn't parsed. `reason` begins with the place in the file. `needs_code` has the private
+    Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
+    doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
+    of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
+    each field or value that no schema has, which may be a typo.
     """
 
     file: str
@@ -44,6 +45,7 @@ class Finding:
     assumed: dict[str, Shape] = field(default_factory=dict)
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net = open_net(path).net
+            net, finding.skipped = _open(path)
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
@@ -82,15 +84,26 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
-        finding.reason = str(problem).removeprefix(f"{path}:").strip()
+        finding.reason = in_file(path, problem)
     except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still checked
-        finding.reason = user_code_problem(problem) or f"{type(problem).__name__}: {first_line(problem)}"
+        what = user_code_problem(problem) or memory_shortage(problem)
+        finding.reason = f"{path}: {what or f'{type(problem).__name__}: {first_line(problem)}'}"
     return finding
+
+
+def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
+    """The net of a file, and what is said of its fields that no schema has."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        net = open_net(path, lenient=True).net
+    return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
 def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
+    for built in resolved.builts:
+        check_fillers(built)
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import chain
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import error_label
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.placeholder_layer import with_placeholders
 from netdsl.checking.shape_guesses import assume, shape_guesses
@@ -163,7 +164,7 @@ def _input(
         name, shape = graph.graph.blobs[edge], shapes.get(edge, ())
         if not shape and not (kind and issubclass(kind, BringsData)):
             raise NetError(
-                f"layer '{node.layer.name}': nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
+                f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )
         layer.top.append(name)
         first = batch or (1 if kind is None or kind.deploys_as else shape[0] if shape else 1)

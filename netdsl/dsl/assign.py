@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -33,10 +34,17 @@ def assign(message: Message, settings: Mapping[str, Any], what: str) -> None:
         _assign(message, fields[name], value, f"{what}: {name}")
 
 
-def unknown_setting(name: object, names: Iterable[str], what: str) -> NetError:
-    """The error for a setting that doesn't exist, with the closest existing one."""
-    near = get_close_matches(str(name), list(names), 1)
-    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
+def unknown_setting(
+    name: object, names: Iterable[str], what: str, other_names: Mapping[str, str] = MappingProxyType({})
+) -> NetError:
+    """The error for a setting that doesn't exist, with the closest existing one.
+
+    `other_names` has what some settings are called elsewhere, and their names here.
+    """
+    meant = {known: known for known in names}
+    meant |= {other: known for other, known in other_names.items() if known in meant}
+    near = get_close_matches(str(name), meant, 1)
+    return NetError(f"{what}: there is no setting '{name}'" + (f"; did you mean {meant[near[0]]}?" if near else ""))
 
 
 def _assign(message: Message, field: FieldDescriptor, value: Any, what: str) -> None:

@@ -16,6 +16,8 @@ from netdsl.layer import Layer
 COMMON_FIELDS = fields_of(pb.LayerParameter)
 _SET_BY = {"name": "the first argument", "type": "the function", "bottom": "bottoms=[...]", "top": "tops=[...]"}
 STRUCTURE = frozenset(_SET_BY)
+# What Caffe calls the settings that have names of their own in the SparkNet paper.
+CAFFE_NAMES = {"num_filters": "num_output", "num_outputs": "num_output", "kernel": "kernel_size"}
 ARGUMENTS = frozenset({"bottoms", "tops", "in_place", "layer"})  # the other arguments of a call, beside settings
 
 
@@ -81,7 +83,7 @@ class Constructor:
             if name in STRUCTURE:
                 raise NetError(f"{what}: '{name}' is no setting; it is set by {_SET_BY[name]}")
             if name not in COMMON_FIELDS:
-                raise unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what)
+                raise unknown_setting(name, [*self.type_settings, *COMMON_FIELDS], what, CAFFE_NAMES)
 
     def default_tops(self, layer: pb.LayerParameter) -> list[str]:
         """The tops of a layer whose call doesn't set them."""

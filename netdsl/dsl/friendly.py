@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.dsl.constructors import CAFFE_NAMES
 from netdsl.dsl.layer_types import Convolution, InnerProduct, Input, Pooling
 from netdsl.errors import NetError
 
@@ -16,6 +20,7 @@ Max = pb.PoolingParameter.MAX
 Average = pb.PoolingParameter.AVE
 Stochastic = pb.PoolingParameter.STOCHASTIC
 
+P = ParamSpec("P")
 Names = Sequence[str] | str
 Pair = int | Sequence[int]
 
@@ -38,11 +43,31 @@ def _sides(layer: str, what: str, value: Pair | None, square: str) -> dict[str, 
     return {square: sizes[0]} if len(set(sizes)) == 1 else {f"{what}_h": sizes[0], f"{what}_w": sizes[1]}
 
 
+def _needs_settings(function: Callable[P, pb.LayerParameter]) -> Callable[P, pb.LayerParameter]:
+    """The function, with an error that says which setting is missing, and which may be meant by another."""
+    parameters = signature(function).parameters.values()
+    required = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+
+    @wraps(function)
+    def checked(*args: P.args, **settings: P.kwargs) -> pb.LayerParameter:
+        missing = next((name for name in required[len(args) :] if name not in settings), None)
+        if missing is None:
+            return function(*args, **settings)
+        meant = [missing, CAFFE_NAMES.get(missing, missing)]
+        near = next((name for name in settings if name not in required and get_close_matches(name, meant, 1)), None)
+        hint = f"; write {missing} for '{near}'" if near is not None else ""
+        raise NetError(f"layer '{args[0] if args else ''}': {function.__name__} needs {missing}{hint}")
+
+    return checked
+
+
+@_needs_settings
 def RDDLayer(name: str, shape: Sequence[int], **settings: Any) -> pb.LayerParameter:  # noqa: N802 - the paper's name
     """An input of the net, whose values come from an RDD, a DataFrame or the caller."""
     return Input(name, shape={"dim": shape}, **settings)
 
 
+@_needs_settings
 def ConvLayer(  # noqa: N802
     name: str,
     bottoms: Names,
@@ -58,6 +83,7 @@ def ConvLayer(  # noqa: N802
     return Convolution(name, bottoms, num_output=num_filters, **sides, **settings)
 
 
+@_needs_settings
 def PoolLayer(  # noqa: N802
     name: str,
     bottoms: Names,
@@ -72,13 +98,17 @@ def PoolLayer(  # noqa: N802
     return Pooling(name, bottoms, pool=pool, **_window(name, kernel=kernel, stride=stride, pad=pad), **settings)
 
 
+@_needs_settings
 def LinearLayer(name: str, bottoms: Names, *, num_outputs: int, **settings: Any) -> pb.LayerParameter:  # noqa: N802
     """A fully connected layer."""
     return InnerProduct(name, bottoms, num_output=num_outputs, **settings)
 
 
+@_needs_settings
 def ActivationLayer(  # noqa: N802
     name: str, bottoms: Names, *, activation: Callable[..., pb.LayerParameter], **settings: Any
 ) -> pb.LayerParameter:
     """An activation, given as its type: `activation=ReLU`."""
+    if not callable(activation):
+        raise NetError(f"layer '{name}': activation takes a layer type, as ReLU, not {activation!r}")
     return activation(name, bottoms, **settings)

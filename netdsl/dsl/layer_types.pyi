@@ -403,7 +403,6 @@ class BlobProtoDict(TypedDict, total=False):
     shape_stride: BlobShapeDict | pb.BlobShape
     packed_data: bytes
     packed_diff: bytes
-    stored: int
 
 class BlobShapeDict(TypedDict, total=False):
     dim: int | Sequence[int]

@@ -10,7 +10,7 @@ from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
-from netdsl.net.build import Types, build
+from netdsl.net.build import Types, build, check_fillers
 from netdsl.net.graph import resolve_all
 
 if TYPE_CHECKING:
@@ -57,6 +57,6 @@ def net_message(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> 
 
 
 def check_net(net: pb.NetParameter, types: Types = LAYERS) -> None:
-    """Raise a NetError if layer types, connections or shapes are wrong in a phase of the net."""
+    """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
     for graph in resolve_all(net):
-        build(graph, types)
+        check_fillers(build(graph, types))

@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import unlocated
 from netdsl.dsl import layer_types
 from netdsl.dsl.blocks import Block
 from netdsl.dsl.constructors import Constructor
@@ -83,8 +84,7 @@ def _describes(program: _Program, net: pb.NetParameter) -> bool:
     names |= {"Constructor": Constructor, "RDDLayer": RDDLayer, "NetParams": _message}
     names["__builtins__"] = {"float": float}
     exec(compile(program.body, "<net>", "exec"), names)
-    expected = pb.NetParameter()
-    expected.CopyFrom(net)
+    expected = unlocated(net)
     for layer in expected.layer:
         layer.ClearField("blobs")
     return _bytes(names["params"]) == _bytes(expected)

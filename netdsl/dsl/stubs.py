@@ -10,7 +10,7 @@ from pathlib import Path
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import enum_of, fields_of
+from caffe_proto.descriptors import enum_of, fields_by_name, fields_of
 from netdsl.dsl.constructors import COMMON_FIELDS, STRUCTURE, Constructor
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types
@@ -58,7 +58,7 @@ def stub(types: Types = LAYERS) -> str:
         "__all__ = [\n" + "".join(f'    "{constructor.type}",\n' for constructor in constructors) + "]\n",
         *(_enum(enum) for enum in enums),
         "",
-        *(_typed_dict(_dict_name(message), message.fields_by_name) for message in messages),
+        *(_typed_dict(_dict_name(message), fields_by_name(message)) for message in messages),
         _typed_dict("LayerSettings", {name: common[name] for name in common if name not in contested}),
         _typed_dict("AllLayerSettings", contested, "LayerSettings"),
         _typed_dict("NetSettings", net),

@@ -11,7 +11,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import enum_of
+from caffe_proto.descriptors import enum_of, set_fields
 from caffe_proto.text.scalars import format_value
 from netdsl.dsl.constructors import STRUCTURE, Constructor
 from netdsl.dsl.expression import CompoundExpression, Expression, Leaf, LeafKind, quoted
@@ -77,12 +77,12 @@ def unique_name(name: str, used_names: Iterable[str]) -> str:
 def settings_of(message: Message, without: Iterable[str] = ()) -> Items:
     """The fields that are set in a message, as keyword arguments."""
     return [
-        (f"{field.name}=", _value(field, value)) for field, value in message.ListFields() if field.name not in without
+        (f"{field.name}=", _value(field, value)) for field, value in set_fields(message) if field.name not in without
     ]
 
 
 def _is_rdd_layer(layer: pb.LayerParameter) -> bool:
-    plain = {field.name for field, _ in layer.ListFields()} == {"name", "type", "top", "input_param"}
+    plain = {field.name for field, _ in set_fields(layer)} == {"name", "type", "top", "input_param"}
     return plain and layer.type == "Input" and list(layer.top) == [layer.name] and len(layer.input_param.shape) == 1
 
 
@@ -96,7 +96,7 @@ def _tops(layer: pb.LayerParameter, constructor: Constructor) -> Items:
 def _settings(layer: pb.LayerParameter, constructor: Constructor) -> Items:
     """The settings of a layer as keyword arguments; common fields with the name of a type's setting go to `layer=`."""
     type_settings, common, ambiguous = [], [], []
-    for field, value in layer.ListFields():
+    for field, value in set_fields(layer):
         if field.name in STRUCTURE or field.name == "blobs":
             continue
         if field.name == constructor.field and _fits_keywords(value, constructor):

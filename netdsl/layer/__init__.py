@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from netdsl.layer.blobs import Shape, new_blob
-from netdsl.layer.core import Count, Layer, axis_of
+from netdsl.layer.core import Count, Layer, axis_of, positive
 from netdsl.layer.data import BringsData
 from netdsl.layer.deploying import Loss, NotDeployed
 from netdsl.layer.onnx_form import HasOnnxForm, OnnxGraph
@@ -19,4 +19,5 @@ __all__ = [
     "Shape",
     "axis_of",
     "new_blob",
+    "positive",
 ]

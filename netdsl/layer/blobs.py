@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.fillers import fill
+from netdsl.layer.fillers import check_filler, fill
 
 Shape = tuple[int, ...]
 
@@ -44,6 +44,12 @@ class LayerBlobs(nn.Module):
                 done[id(empty)] = _with_memory(empty, device)
             if empty.is_meta:
                 setattr(self, name, done[id(empty)])
+
+    def check_fillers(self) -> None:
+        """Raise a NetError if a blob can't get its first values."""
+        for blob in self.blob_tensors():
+            if (filler := getattr(blob, "filler", None)) is not None:
+                check_filler(filler, tuple(blob.shape))
 
     def share_reshaped(self, name: str, owner: LayerBlobs, owned: str) -> None:
         """Use another layer's parameter in the shape of this layer's own."""

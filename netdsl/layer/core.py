@@ -41,6 +41,8 @@ class Layer(LayerBlobs):
         self.layer = layer
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
+        if len(layer.loss_weight) not in (0, len(layer.top)):
+            raise NetError(f"{len(layer.loss_weight)} loss_weight for {len(layer.top)} tops; give one for each or none")
 
     def _check_count(self, what: str, count: int, allowed: Count) -> None:
         least, most = allowed
@@ -64,10 +66,15 @@ class Layer(LayerBlobs):
 
     def loss_weights(self) -> list[float]:
         """What each top adds to the loss."""
-        weights, tops = list(self.layer.loss_weight), len(self.layer.top)
-        if weights and len(weights) != tops:
-            raise NetError(f"{len(weights)} loss_weight for {tops} tops; give one for each or none")
-        return weights or [0.0] * tops
+        return list(self.layer.loss_weight) or [0.0] * len(self.layer.top)
+
+
+def positive(settings: Message, name: str) -> int:
+    """A whole number that a layer can't do without; an error says whether it is missing or too small."""
+    value: int = getattr(settings, name)
+    if value < 1:
+        raise NetError(f"{name} is {value if settings.HasField(name) else 'missing'}; it must be 1 or more")
+    return value
 
 
 def axis_of(axis: int, dims: int, what: str = "axis") -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from difflib import get_close_matches
 
 import torch
 from torch import Tensor
@@ -16,10 +17,23 @@ _VARIANCE = pb.FillerParameter.VarianceNorm
 
 def fill(tensor: Tensor, filler: pb.FillerParameter) -> None:
     """Give a tensor its first values."""
-    if filler.type not in _FILLERS:
-        raise NetError(f"'{filler.type}' is no filler; Caffe has {', '.join(_FILLERS)}")
+    check_filler(filler, tuple(tensor.shape))
     with torch.no_grad():
         _FILLERS[filler.type](tensor, filler)
+
+
+def check_filler(filler: pb.FillerParameter, shape: tuple[int, ...]) -> None:
+    """Raise a NetError if a filler doesn't exist, or can't give values to a blob of this shape."""
+    if filler.type not in _FILLERS:
+        near = get_close_matches(filler.type.lower(), _FILLERS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"Caffe has {', '.join(_FILLERS)}"
+        raise NetError(f"there is no filler '{filler.type}'; {hint}")
+    if filler.type == "uniform" and not filler.min <= filler.max:
+        raise NetError(f"a uniform filler needs a min up to its max, not {filler.min:g} and {filler.max:g}")
+    if filler.type == "gaussian" and not filler.std >= 0:
+        raise NetError(f"a gaussian filler needs a std of 0 or more, not {filler.std:g}")
+    if filler.type == "bilinear" and (len(shape) != 4 or shape[2] != shape[3]):
+        raise NetError(f"a bilinear filler needs a square kernel, not {list(shape)}")
 
 
 def _fans(tensor: Tensor) -> tuple[float, float]:
@@ -66,8 +80,6 @@ def _msra(tensor: Tensor, filler: pb.FillerParameter) -> None:
 
 
 def _bilinear(tensor: Tensor, filler: pb.FillerParameter) -> None:
-    if tensor.dim() != 4 or tensor.shape[2] != tensor.shape[3]:
-        raise NetError(f"a bilinear filler needs a square kernel, not {list(tensor.shape)}")
     size = tensor.shape[3]
     factor = math.ceil(size / 2)
     centre = (size - 1) / (2 * factor)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, NewLayer
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
 from netdsl.layer.running import MakesNewMemory
@@ -32,9 +32,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         p = layer.convolution_param
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.spatial = len(bottoms[0]) - self.axis - 1
-        channels = bottoms[0][self.axis]
+        self.channels = channels = bottoms[0][self.axis]
         self.group = channels if self.depthwise else p.group
-        outputs = p.num_output or (channels if self.depthwise else 0)
+        outputs = channels if self.depthwise and not p.num_output else positive(p, "num_output")
         self._check(layer, bottoms, channels, outputs)
         self.window = convolution_window(p, self.spatial)
         kernel = self.window.kernel[: self.spatial]
@@ -46,8 +46,6 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
             raise NetError(f"has {len(bottoms)} bottoms and {len(layer.top)} tops; every bottom needs a top")
         if any(shape != bottoms[0] for shape in bottoms):
             raise ShapeError(f"all bottoms must have one shape; they have {[list(shape) for shape in bottoms]}")
-        if not outputs:
-            raise NetError("num_output is missing: say how many filters there are")
         if self.group < 1 or channels % self.group or outputs % self.group:
             raise ShapeError(f"group {self.group} must divide the {channels} channels and num_output {outputs}")
         if self.spatial > 3:
@@ -97,6 +95,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
     def _one(self, x: Tensor) -> Tensor:
+        if x.shape[self.axis] != self.channels:
+            found = f"a bottom {list(x.shape)} has {x.shape[self.axis]} on axis {self.axis}"
+            raise ShapeError(f"takes {self.channels} channels, and {found}")
         if self.axis == 1 and self.spatial:
             return self.slide(x, self.weight)
         outer, flat = x.shape[: self.axis], x.reshape(-1, *x.shape[self.axis :])

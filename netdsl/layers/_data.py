@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from google.protobuf.message import Message
@@ -19,6 +19,13 @@ from netdsl.layers._forks import refuse
 _FORKS = 500000000  # the fields of forks are numbered from here
 
 Size = tuple[int, int]
+
+
+class HasSource(Protocol):
+    """Settings of a layer that reads files."""
+
+    @property
+    def source(self) -> str: ...
 
 
 class DataLayer(BringsData):
@@ -41,7 +48,7 @@ class DataLayer(BringsData):
             raise NetError(f"{len(self.assumed)} shapes are assumed for {len(layer.top)} tops")
         layer.ClearField("input_param")
         if self.batch_size() < 1:
-            raise NetError("needs a batch_size")
+            raise NetError(f"needs a batch_size of 1 or more, not {self.batch_size()}")
 
     def batch_size(self) -> int:
         """How many items its settings ask for."""
@@ -80,6 +87,12 @@ def check_forks(settings: Message, *known: str) -> None:
     """Refuse what forks of Caffe can ask of their data and we don't do, but for what only makes them faster."""
     own = [field.name for field in settings.DESCRIPTOR.fields if field.number > _FORKS and field.name not in known]
     refuse(settings, *own)
+
+
+def check_source(settings: HasSource) -> None:
+    """Raise a NetError if a layer's settings don't say what it reads."""
+    if not settings.source:
+        raise NetError("needs a source, the path of what it reads")
 
 
 def passed_over(rand_skip: int, seed: int) -> int:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import KeepsState
 from netdsl.layers._forks import refuse
@@ -35,9 +35,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         super().__init__(layer, bottoms)
         p = layer.recurrent_param
         refuse(p, "forget_bias", "tf_rnn")
-        if not p.num_output:
-            raise NetError("num_output must be positive")
-        self.outputs, self.exposed = p.num_output, p.expose_hidden
+        self.outputs, self.exposed = positive(p, "num_output"), p.expose_hidden
         self.has_static = self._check(bottoms)
         rows = self.gates * p.num_output
         self.weight_x = new_blob(p.weight_filler, (rows, math.prod(bottoms[0][2:])))

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
 from netdsl.layer.folding import AbsorbsPreparation, NewLayer
 from netdsl.layers._convolving import Convolving
 
@@ -38,6 +40,14 @@ class Convolution(Convolving, AbsorbsPreparation):
         weight[:, list(order)] = self.weight
         bias = self.weight.flatten(2).sum(2) @ shift
         return made, [weight, bias if self.bias is None else self.bias + bias]
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """What the window leaves of the bottoms, which must not be smaller than it."""
+        w, sizes = self.window, bottoms[0][self.axis + 1 :]
+        padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
+        if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
+            raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
+        return super().top_shapes(bottoms)
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         w = self.window

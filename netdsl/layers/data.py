@@ -10,7 +10,7 @@ from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
-from netdsl.layers._data import DataLayer, check_forks, passed_over
+from netdsl.layers._data import DataLayer, check_forks, check_source, passed_over
 
 _SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 
@@ -27,6 +27,7 @@ class Data(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
+        check_source(p)
         check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
         start = passed_over(p.rand_skip, seed)
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch.nn.functional as F
 from torch import Tensor
 
+from netdsl.errors import ShapeError
+from netdsl.layer import Shape
 from netdsl.layers._convolving import Convolving
 
 _DECONVOLVE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
@@ -21,6 +25,14 @@ class Deconvolution(Convolving):
     def scaled(self, factor: Tensor) -> Tensor:
         groups = self.weight.view(self.group, -1, *self.weight.shape[1:])
         return (groups * factor.view(self.group, 1, -1, *[1] * self.spatial)).flatten(0, 1)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """What the windows cover but for the padding, which must leave something."""
+        w, sizes = self.window, bottoms[0][self.axis + 1 :]
+        covered = [(size - 1) * step + reach for size, step, reach in zip(sizes, w.stride, w.extent, strict=False)]
+        if any(length <= sum(cut) for length, *cut in zip(covered, w.begin, w.end, strict=False)):
+            raise ShapeError(f"pad {list(w.begin)} leaves nothing of the top, which has {covered} without it")
+        return super().top_shapes(bottoms)
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         w = self.window

@@ -6,7 +6,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import dense_image_source
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none, passed_over
+from netdsl.layers._data import DataLayer, both_or_none, check_source, passed_over
 
 _CAMVID = (360, 480)
 
@@ -28,5 +28,6 @@ class DenseImageData(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.dense_image_data_param
+        check_source(p)
         source = dense_image_source(p, self.layer.transform_param, seed=seed)
         return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)

@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import whole
 from netdsl.layer.samples import BlobKind
 
@@ -25,11 +24,9 @@ class Embed(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.embed_param
-        for name in ("num_output", "input_dim"):
-            if not getattr(p, name):
-                raise NetError(f"{name} is missing: Embed needs the number of inputs and of outputs")
-        self.weight = new_blob(p.weight_filler, (p.input_dim, p.num_output))
-        self.bias = new_blob(p.bias_filler, (p.num_output,)) if p.bias_term else None
+        inputs, outputs = positive(p, "input_dim"), positive(p, "num_output")
+        self.weight = new_blob(p.weight_filler, (inputs, outputs))
+        self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.embedding(x.long(), self.weight)

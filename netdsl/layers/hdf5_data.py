@@ -9,7 +9,7 @@ from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer
+from netdsl.layers._data import DataLayer, check_source
 
 
 class HDF5Data(DataLayer):
@@ -31,5 +31,6 @@ class HDF5Data(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.hdf5_data_param
+        check_source(p)
         source = Hdf5Source(p.source, list(self.layer.top))
         return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows, name=p.source)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped, scaled, whole
 from netdsl.layers._labels import classes_of, within
@@ -25,6 +26,8 @@ class HingeLoss(LabelLoss, HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         check_one_label_each(bottoms)
+        if len(bottoms[0]) < 2:
+            raise ShapeError(f"the first bottom needs a score for each class, not shape {list(bottoms[0])}")
         self.squared = layer.hinge_loss_param.norm == pb.HingeLossParameter.L2
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:

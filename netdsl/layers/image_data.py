@@ -6,7 +6,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.images import ImageSource
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_over
+from netdsl.layers._data import DataLayer, both_or_none, check_forks, check_source, passed_over
 
 
 class ImageData(DataLayer):
@@ -25,6 +25,7 @@ class ImageData(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.image_data_param
+        check_source(p)
         check_forks(p, "threads", "cache", "precache")
         source = ImageSource(
             p.source, root_folder=p.root_folder, new_height=p.new_height, new_width=p.new_width, color=p.is_color

@@ -6,7 +6,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none, check_forks, passed_over
+from netdsl.layers._data import DataLayer, both_or_none, check_forks, check_source, passed_over
 
 
 class ImageSegData(DataLayer):
@@ -26,6 +26,7 @@ class ImageSegData(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p, train = self.layer.image_data_param, self.layer.phase == pb.TRAIN
+        check_source(p)
         check_forks(p, "ignore_label", "label_type")
         sizes = len(self.layer.top) > 2
         source = image_seg_source(p, self.layer.transform_param, train=train, sizes=sizes, seed=seed)

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob
+from netdsl.errors import ShapeError
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import MakesNewMemory
@@ -27,9 +28,10 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.transpose = p.transpose
         inputs = math.prod(bottoms[0][self.axis :])
-        shape = (inputs, p.num_output) if p.transpose else (p.num_output, inputs)
+        outputs = positive(p, "num_output")
+        shape = (inputs, outputs) if p.transpose else (outputs, inputs)
         self.weight = new_blob(p.weight_filler, shape)
-        self.bias = new_blob(p.bias_filler, (p.num_output,)) if p.bias_term else None
+        self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1:
@@ -57,7 +59,10 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, *([] if self.bias is None else [self.bias])]
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+        flat, inputs = x.flatten(self.axis), self.weight.shape[0 if self.transpose else 1]
+        if flat.shape[-1] != inputs:
+            raise ShapeError(f"takes {inputs} values of each item, and a bottom {list(x.shape)} has {flat.shape[-1]}")
+        return F.linear(flat, self.weight.t() if self.transpose else self.weight, self.bias)
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError, ShapeError
-from netdsl.layer import Layer, Shape, axis_of, new_blob
+from netdsl.errors import ShapeError
+from netdsl.layer import Layer, Shape, axis_of, new_blob, positive
 from netdsl.layers._labels import classes_of, within
 
 
@@ -37,13 +37,12 @@ class MarginInnerProduct(Layer):
         p = layer.margin_inner_product_param
         self.axis = axis_of(p.axis, len(bottoms[0]))
         rows = math.prod(bottoms[0][: self.axis])
-        if p.num_output < 1:
-            raise NetError("needs num_output")
+        outputs = positive(p, "num_output")
         if math.prod(bottoms[1]) != rows:
             raise ShapeError(f"{math.prod(bottoms[1])} labels for {rows} vectors; give one for each")
         self.times, self.count = p.type + 1, len(layer.top)
         self.base, self.gamma, self.power, self.least = p.base, p.gamma, p.power, p.lambda_min
-        self.weight = new_blob(p.weight_filler, (p.num_output, math.prod(bottoms[0][self.axis :])))
+        self.weight = new_blob(p.weight_filler, (outputs, math.prod(bottoms[0][self.axis :])))
         self.register_buffer("passes", torch.tensor(float(p.iteration)), persistent=False)
 
     def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:

@@ -49,6 +49,13 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         if p.global_pooling:
             _check_global(p)
 
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """What the window leaves of the bottom, which must have room for one."""
+        if self.window is not None and min(pool.pooled_size(bottoms[0][2:], self.window, self.ceil)) < 1:
+            sizes = _numbers(bottoms[0][2:])
+            raise ShapeError(f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad")
+        return super().top_shapes(bottoms)
+
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         window = self.window or plain(x.shape[2:])
         if self.method == _MAX:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError, ShapeError
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.errors import ShapeError
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, positive
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._window import Window, plain
@@ -24,9 +24,7 @@ class SPP(HasOnnxForm):
         super().__init__(layer, bottoms)
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
-        if not layer.spp_param.pyramid_height:
-            raise NetError("pyramid_height is missing: say how many levels there are")
-        self.levels = layer.spp_param.pyramid_height
+        self.levels = positive(layer.spp_param, "pyramid_height")
         self.method = layer.spp_param.pool
 
     def forward(self, x: Tensor) -> Tensor:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import NetError
-from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, positive
 
 
 class Tile(HasOnnxForm):
@@ -19,9 +18,7 @@ class Tile(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.tile_param
-        if p.tiles < 1:
-            raise NetError("tile_param needs tiles, at least 1")
-        self.axis, self.tiles = axis_of(p.axis, len(bottoms[0])), p.tiles
+        self.axis, self.tiles = axis_of(p.axis, len(bottoms[0])), positive(p, "tiles")
 
     def forward(self, x: Tensor) -> Tensor:
         return x.repeat([self.tiles if axis == self.axis else 1 for axis in range(x.dim())])

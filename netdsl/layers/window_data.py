@@ -9,7 +9,7 @@ from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.windows import WindowSource
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer
+from netdsl.layers._data import DataLayer, check_source
 
 
 class WindowData(DataLayer):
@@ -27,4 +27,5 @@ class WindowData(DataLayer):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.window_data_param
+        check_source(p)
         return Reading(WindowSource(p, self.layer.transform_param, seed=seed), p.batch_size, name=p.source)

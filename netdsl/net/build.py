@@ -8,16 +8,18 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from traceback import walk_tb
 
-from torch import nn
+from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
+from caffe_proto.locations import error_label, place
 from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.graph import Graph, Node
 
 AUTOMATIC = "(automatic)"
+_NEW_TYPE = ". A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
 
 Types = Mapping[str, type[Layer]]
 Owners = dict[str, tuple[Layer, str]]  # named parameters, and who made them
@@ -68,6 +70,13 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
                 _infer(built, node, layer)
 
 
+def check_fillers(built: Built) -> None:
+    """Raise a NetError if a layer's blobs can't get their first values. A net whose weights are loaded needs none."""
+    for node, layer in built.pairs():
+        with at_layer(node.layer):
+            layer.check_fillers()
+
+
 def type_of(node: Node, types: Types) -> type[Layer] | None:
     """The class for a layer: the one that replaces the user's code which it names, or the one of its type."""
     name = python_name(node.layer)
@@ -82,20 +91,21 @@ def unknown_types(graph: Graph, types: Types) -> list[Node]:
 
 def _check_types(graph: Graph, types: Types) -> None:
     """All unknown types at once, since whoever adds one wants to know of the others."""
-    unknown: dict[str, list[str]] = {}
-    for node in unknown_types(graph, types):
+    nodes, unknown = unknown_types(graph, types), dict[str, list[str]]()
+    for node in nodes:
+        if not node.layer.type:
+            raise UnknownLayerError(f"{error_label(node.layer)}: has no type")
         unknown.setdefault(node.layer.type, []).append(node.layer.name)
-    if not unknown:
+    if not nodes:
         return
     known = {name.lower(): name for name in types}
-    parts = []
-    for kind, names in unknown.items():
-        near = [known[name] for name in get_close_matches(kind.lower(), known, 1)]
-        hint = f", did you mean {near[0]}?" if near else ""
-        parts.append(f"'{kind}' (layers {few(names, 3)}{hint})")
-    raise UnknownLayerError(
-        f"unknown layer type {'; '.join(parts)}. A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
-    )
+    near = {kind: known[name] for kind in unknown for name in get_close_matches(kind.lower(), known, 1)}
+    parts = [
+        f"'{kind}' (layers {few(names, 3)}{f', did you mean {near[kind]}?' if kind in near else ''})"
+        for kind, names in unknown.items()
+    ]
+    advice = "" if near.keys() == unknown.keys() else _NEW_TYPE
+    raise UnknownLayerError(f"{place(nodes[0].layer)}unknown layer type {'; '.join(parts)}{advice}")
 
 
 @contextmanager
@@ -111,8 +121,12 @@ def at_layer(layer: pb.LayerParameter) -> Iterator[None]:
 
 
 @contextmanager
-def running(built: Built) -> Iterator[None]:
-    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`."""
+def running(built: Built, inputs: Mapping[int, Tensor] | None = None) -> Iterator[None]:
+    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`.
+
+    The error also names those inputs, by their edges, that have other shapes than the net states.
+    """
+    shapes = {edge: tuple(tensor.shape) for edge, tensor in (inputs or {}).items()}
     try:
         yield
     except Exception as problem:
@@ -122,14 +136,24 @@ def running(built: Built) -> Iterator[None]:
         named = None if index is None else _with_layer(problem, built.graph.nodes[index].layer)
         if named is None:
             raise
-        raise named from problem
+        raise type(named)(f"{named}{_other_inputs(built, shapes)}") from problem
+
+
+def _other_inputs(built: Built, shapes: Mapping[int, Shape]) -> str:
+    """A clause for an error, about inputs whose shapes aren't those that the net states."""
+    words = [
+        f"'{built.graph.blobs[edge]}' has shape {list(shape)}, made for {list(built.shapes[edge])}"
+        for edge, shape in shapes.items()
+        if built.shapes[edge] not in ((), shape)
+    ]
+    return f"; input {', '.join(words)}" if words else ""
 
 
 def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None:
     """The same problem with the layer's name, or None if it is the user's own exception or a mistake of ours."""
     if user_code_problem(problem) is not None:
         return None
-    where, reason = f"layer '{layer.name}'", next(iter(str(problem).splitlines()), "")
+    where, reason = error_label(layer), next(iter(str(problem).splitlines()), "")
     if isinstance(problem, NetError):
         return type(problem)(f"{where}: {problem}")
     shortage = memory_shortage(problem)
@@ -172,6 +196,8 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
     if len(shapes) < len(node.tops):
         raise ShapeError(f"makes {len(shapes)} tops, the net names {len(node.tops)}")
     for edge, shape in zip(node.tops, shapes, strict=False):
+        if any(length < 0 for length in shape):
+            raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
         built.shapes[edge] = shape
 
 
@@ -201,5 +227,5 @@ def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive:
     elif permissive and mine.numel() == theirs.numel():
         layer.share_reshaped(name, owner, owned)
     else:
-        where = f"parameter '{owner.layer.name}' shares with '{layer.layer.name}'"
-        raise ShapeError(f"{where} has shape {list(theirs.shape)}, here it is {list(mine.shape)}")
+        shapes = f"{list(theirs.shape)} there and {list(mine.shape)} here"
+        raise ShapeError(f"the parameter that it shares with layer '{owner.layer.name}' has shape {shapes}")

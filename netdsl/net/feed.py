@@ -12,6 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
+from caffe_proto.locations import error_label
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
@@ -193,7 +194,7 @@ def _at(node: Node) -> Iterator[None]:
     try:
         yield
     except CaffeError as problem:
-        raise type(problem)(f"layer '{node.layer.name}': {problem}") from None
+        raise type(problem)(f"{error_label(node.layer)}: {problem}") from None
 
 
 def _data_layer(node: Node, types: Types) -> BringsData | None:

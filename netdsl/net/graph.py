@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from enum import IntEnum
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import error_label
 from netdsl.errors import GraphError, NetError
 
 
@@ -106,7 +107,7 @@ def connect(net: pb.NetParameter) -> Graph:
 def is_included(layer: pb.LayerParameter, state: pb.NetState) -> bool:
     """Whether a layer belongs to a state. Caffe's rule: a matching `include` lets it in, an `exclude` keeps it out."""
     if layer.include and layer.exclude:
-        raise GraphError(f"layer '{layer.name}': has include and exclude rules; Caffe takes one kind or the other")
+        raise GraphError(f"{error_label(layer)}: has include and exclude rules; Caffe takes one kind or the other")
     if layer.include:
         return any(matches_rule(state, rule) for rule in layer.include)
     return not any(matches_rule(state, rule) for rule in layer.exclude)
@@ -130,7 +131,7 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
         layer.phase = _PHASES[graph.phase]
     if layer.propagate_down and len(layer.propagate_down) != len(layer.bottom):
         what = f"{len(layer.propagate_down)} propagate_down for {len(layer.bottom)} bottoms"
-        raise GraphError(f"layer '{layer.name}': has {what}; give one for each or none")
+        raise GraphError(f"{error_label(layer)}: has {what}; give one for each or none")
     bottoms = tuple(_bottom(layer, name, current) for name in layer.bottom)
     for edge in bottoms:
         unread.pop(edge, None)
@@ -139,7 +140,7 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
         in_place = index < len(layer.bottom) and layer.bottom[index] == name
         if name in current and not in_place:
             raise GraphError(
-                f"layer '{layer.name}': top '{name}' is also a top of {_describe_source(graph, current[name])}"
+                f"{error_label(layer)}: top '{name}' is also a top of {_describe_source(graph, current[name])}"
             )
         current[name] = len(graph.blobs)
         graph.blobs.append(name)
@@ -151,7 +152,7 @@ def _add(graph: Graph, original: pb.LayerParameter, current: dict[str, int], unr
 def _bottom(layer: pb.LayerParameter, name: str, current: dict[str, int]) -> int:
     if name not in current:
         raise GraphError(
-            f"layer '{layer.name}': bottom '{name}' is no top of any layer before it{_suggestion(name, current)}"
+            f"{error_label(layer)}: bottom '{name}' is no top of any layer before it{_suggestion(name, current)}"
         )
     return current[name]
 
@@ -162,4 +163,4 @@ def _suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def _describe_source(graph: Graph, edge: int) -> str:
-    return next((f"layer '{node.layer.name}'" for node in graph.nodes if edge in node.tops), "another layer")
+    return next((f"layer '{node.layer.name}'" for node in graph.nodes if edge in node.tops), "the same layer")

@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.net.build import Built, at_layer
 
@@ -54,7 +55,7 @@ def _check(built: Built, sizes: Sequence[int], needed: int, what: str, device: t
     index = max(range(len(sizes)), key=sizes.__getitem__)
     total = f", and those of all layers {_words(needed)}" if needed > sizes[index] else ""
     raise NetError(
-        f"layer '{built.graph.nodes[index].layer.name}': its {what} need {_words(sizes[index])}{total}; "
+        f"{error_label(built.graph.nodes[index].layer)}: its {what} need {_words(sizes[index])}{total}; "
         f"{device} has {_words(available)} of memory"
     )
 

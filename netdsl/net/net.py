@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.user_batches import Values
+from caffe_proto.locations import unlocated
+from netdsl.data.batches.user_batches import Values, check_not_empty
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
-from netdsl.model import NetSource, copy_model, load_weights, open_net
+from netdsl.model import NetSource, check_names, copy_model, load_weights, open_net
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
@@ -53,12 +54,12 @@ class Net:
         types: Types = LAYERS,
     ) -> None:
         model = open_net(net)
-        self.message = model.net
+        self._net = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
-        graph = resolve(self.message, self.phase, level=level, stages=stages)
+        graph = resolve(self._net, self.phase, level=level, stages=stages)
         self.module = NetModule(build(graph, types)).allocate()
         reports = [copy_model(model, self.module.built)] if model.weights else []
         if weights is not None:
@@ -99,14 +100,17 @@ class Net:
             f"{built.graph.blobs[edge]} {'x'.join(map(str, built.shapes[edge]))}".strip() for edge in edges
         )
 
+    @property
+    def message(self) -> pb.NetParameter:
+        """A copy of the net as Caffe's message, in today's form and without weights."""
+        return unlocated(self._net)
+
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
-        try:
-            with torch.no_grad(), running(self.module.built):
-                outputs: dict[str, Tensor] = self.module(**tensors)
-        except NetError as problem:
-            raise type(problem)(f"{problem}{self._different_inputs(tensors)}") from problem.__cause__
+        edges = self.module.edges_of(**tensors)
+        with torch.no_grad(), running(self.module.built, edges):
+            outputs: dict[str, Tensor] = self.module(**tensors)
         return outputs
 
     def _input(self, name: str, value: Any) -> Tensor:
@@ -126,16 +130,6 @@ class Net:
     def _shape(self, name: str) -> tuple[int, ...]:
         """The shape that the net states for an input; empty if it states none, or has no such input."""
         return self.module.built.shapes[self.module.inputs[name]] if name in self.module.inputs else ()
-
-    def _different_inputs(self, tensors: Mapping[str, Tensor]) -> str:
-        """A clause for an error, about inputs whose shapes aren't those that the net states."""
-        shapes = [(name, list(tensor.shape), list(self._shape(name))) for name, tensor in tensors.items()]
-        words = [
-            f"'{name}' has shape {shape}, made for {stated}"
-            for name, shape, stated in shapes
-            if stated not in ([], shape)
-        ]
-        return f"; input {', '.join(words)}" if words else ""
 
     def _like(self) -> Tensor:
         """A tensor with the device and the type of the weights."""
@@ -163,8 +157,10 @@ class Net:
     def set_weights(self, weights: Weights, *, partial: bool = False) -> LoadReport:
         """Copy weights into the layers of the same names; with `partial`, layers whose shapes differ are skipped.
 
-        If layers share a parameter, the values for the last of them count.
+        If layers share a parameter, the values for the last of them count. Weights of other layers only are an error.
         """
+        if weights:
+            check_names(weights, learned_layers(self.module.built), self._net.name)
         return copy_weights(self.module.built, weights, partial=partial)
 
     def load(self, weights: Paths, *, partial: bool = False) -> LoadReport:
@@ -190,6 +186,7 @@ class Net:
         self._set_data(Phase.TEST, values)
 
     def _set_data(self, phase: Phase, values: Values | Table) -> None:
+        check_not_empty(values)
         self._close(phase)
         self._values[phase] = values
 
@@ -204,7 +201,7 @@ class Net:
         """The net for a phase, with the data that were set, or those that its data layers read."""
         if phase not in self._running:
             message = pb.NetParameter()
-            message.CopyFrom(self.message)
+            message.CopyFrom(self._net)
             message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
             self._running[phase] = ModuleNet(message, Compute(self.device), self._types, self._values.get(phase))
         return self._running[phase]

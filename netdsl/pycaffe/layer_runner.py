@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.user_code import RunsUserCode
@@ -52,14 +53,16 @@ class LayerRunner:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Add the layer's name to errors of torch, but not to those of a layer written in Python."""
+        """Add the layer's place and name to errors, but not to those of a layer written in Python."""
         try:
             yield
+        except NetError as problem:
+            raise type(problem)(f"{error_label(self.layer.layer)}: {problem}") from problem
         except RuntimeError as problem:
             if isinstance(problem, torch.OutOfMemoryError) or isinstance(self.layer, RunsUserCode):
                 raise
             layer, reason = self.layer.layer, str(problem).partition("\n")[0]
-            raise NetError(f"layer '{layer.name}' ({layer.type}): {reason}") from problem
+            raise NetError(f"{error_label(layer)} ({layer.type}): {reason}") from problem
 
     def _leaf(self, bottom: ActivationMemory, needs_gradient: bool) -> Tensor:
         """A leaf of autograd's graph for a bottom; a copy if the layer would overwrite it in place."""

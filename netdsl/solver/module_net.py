@@ -62,7 +62,7 @@ class ModuleNet:
     def _run(self) -> Tensor:
         edges = self.feeds.next()
         device, precision = self.compute.device, self.compute.precision
-        with running(self.built), torch.autocast(device.type, precision, enabled=precision != torch.float32):
+        with running(self.built, edges), torch.autocast(device.type, precision, enabled=precision != torch.float32):
             loss, self._outputs = self._forward(edges)
         return loss
 

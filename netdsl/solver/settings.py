@@ -8,10 +8,12 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.dialects import FORKS
+from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.errors import SolverError
-from netdsl.solver.rate import policy_of
+from netdsl.solver.nets import find_file
+from netdsl.solver.rate import next_step, policy_of
 
 
 def read_settings(path: str | Path) -> pb.SolverParameter:
@@ -26,7 +28,20 @@ def read_settings(path: str | Path) -> pb.SolverParameter:
         param.snapshot_prefix = str(path.with_suffix(""))
     elif Path(param.snapshot_prefix).is_dir():
         param.snapshot_prefix = str(Path(param.snapshot_prefix) / path.stem)
+    _check_nets(param, path)
+    try:
+        check(param)
+    except SolverError as problem:
+        raise SolverError(f"{path}: {problem}") from None
     return param
+
+
+def _check_nets(param: pb.SolverParameter, path: Path) -> None:
+    """Raise a FileError for a net that isn't there; only here it is known which file names it."""
+    named = [("net", param.net), ("train_net", param.train_net), *(("test_net", name) for name in param.test_net)]
+    for field, name in named:
+        if name and not find_file(name, path.parent).exists():
+            raise FileError(f"{path}: {field}: there is no file '{name}', here or beside the solver")
 
 
 def seed(param: pb.SolverParameter, rank: int = 0) -> None:
@@ -40,7 +55,11 @@ def check(param: pb.SolverParameter) -> None:
     for name in ("average_loss", "iter_size"):
         if getattr(param, name) < 1:
             raise SolverError(f"{name} is {getattr(param, name)}; it must be 1 or more")
+    for count in param.test_iter:
+        if count < 1:
+            raise SolverError(f"test_iter is {count}; it must be 1 or more")
     policy_of(param)
+    next_step(param, 0, 0)  # an error if the policy's steps make no sense
     _refuse_forks(param)
     if param.snapshot and not param.HasField("snapshot_prefix"):
         raise SolverError("the solver has a snapshot interval, but no snapshot_prefix that says where snapshots go")

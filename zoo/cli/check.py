@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,8 @@ from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
     from netdsl.checking.lint import Finding
+
+_MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in every layer
 
 
 @click.command("check", short_help="Check whether nets would work.")
@@ -45,24 +47,35 @@ def command(
     for file in files:
         findings.append(check_net(file, settings, run=run))
         if not as_json:
-            click.echo(_line(findings[-1]))
+            for line in _lines(findings[-1]):
+                click.echo(line)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     if all(finding.resolved for finding in findings):
         shapes.complain_of_unused(assume, {name for finding in findings for name in finding.assumed})
-    if not all(finding.resolved and finding.ran is not False for finding in findings):
+    if not all(finding.resolved and finding.ran is not False and not finding.skipped for finding in findings):
         raise click.exceptions.Exit(1)
 
 
-def _line(finding: Finding) -> str:
+def _lines(finding: Finding) -> Iterator[str]:
+    """What may be a typo, and then the result."""
+    yield from finding.skipped[:_MOST_SKIPPED]
+    if len(finding.skipped) > _MOST_SKIPPED:
+        yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
+    yield _result(finding)
+
+
+def _result(finding: Finding) -> str:
     if finding.needs_code:
         modules = ",".join(sorted({name.rpartition(".")[0] for name in finding.needs_code}))
         code = f"needs the Python code of {', '.join(finding.needs_code)}"
         return f"{finding.file}: {code}; if you trust it, give --allow-python {modules}"
     if finding.reason:
-        return f"{finding.file}: {finding.reason}"
+        return finding.reason
     phases = " and ".join(finding.phases)
     parts = [f"layers and shapes fit for {phases}" if finding.unread else f"good for {phases}"]
+    if finding.skipped:
+        parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient -o NEW` leaves out"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, in_file
 from caffe_proto.storage import write_pieces
 from zoo.cli import options
 from zoo.cli.output import complain, print_json
@@ -32,25 +32,25 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
     try:
         program = to_python(net)
     except CaffeError as error:
-        raise type(error)(f"{model}: {error}") from None
-    problem = _problem(net)
+        raise type(error)(in_file(model, error)) from None
+    problem = _problem(model, net)
     if output is not None:
         write_pieces(output, [program.encode()])
     if as_json:
         print_json({"file": model, "output": output, "program": program, "problem": problem})
         return
     if problem is not None:
-        complain(f"warning: {model}: {problem}. The program says so too when it runs")
+        complain(f"warning: {problem}. The program says so too when it runs")
     if output is None:
         click.echo(program, nl=False)
 
 
-def _problem(net: pb.NetParameter) -> str | None:
+def _problem(model: str, net: pb.NetParameter) -> str | None:
     """The reason why the net wouldn't work, if there is one."""
     from netdsl.dsl.params import check_net
 
     try:
         check_net(net)
     except CaffeError as error:
-        return str(error)
+        return in_file(model, error)
     return None

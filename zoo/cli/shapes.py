@@ -10,6 +10,9 @@ import click
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError, in_file
+from caffe_proto.files import CaffeFile
+from caffe_proto.locations import located
 from netdsl.errors import NetError
 from zoo.cli.output import complain
 
@@ -62,18 +65,20 @@ class Shapes:
     stubbed: list[str]
 
 
-def infer(file: str, message: Message, assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
+def infer(content: CaffeFile[Message], assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file, which errors name."""
     # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
     from netdsl.checking.lint import CheckSettings, resolve_shapes
     from netdsl.open_net import todays_form
 
-    if not isinstance(message, pb.NetParameter):
-        raise NetError(f"{file}: has no shapes to infer: it is no net, but a {message.DESCRIPTOR.name}")
+    if not isinstance(content.message, pb.NetParameter):
+        kind = content.message.DESCRIPTOR.name
+        raise NetError(f"{content.path}: has no shapes to infer: it is no net, but a {kind}")
     try:
-        resolved = resolve_shapes(todays_form(message), CheckSettings(assumed, stages, stub))
-    except NetError as problem:
-        raise type(problem)(f"{file}: {problem}") from None
+        net = todays_form(located(content.message, content.path, content.body))
+        resolved = resolve_shapes(net, CheckSettings(assumed, stages, stub))
+    except CaffeError as problem:
+        raise type(problem)(in_file(content.path, problem)) from None
     phases = {}
     for built in resolved.builts:
         pairs = ((node.layer, edge) for node in built.graph.nodes for edge in node.tops)

@@ -53,8 +53,7 @@ def command(
     contents = {file: read(file, dialect=dialect, lenient=lenient) for file in files}
     if with_shapes:
         shapes_by_file = {
-            file: shapes.infer(file, content.message, assume, stages, stub=stub_unknown)
-            for file, content in contents.items()
+            file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
         }
         _show_shapes(shapes_by_file, as_json=as_json)
         shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.assumed})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from caffe_proto.errors import UpgradeError
+from caffe_proto.errors import UpgradeError, in_file
 from caffe_proto.files import Form, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
@@ -54,4 +54,4 @@ def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Me
     try:
         return upgrade_file(file)
     except UpgradeError as problem:
-        raise UpgradeError(f"{path}: {problem}") from None
+        raise UpgradeError(in_file(path, problem)) from None

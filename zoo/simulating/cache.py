@@ -12,6 +12,7 @@ import torch
 import caffe_proto
 import netdsl
 from caffe_proto.storage import atomic_path
+from caffe_proto.text import prototxt
 from netdsl.distributed.strategies.settings import text_of
 from netdsl.errors import DistributedError
 from zoo.simulating.trial import Trial, TrialOutcome
@@ -46,7 +47,7 @@ class TrialCache:
 def key_of(trial: Trial) -> str:
     """The cache key of a trial: a hash of its settings and of the code."""
     plan = vars(trial.plan) | {
-        "solver": trial.plan.solver.SerializeToString(deterministic=True).hex(),
+        "solver": prototxt.text_of(trial.plan.solver),
         "strategy": text_of(trial.plan.strategy),
     }
     parts = [_code(), torch.__version__, sorted(plan.items()), trial.link, trial.machines, trial.goal]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,12 @@ from netdsl.errors import DataError
 
 Rows = Mapping[str, Any] | Sequence[Any]  # arrays or tensors by blob, or in the order of the blobs
 Values = Iterable[Rows] | Callable[[], Rows]
+
+
+def check_not_empty(values: object) -> None:
+    """Raise a DataError for a list of no batches and no items."""
+    if isinstance(values, Sized) and not len(values):
+        raise DataError("there are no data: the list of batches or items is empty")
 
 
 class UserBatches(Iterator[tuple[Tensor, ...]]):
@@ -76,6 +82,8 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
             rows = None
             for rows in values:
                 yield rows
+            if rows is None and not self.position:
+                raise DataError("there are no data: the values that were given end before the first batch or item")
             if rows is None or iter(values) is values:
                 raise DataError(
                     f"the data ended after {self.position} batches; give a list, or a function that returns the next "

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import fields_of
 from caffe_proto.text.parser import parse
 from caffe_proto.text.prototxt import from_text, text_of
 from caffe_proto.text.write import write
@@ -36,9 +37,7 @@ def messages(draw: st.DrawFn, descriptor: Descriptor, kind: type[Message], depth
     """A message with some of its fields, and all that it can't do without."""
     message = kind()
     required = [field for field in descriptor.fields if field.is_required]
-    optional = [
-        field for field in descriptor.fields if field.name != "stored" and (depth < 3 or not field.message_type)
-    ]
+    optional = [field for field in fields_of(kind).values() if depth < 3 or not field.message_type]
     chosen = (
         draw(st.lists(st.sampled_from(optional), max_size=4, unique_by=lambda field: field.name)) if optional else []
     )

@@ -46,13 +46,13 @@ def test_a_good_net_is_resolved_and_runs(check) -> None:
 def test_a_template_is_not_parsed(check) -> None:
     found = check(IMAGE, convolution("conv", "data", "num_output: cls3x kernel_size: 3"))
     assert (found.parsed, found.resolved, found.ran) == (False, False, None)
-    assert found.reason.startswith("2:")
+    assert found.reason.startswith(f"{found.file}:2:")
     assert "is this a template?" in found.reason
 
 
 def test_a_file_that_is_not_there_is_a_finding() -> None:
     found = check_net("nowhere.prototxt")
-    assert (found.parsed, found.reason) == (False, "can't be opened: No such file or directory")
+    assert (found.parsed, found.reason) == (False, "nowhere.prototxt: can't be opened: No such file or directory")
 
 
 def test_an_unknown_type_is_named_with_its_layers_and_what_to_do(check) -> None:
@@ -74,17 +74,18 @@ def test_a_type_of_the_users_own_is_known(check) -> None:
 
 def test_a_bottom_that_nobody_makes_is_named(check) -> None:
     found = check(IMAGE, convolution("conv", "daat"))
-    assert found.reason == "layer 'conv': bottom 'daat' is no top of any layer before it; did you mean 'data'?"
+    expected = "layer 'conv': bottom 'daat' is no top of any layer before it; did you mean 'data'?"
+    assert found.reason == f"{found.file}:2: {expected}"
 
 
 def test_shapes_that_do_not_fit_are_told_with_the_layer(check) -> None:
     found = check(IMAGE, convolution("conv", "data", "num_output: 4 kernel_size: 20"))
     assert (found.parsed, found.resolved) == (True, False)
-    assert found.reason.startswith("layer 'conv'")
+    assert found.reason.startswith(f"{found.file}:2: layer 'conv'")
 
 
 def test_no_layers_are_no_net(check) -> None:
-    assert check("name: 'empty'").reason == "the net has no layers"
+    assert check("name: 'empty'").reason.endswith("net.prototxt: the net has no layers")
 
 
 def test_private_python_code_is_counted_apart(check) -> None:
@@ -108,7 +109,7 @@ def test_a_stub_without_bottoms_brings_an_image(check) -> None:
     magic = "layer { name: 'magic' type: 'Magic' top: 'data' }"
     assert check(magic, convolution("conv", "data"), stub_unknown=True).ran
     small = check(magic, convolution("conv", "data"), stub_unknown=True, assume={"data": (3, 2, 2)})
-    assert small.reason.startswith("layer 'conv'")
+    assert small.reason.startswith(f"{small.file}:2: layer 'conv'")
 
 
 def test_assumed_shapes_are_those_of_one_item(check) -> None:
@@ -159,7 +160,7 @@ def test_an_input_that_a_layer_brings_is_not_brought_twice(check) -> None:
 def test_if_no_typical_shape_fits_the_reason_is_about_the_net_as_it_is(check) -> None:
     found = check(DATA, convolution("conv", "data", "num_output: 4 kernel_size: 500"))
     assert found.assumed == {}
-    assert found.reason.startswith("layer 'conv'")
+    assert found.reason.startswith(f"{found.file}:2: layer 'conv'")
 
 
 def test_told_shapes_of_an_input_leave_its_others(check) -> None:
@@ -179,25 +180,45 @@ def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> Non
 
     found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Picky})
     assert (found.resolved, found.ran) == (True, False)
-    assert found.reason == "TEST: not today"
+    assert found.reason == f"{found.file}:2: layer 'relu' (ReLU): not today, in phase TEST"
 
 
-@pytest.mark.parametrize("problem", [MemoryError("no room"), RecursionError("too deep"), KeyError("gone")])
-def test_no_file_stops_the_others(check, problem) -> None:
+@pytest.mark.parametrize(
+    ("problem", "what"),
+    [
+        (MemoryError("no room"), "there isn't enough memory"),
+        (RecursionError("too deep"), "too deep"),
+        (KeyError("gone"), "gone"),
+    ],
+)
+def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
     class Broken(LAYERS["ReLU"]):
         def forward(self, x):
             raise problem
 
     found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Broken})
     assert (found.resolved, found.ran) == (True, False)
-    assert problem.args[0] in found.reason
+    assert what in found.reason
 
 
-def test_a_filler_that_does_not_exist_is_found_without_filling(check) -> None:
-    filler = "num_output: 4 kernel_size: 3 weight_filler { type: 'gauss' }"
-    found = check(IMAGE, convolution("conv", "data", filler))
-    assert (found.resolved, found.ran) == (True, False)
-    assert "'gauss' is no filler" in found.reason
+@pytest.mark.parametrize(
+    ("filler", "what"),
+    [
+        ("type: 'xaver'", "there is no filler 'xaver'; did you mean xavier?"),
+        (
+            "type: 'magic'",
+            "there is no filler 'magic'; Caffe has constant, gaussian, positive_unitball, uniform, xavier",
+        ),
+        ("type: 'uniform' min: 3 max: 1", "a uniform filler needs a min up to its max, not 3 and 1"),
+        ("type: 'gaussian' std: -1", "a gaussian filler needs a std of 0 or more, not -1"),
+        ("type: 'bilinear'", "a bilinear filler needs a square kernel, not [4, 3, 3, 2]"),
+    ],
+)
+def test_a_filler_that_cannot_work_is_found_without_filling(check, filler: str, what: str) -> None:
+    settings = f"num_output: 4 kernel_h: 3 kernel_w: 2 weight_filler {{ {filler} }}"
+    found = check(IMAGE, convolution("conv", "data", settings), run=False)
+    assert not found.resolved
+    assert found.reason.startswith(f"{found.file}:2: layer 'conv': {what}")
 
 
 def seen(check, *layers) -> list[tuple[int, ...]]:

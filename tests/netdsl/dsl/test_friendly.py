@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
@@ -10,6 +12,7 @@ from netdsl import (
     ActivationLayer,
     Average,
     ConvLayer,
+    Convolution,
     LinearLayer,
     Max,
     Net,
@@ -85,3 +88,41 @@ def test_friendly_names_make_caffes_layers(made: pb.LayerParameter, text: str) -
 def test_a_window_has_one_size_or_two(kernel: tuple[int, ...]) -> None:
     with pytest.raises(NetError, match=r"layer 'c': kernel takes one number or \(height, width\)"):
         ConvLayer("c", ["d"], kernel=kernel, num_filters=3)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (
+            lambda: ConvLayer("c", ["d"], kernel=5, num_filter=3),
+            "ConvLayer needs num_filters; write num_filters for 'num_filter'",
+        ),
+        (
+            lambda: ConvLayer("c", ["d"], kernel=5, num_output=3),
+            "ConvLayer needs num_filters; write num_filters for 'num_output'",
+        ),
+        (
+            lambda: ConvLayer("c", ["d"], num_filters=3, kernel_size=5),
+            "ConvLayer needs kernel; write kernel for 'kernel_size'",
+        ),
+        (lambda: ConvLayer("c", ["d"], kernel=5), "ConvLayer needs num_filters$"),
+        (lambda: PoolLayer("c", ["d"], stride=5), "PoolLayer needs kernel$"),
+        (
+            lambda: LinearLayer("c", ["d"], num_ouputs=5),
+            "LinearLayer needs num_outputs; write num_outputs for 'num_ouputs'",
+        ),
+        (lambda: RDDLayer("c"), "RDDLayer needs shape$"),
+        (lambda: ActivationLayer("c", ["d"], activation="relu"), "activation takes a layer type, as ReLU, not 'relu'"),
+    ],
+)
+def test_a_setting_that_is_missing_or_misspelt_is_told_with_the_layer(make: Callable[[], object], why: str) -> None:
+    with pytest.raises(NetError, match=f"^layer 'c': {why}"):
+        make()
+
+
+@pytest.mark.parametrize("name", ["num_filters", "num_filter", "num_outputs", "num_ouput"])
+def test_caffes_name_is_suggested_for_the_papers(name: str) -> None:
+    with pytest.raises(
+        NetError, match=f"layer 'c' of type Convolution: there is no setting '{name}'; did you mean num_output"
+    ):
+        Convolution("c", ["d"], **{name: 3})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -71,9 +69,8 @@ def test_mul():
 
 
 def shuffle(group, shape):
-    """Of a message that needn't have the field yet, which is Synopsys' and others' and not in every schema."""
-    settings = SimpleNamespace(group=group)
-    return ShuffleChannel(SimpleNamespace(type="ShuffleChannel", top=["t"], shuffle_channel_param=settings), [shape])
+    settings = pb.ShuffleChannelParameter(group=group)
+    return ShuffleChannel(pb.LayerParameter(type="ShuffleChannel", top=["t"], shuffle_channel_param=settings), [shape])
 
 
 def test_shuffle_channel():

@@ -98,7 +98,7 @@ def test_nothing_is_saved():
         ("shape { dim: 2 } num: 1", "give `shape` only"),
         ("num: 1 channels: 2 height: 3", "0 width for 3 tops"),
         ("shape { dim: 2 } data_filler { } data_filler { }", "2 data_filler for 3 tops"),
-        ("shape { dim: 2 } data_filler { type: 'gausian' }", "'gausian' is no filler"),
+        ("shape { dim: 2 } data_filler { type: 'gausian' }", "there is no filler 'gausian'; did you mean gaussian"),
     ],
 )
 def test_what_is_wrong_is_said(settings, message):

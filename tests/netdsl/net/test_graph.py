@@ -127,7 +127,7 @@ def test_the_net_that_was_given_stays_as_it_is():
             'layer { name: "a" top: "x" top: "y" } layer { name: "b" bottom: "x" bottom: "y" top: "y" }',
             "layer 'b': top 'y' is also a top of layer 'a'",
         ),
-        ('layer { name: "a" top: "x" top: "x" }', "layer 'a': top 'x' is also a top of another layer"),
+        ('layer { name: "a" top: "x" top: "x" }', "layer 'a': top 'x' is also a top of the same layer"),
         (
             'layer { name: "a" top: "x" } layer { name: "b" bottom: "x" propagate_down: true propagate_down: false }',
             "layer 'b': has 2 propagate_down for 1 bottoms",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
 from netdsl.errors import SolverError
 from netdsl.solver import nets
 from netdsl.solver.settings import read_settings
@@ -63,13 +64,30 @@ def test_what_a_solver_must_say(folder: Path) -> None:
 
 def test_snapshots_are_called_as_the_solver_unless_it_says_otherwise(folder: Path) -> None:
     path = folder / "quick.prototxt"
-    path.write_text('net: "one.prototxt" solver_type: ADAM')
+    path.write_text('net: "one.prototxt" lr_policy: "fixed" solver_type: ADAM')
     param = read_settings(path)
     assert (param.type, param.snapshot_prefix) == ("Adam", str(folder / "quick"))
-    path.write_text(f'net: "one.prototxt" snapshot_prefix: "{folder}"')
+    path.write_text(f'net: "one.prototxt" lr_policy: "fixed" snapshot_prefix: "{folder}"')
     assert read_settings(path).snapshot_prefix == str(folder / "quick")
-    path.write_text('net: "one.prototxt" snapshot_prefix: "runs/a"')
+    path.write_text('net: "one.prototxt" lr_policy: "fixed" snapshot_prefix: "runs/a"')
     assert read_settings(path).snapshot_prefix == "runs/a"
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ('net: "gone.prototxt" lr_policy: "fixed"', "net: there is no file 'gone.prototxt', here or beside the solver"),
+        ('train_net: "one.prototxt" test_net: "gone" lr_policy: "fixed"', "test_net: there is no file 'gone'"),
+        ('net: "one.prototxt" lr_policy: "stpe"', "unknown lr_policy 'stpe'"),
+        ('net: "one.prototxt" lr_policy: "step"', "lr_policy 'step' needs a stepsize above 0"),
+        ('net: "one.prototxt" lr_policy: "fixed" test_iter: -3', "test_iter is -3; it must be 1 or more"),
+        ('net: "one.prototxt" lr_policy: "fixed" iter_size: 0', "iter_size is 0; it must be 1 or more"),
+    ],
+)
+def test_a_wrong_setting_is_told_with_the_solvers_file(folder: Path, settings: str, why: str) -> None:
+    (folder / "quick.prototxt").write_text(settings)
+    with pytest.raises(CaffeError, match=f"^{folder}/quick.prototxt: {why}"):
+        read_settings(folder / "quick.prototxt")
 
 
 def test_several_files_of_weights() -> None:

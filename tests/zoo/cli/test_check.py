@@ -19,7 +19,8 @@ DATA = """layer { name: "data" type: "Data" top: "data" top: "label" data_param 
 layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_param { slice_point: 1 } }
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
-FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed", "unread"]
+FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
+FIELDS += ["unread", "skipped"]
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
     code, out, err = zoo("check", "template.prototxt", "unknown.prototxt", "gone.prototxt", "good.prototxt")
     assert (code, err) == (1, "")
     template, unknown, gone, good = out.splitlines()
-    assert template.startswith("template.prototxt: 2:")
+    assert template.startswith("template.prototxt:2:")
     assert template.endswith("is this a template? Fill in its placeholders first")
     assert "'Convolutoin' (layers conv, did you mean Convolution?)" in unknown
     assert gone == "gone.prototxt: can't be opened: No such file or directory"
@@ -136,3 +137,27 @@ def test_files_are_needed(zoo) -> None:
     code, _, err = zoo("check")
     assert code == 2
     assert "Missing argument 'FILE...'" in err
+
+
+def test_an_unknown_field_is_told_before_what_comes_of_it(zoo) -> None:
+    typo = "convolution_param { num_ouput: 3 kernel_size: 3 }"
+    layer = f'layer {{ name: "c" type: "Convolution" bottom: "data" top: "c" {typo} }}'
+    Path("typo.prototxt").write_text(f'input: "data" input_shape {{ dim: [1, 3, 9, 9] }}\n{layer}\n')
+    field, missing = zoo("check", "typo.prototxt").out.splitlines()
+    what = "layer 'c': unknown field 'num_ouput' in convolution_param; did you mean num_output? (skipped)"
+    assert field.startswith("typo.prototxt:2:") and field.endswith(what)
+    assert missing == "typo.prototxt:2: layer 'c': num_output is missing; it must be 1 or more"
+
+
+def test_many_unknown_fields_are_counted(zoo) -> None:
+    Path("fork.prototxt").write_text(
+        "input: 'data'\n" + "odd: 1\n" * 8 + "layer { name: 'r' type: 'ReLU' bottom: 'data' top: 'r' }"
+    )
+    checked = zoo("check", "fork.prototxt")
+    lines = checked.out.splitlines()
+    assert checked.code == 1
+    assert [line.partition(": ")[0] for line in lines[:5]] == [f"fork.prototxt:{line}:1" for line in range(2, 7)]
+    assert lines[5] == "fork.prototxt: 3 more fields are unknown (skipped)"
+    assert lines[6].startswith("fork.prototxt: good for TEST and TRAIN without what is unknown, which `zoo upgrade")
+    assert zoo("upgrade", "--lenient", "fork.prototxt", "-o", "new.prototxt").code == 0
+    assert zoo("check", "new.prototxt").code == 0

@@ -188,11 +188,11 @@ BAD = {
     ),
     "unknown.prototxt": (
         NET.replace('"BatchNorm"', '"Mystery"').encode(),
-        "unknown.prototxt: unknown layer type 'Mystery' (layers bn)",
+        "unknown.prototxt:6: unknown layer type 'Mystery' (layers bn)",
     ),
     "python.prototxt": (
         NET.replace('"BatchNorm"', '"Python" python_param { module: "m" layer: "L" }').encode(),
-        "python.prototxt: layer 'bn': layer runs Python code from module 'm'",
+        "python.prototxt:6: layer 'bn': layer runs Python code from module 'm'",
     ),
 }
 

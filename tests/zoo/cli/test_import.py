@@ -65,7 +65,7 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
     Path("bad.prototxt").write_text('layer { name: "f" type: "Foo" top: "f" }')
     code, out, err = zoo("import", "--as-dsl", "bad.prototxt")
     assert (code, 'Foo("f")' in out) == (0, True)
-    assert err.startswith("zoo: warning: bad.prototxt: unknown layer type 'Foo'")
+    assert err.startswith("zoo: warning: bad.prototxt:1: unknown layer type 'Foo'")
 
 
 @pytest.mark.parametrize(

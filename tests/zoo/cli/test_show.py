@@ -145,7 +145,7 @@ def test_an_unknown_type_is_named_and_can_be_stubbed(zoo) -> None:
     Path("net.prototxt").write_text(STRANGE)
     code, out, err = zoo("show", "--shapes", "net.prototxt")
     assert (code, out) == (2, "")
-    assert err.startswith("zoo: net.prototxt: unknown layer type 'Magic' (layers odd)")
+    assert err.startswith("zoo: net.prototxt:3: unknown layer type 'Magic' (layers odd)")
     code, out, err = zoo("show", "--shapes", "--stub-unknown", "net.prototxt")
     assert (code, err) == (0, "")
     assert table(out)[0] == "net.prototxt: Magic hands on what it gets"

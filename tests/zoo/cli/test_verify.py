@@ -84,7 +84,7 @@ def test_blobs_that_only_one_has_are_told(zoo) -> None:
         ("noise.prototxt", "noise.prototxt: a .prototxt file is prototxt, and this one is binary"),
         ("cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
         ("small.prototxt,cut.caffemodel", "cut.caffemodel: layer 'ip': byte "),
-        ("unknown.prototxt,a.caffemodel", "unknown.prototxt: unknown layer type 'Mystery' (layers r)"),
+        ("unknown.prototxt,a.caffemodel", "unknown.prototxt:5: unknown layer type 'Mystery' (layers r)"),
         (
             "wide.prototxt,a.caffemodel",
             "wide.prototxt: layer 'c': blob 0 has shape [4, 5, 3, 3], the weights have [4, 3, 3, 3]",

@@ -55,6 +55,13 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
     assert key_of(trial) not in keys
 
 
+def test_where_a_net_is_written_does_not_change_its_key(trial: Trial) -> None:
+    param = type(trial.plan.solver)()
+    param.CopyFrom(trial.plan.solver)
+    param.net_param.layer[2].location = "elsewhere/net.prototxt:31"
+    assert key_of(replace(trial, plan=replace(trial.plan, solver=param))) == key_of(trial)
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DistributedError, match="file/cache: can't be made: Not a directory; name another --cache"):

@@ -42,7 +42,7 @@ def test_a_dict_of_settings_has_defaults() -> None:
 
 def test_a_solver_brings_its_net(tmp_path: Path) -> None:
     (tmp_path / "net.prototxt").write_text(PARAMS.prototxt())
-    (tmp_path / "solver.prototxt").write_text('net: "net.prototxt"\nmax_iter: 7\n')
+    (tmp_path / "solver.prototxt").write_text('net: "net.prototxt"\nlr_policy: "fixed"\nmax_iter: 7\n')
     param = from_text(param_values.solver_of(tmp_path / "solver.prototxt"), pb.SolverParameter)
     assert (param.max_iter, param.net_param) == (7, PARAMS.message)
 

@@ -1,0 +1,57 @@
+"""Where the layers of a net are written: a place that goes with a layer wherever it is copied, for errors about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import repeat
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from caffe_proto.text.document import Body, Entry
+
+Layer = pb.LayerParameter | pb.V1LayerParameter
+
+
+def located(net: pb.NetParameter, path: str, body: Body | None) -> pb.NetParameter:
+    """A copy of a net whose layers have their places: in a prototxt, whose fields are `body`, also the line."""
+    copy = pb.NetParameter()
+    copy.CopyFrom(net)
+    if path:
+        _locate(copy.layer, path, body.named("layer") if body is not None else ())
+        _locate(copy.layers, path, body.named("layers") if body is not None else ())
+    return copy
+
+
+def _locate(layers: Sequence[Layer], path: str, entries: Iterable[Entry]) -> None:
+    places = [f"{path}:{entry.line}" for entry in entries for _ in entry.bodies()]
+    for layer, layer_place in zip(layers, places or repeat(path), strict=False):
+        layer.location = layer_place
+
+
+def unlocated(net: pb.NetParameter) -> pb.NetParameter:
+    """A copy of a net as others see it: its layers have no places."""
+    copy = pb.NetParameter()
+    copy.CopyFrom(net)
+    for layer in copy.layer:
+        layer.ClearField("location")
+    return copy
+
+
+def place(layer: Layer) -> str:
+    """The beginning of an error about a layer: "net.prototxt:31: ", or "" if it is from no file."""
+    return f"{layer.location}: " if layer.location else ""
+
+
+def error_label(layer: pb.LayerParameter) -> str:
+    """The beginning of an error about a layer with its name: "net.prototxt:31: layer 'conv1'"."""
+    return f"{place(layer)}layer '{layer.name}'"
+
+
+@contextmanager
+def at_place(layer: pb.V1LayerParameter) -> Iterator[None]:
+    """Add a layer's place to any error inside."""
+    try:
+        yield
+    except CaffeError as problem:
+        raise type(problem)(f"{place(layer)}{problem}") from None

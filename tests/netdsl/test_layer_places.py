@@ -1,0 +1,178 @@
+"""Every error about a layer of a net that was read from a file begins with its place there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text, read_net, write
+from caffe_proto.errors import CaffeError
+from caffe_proto.files import CaffeFile
+from netdsl import Net
+from netdsl.model import open_model
+from netdsl.net.graph import GraphError, Phase
+from netdsl.solver.module_net import ModuleNet
+from netdsl.solver.nets import train_net
+
+INPUT = """# A net whose third line is about to be wrong.
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 8 dim: 7 } } }
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+
+    def path(text: str, name: str = "net.prototxt") -> Path:
+        Path(name).write_text(text)
+        return Path(name)
+
+    return path
+
+
+def layer(kind: str, more: str = "", bottom: str = "x") -> str:
+    return f"layer {{ name: 'one' type: '{kind}' bottom: '{bottom}' top: 'y' {more} }}\n"
+
+
+SCORES = "layer { name: 's' type: 'Input' top: 's' input_param { shape { dim: 2 } } } "
+SIZE = "layer { name: 'one' type: 'Input' top: 'y' input_param { shape { dim: [2, -1] } } }"
+
+
+def convolution(settings: str) -> str:
+    return layer("Convolution", f"convolution_param {{ {settings} }}")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (layer("ReLU", bottom="xx"), "layer 'one': bottom 'xx' is no top of any layer before it; did you mean 'x'?"),
+        (
+            layer("ReLU").replace("top: 'y'", "top: 'x' top: 'x'"),
+            "layer 'one': top 'x' is also a top of the same layer",
+        ),
+        (layer("ReLU", "include { } exclude { }"), "layer 'one': has include and exclude rules"),
+        (layer("ReLU", "propagate_down: [true, true]"), "layer 'one': has 2 propagate_down for 1 bottoms"),
+        (layer("Convolutoin"), "unknown layer type 'Convolutoin' (layers one, did you mean Convolution?)"),
+        (layer("ReLU").replace("type: 'ReLU'", ""), "layer 'one': has no type"),
+        (layer("Convolution"), "layer 'one': num_output is missing; it must be 1 or more"),
+        (layer("InnerProduct"), "layer 'one': num_output is missing; it must be 1 or more"),
+        (convolution("num_output: 0 kernel_size: 3"), "layer 'one': num_output is 0; it must be 1 or more"),
+        (layer("ReLU", "loss_weight: [1, 2]"), "layer 'one': 2 loss_weight for 1 tops; give one for each or none"),
+        (
+            layer("Pooling", "pooling_param { kernel_size: 30 }"),
+            "layer 'one': kernel 30 is larger than the bottom, 8 x 7",
+        ),
+        (
+            layer("Deconvolution", "convolution_param { num_output: 1 kernel_size: 3 pad: 5 }"),
+            "layer 'one': pad [5, 5] leaves nothing of the top, which has [10, 9] without it",
+        ),
+        (
+            SCORES + layer("HingeLoss", "bottom: 's'", bottom="s"),
+            "layer 'one': the first bottom needs a score for",
+        ),
+        (SIZE, "layer 'one': top 'y' has shape [2, -1]; no length can be negative"),
+        (
+            convolution("num_output: 4 kernel_size: 20 pad: 1"),
+            "layer 'one': its kernel reaches over [20, 20], and the padded bottom has [10, 9]",
+        ),
+        (
+            convolution("num_output: 4 kernel_size: 3 weight_filler { type: 'xaver' }"),
+            "layer 'one': there is no filler",
+        ),
+        (convolution("num_output: 4 kernel_size: 3").replace("'y'", "'x'"), "layer 'one': a layer of type Convolution"),
+        (layer("Slice", "slice_param { axis: 7 }"), "layer 'one': axis 7 doesn't exist"),
+    ],
+)
+def test_a_net_that_cannot_be_built(path, text: str, what: str) -> None:
+    with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {re.escape(what)}"):
+        Net(path(INPUT + text))
+
+
+def test_the_second_layer_of_a_name_has_its_own_line(path) -> None:
+    """A net has two layers of one name, for two phases."""
+    phases = "".join(layer("ReLU", f"include {{ phase: {name} }}", bottom=name) for name in ("TRAIN", "TEST"))
+    for phase, line in (("TRAIN", 3), ("TEST", 4)):
+        with pytest.raises(GraphError, match=rf"^net\.prototxt:{line}: layer 'one': bottom '{phase}'"):
+            Net(path(INPUT + phases), phase=phase)
+
+
+def test_what_goes_wrong_while_the_net_runs(path) -> None:
+    net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
+    with pytest.raises(CaffeError, match=r"^net\.prototxt:3: layer 'one': takes 168 values of each item"):
+        net.forward(x=np.ones((2, 3, 9, 9)))
+
+
+def test_rows_of_another_width_than_the_net_takes(path) -> None:
+    text = INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 } loss_weight: 1")
+    net = Net(path(text), phase="TRAIN")
+    net.set_training_data([{"x": np.ones((3, 8, 6))}] * 2)
+    what = r"layer 'one': takes 168 values .* has 144; input 'x' has shape \[2, 3, 8, 6\], made for \[2, 3, 8, 7\]$"
+    with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: {what}"):
+        net.train(1)
+
+
+def test_no_data_are_told_where_they_are_set(path) -> None:
+    net = Net(path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }")))
+    with pytest.raises(CaffeError, match="there are no data: the list of batches or items is empty"):
+        net.set_training_data([])
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ("source: 'gone' batch_size: 2 backend: LMDB", "gone"),
+        ("source: 'gone' batch_size: 0", "needs a batch_size of 1 or more, not 0"),
+        ("batch_size: 2", "needs a source"),
+    ],
+)
+def test_data_that_cannot_be_read(path, settings: str, what: str) -> None:
+    data = f"\n\nlayer {{ name: 'data' type: 'Data' top: 'd' top: 'l' data_param {{ {settings} }} }}"
+    path(data)
+    with pytest.raises(CaffeError, match=rf"^net\.prototxt:3: layer 'data': .*{what}"):
+        ModuleNet(train_net(pb.SolverParameter(net="net.prototxt")))
+
+
+def test_a_binary_net_has_its_file(path) -> None:
+    write(read_net(path(INPUT + layer("ReLU", bottom="xx"))), "net.caffemodel")
+    with pytest.raises(GraphError, match=r"^net\.caffemodel: layer 'one': bottom 'xx'"):
+        Net("net.caffemodel")
+
+
+def test_a_file_that_was_read_before(path) -> None:
+    with pytest.raises(GraphError, match=r"^net\.prototxt:3: layer 'one'"):
+        Net(read_net(path(INPUT + layer("ReLU", bottom="xx"))))
+
+
+def test_a_net_that_is_no_file_has_no_place() -> None:
+    with pytest.raises(GraphError, match=r"^layer 'one': bottom 'xx'"):
+        Net(from_text(INPUT + layer("ReLU", bottom="xx"), pb.NetParameter))
+
+
+def test_the_net_that_others_see_has_no_places(path) -> None:
+    net = Net(path(INPUT + layer("ReLU")))
+    assert net.message == from_text(INPUT + layer("ReLU"), pb.NetParameter)
+    net.save("saved.caffemodel")
+    assert b"net.prototxt" not in Path("saved.caffemodel").read_bytes()
+    assert net.phase is Phase.TEST
+
+
+def test_a_model_that_is_written_has_no_places(path) -> None:
+    model = open_model(path(INPUT + layer("ReLU")))
+    write(CaffeFile(model.net), "written.prototxt")
+    assert read_net("written.prototxt").message == read_net("net.prototxt").message
+
+
+def test_weights_of_other_layers_only(path) -> None:
+    net = path(INPUT + layer("InnerProduct", "inner_product_param { num_output: 4 }"))
+    with pytest.raises(CaffeError, match=r"^there are weights for 'two', and net '' has no such layer, but 'one'$"):
+        Net(net, weights={"two": [np.zeros((4, 168))]})
+
+
+@pytest.mark.parametrize("net", [5, None, ["net.prototxt"]])
+def test_what_is_no_net(net: object) -> None:
+    with pytest.raises(CaffeError, match="a net is a path, a message, or a description such as NetParams, not a"):
+        Net(net)
