@@ -7,6 +7,7 @@ from contextlib import closing
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
+from caffe_proto.locations import error_label
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading
 from netdsl.layer import BringsData
@@ -32,5 +33,5 @@ def _problem(layer: pb.LayerParameter, kind: type | None) -> str | None:
         with closing(Batches(kind(message, []).reading(seed=0), _LOADING)) as batches:
             batches.shapes()
     except (CaffeError, OSError) as problem:
-        return f"layer '{layer.name}': {problem}"
+        return f"{error_label(layer)}: {problem}"
     return None

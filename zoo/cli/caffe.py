@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.layer.allowed_python import allowing, in_folder
 from netdsl.net.graph import phase_of
 from netdsl.solver.action import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
@@ -94,6 +93,8 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
+    from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
+
     with allowing(in_folder(filter(None, flags.allow_python.split(",")), Path.cwd())):
         _COMMANDS[commands[0]](flags)
 

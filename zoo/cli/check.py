@@ -75,7 +75,7 @@ def _result(finding: Finding) -> str:
     phases = " and ".join(finding.phases)
     parts = [f"layers and shapes fit for {phases}" if finding.unread else f"good for {phases}"]
     if finding.skipped:
-        parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient -o NEW` leaves out"]
+        parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient` leaves out"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []

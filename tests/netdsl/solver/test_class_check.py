@@ -51,7 +51,7 @@ def heard(net: str, tables: dict[Phase, Table] | None = None) -> list[Event]:
     param.lr_policy = "fixed"
     events = list[Event]()
     with open_solver(param, tables=tables, listen=events.append):
-        return events
+        return [event for event in events if isinstance(event, DataOpened | Notice)]
 
 
 OPENED = [DataOpened(f"folder:{name}", 3, ("cat", "dog", "horse"), name == "b") for name in ("a", "b")]
