@@ -44,7 +44,8 @@ def from_onnx(model: Any, *, shapes: Mapping[str, Shape] | None = None, verify: 
         if verify:
             _verify(loaded, net)
     except CaffeError as problem:
-        raise type(problem)(f"{what}: {problem}") from None
+        reason = " ".join(str(problem).splitlines())  # a damaged file's names may have any letters
+        raise type(problem)(f"{what}: {reason}") from None
     return net
 
 

@@ -134,3 +134,7 @@ def test_files(graph, same, tmp_path) -> None:
     onnx.save(graph("y = Erf (x)", x=(2, 3)), path)
     with pytest.raises(ConversionError, match=r"net\.onnx: it can't be converted to Caffe: Erf \('y'\)"):
         from_onnx(path)
+    model = graph("y = Erf (x)", x=(2, 3))
+    model.graph.node[0].op_type = "\nElu"
+    with pytest.raises(ConversionError, match=r"^the model: it can't be converted to Caffe:  Elu \('y'\)$"):
+        from_onnx(model)
