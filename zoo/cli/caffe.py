@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,10 +94,17 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
+    with _allowing(flags.allow_python):
+        _COMMANDS[commands[0]](flags)
+
+
+def _allowing(modules: str) -> AbstractContextManager[None]:
+    """Let the Python layers of these modules run."""
+    if not modules:
+        return nullcontext()
     from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
 
-    with allowing(in_folder(filter(None, flags.allow_python.split(",")), Path.cwd())):
-        _COMMANDS[commands[0]](flags)
+    return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
 
 
 def _train(flags: Flags) -> None:

@@ -74,10 +74,10 @@ def test_a_net_whose_data_cannot_be_read_is_not_good(zoo, files) -> None:
     assert code == 0
     assert out == (
         "data.prototxt: layers and shapes fit for TEST and TRAIN, with data taken as 2x9x11, but data can't be read: "
-        "layer 'data': nowhere: there is no such folder; it should be a LevelDB\n"
+        "data.prototxt:1: layer 'data': nowhere: there is no such folder; it should be a LevelDB\n"
     )
     assert json.loads(zoo("check", "--json", "data.prototxt").out)[0]["unread"] == [
-        "layer 'data': nowhere: there is no such folder; it should be a LevelDB"
+        "data.prototxt:1: layer 'data': nowhere: there is no such folder; it should be a LevelDB"
     ]
 
 
@@ -87,7 +87,7 @@ def test_the_first_item_is_read(zoo) -> None:
         'image_data_param { source: "list.txt" batch_size: 2 } }'
     )
     Path("list.txt").write_text("gone.png 3\n")
-    assert "data can't be read: layer 'data': " in zoo("check", "net.prototxt").out
+    assert "data can't be read: net.prototxt:1: layer 'data': " in zoo("check", "net.prototxt").out
     Path("net.prototxt").write_text(DATA.replace("nowhere", "digits:train").replace("slice_point: 1", "axis: 2"))
     assert zoo("check", "--assume", "data=1x8x8", "net.prototxt").out.startswith(
         "net.prototxt: good for TEST and TRAIN"

@@ -90,8 +90,8 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo)
     words = ["--weights", "lenet_iter_1.caffemodel"]
     told = f"weights lenet_iter_1.caffemodel: 3 of 4 layers filled; '{last}_new' begins anew; unused: '{last}'\n"
     training = ["train", "--solver", "solver.prototxt", "--max-iter", "2", "--log", "log.jsonl", *words]
-    assert zoo(*training).out.startswith(told)
-    logged = next(read_event_log("log.jsonl"))
+    assert told in zoo(*training).out
+    logged = next(entry for entry in read_event_log("log.jsonl") if entry["event"] == "weights")
     assert (logged["event"], f"weights {logged['files'][0]}: {logged['text']}\n") == ("weights", told)
     tested = zoo("test", "new.prototxt", *words)
     assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name the file that has" in tested.err
@@ -243,10 +243,12 @@ def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None
     photos("photos", "cat", "dog", "horse")
     own_solver(4)
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos", *workers)
-    assert Path("own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
+    folder = Path("own_run" if workers else ".")
+    assert (folder / "own_labels.txt").read_text() == "cat\ndog\nhorse\n3\n"
     zoo("data", "convert", "folder:photos", "photos.parquet", "--gray")
-    zoo("export", "own_iter_2.caffemodel", "--to", "caffe", "-o", "deployed")
-    nets = ["own_iter_2.caffemodel", "deployed/deploy.caffemodel", *(["own_run/model.caffemodel"] if workers else [])]
+    snapshot = str(folder / "own_iter_2.caffemodel")
+    zoo("export", snapshot, "--to", "caffe", "-o", "deployed")
+    nets = [snapshot, "deployed/deploy.caffemodel", *(["own_run/model.caffemodel"] if workers else [])]
     for net in nets:
         done = zoo("predict", net, "--data", "photos.parquet", "-o", "out.parquet")
         assert (done.code, done.err) == (0, "")
@@ -263,7 +265,7 @@ def test_data_with_other_classes_than_a_nets_are_told(zoo) -> None:
     zoo("train", "--solver", "solver.prototxt", "--data", "folder:photos")
     words = ["test", "net.prototxt", "--weights", "own_iter_2.caffemodel", "--iterations", "1", "--data"]
     done = zoo(*words, "folder:photos")
-    assert done.err == "" and done.out.startswith("tests on folder:photos: 21 items, 3 classes (cat, dog, horse)\n")
+    assert done.err == "" and "\ntests on folder:photos: 21 items, 3 classes (cat, dog, horse)\n" in done.out
     done = zoo(*words, "folder:others")
     assert done.err == "zoo: folder:others: label 0 is 'ant' there, and the net learned it as 'cat'\n"
 
