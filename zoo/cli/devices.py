@@ -29,10 +29,11 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
 
 def training_devices(name: str | None, param: pb.SolverParameter) -> list[torch.device]:
     """The devices to train on, by name or as the settings ask; a warning where they ask for a GPU and there is none."""
+    devices = devices_of(name, param.solver_mode)
     wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
-    if name is None and wants_gpu and not torch.cuda.device_count():
+    if name is None and wants_gpu and devices[0].type == "cpu":
         complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
-    return devices_of(name, param.solver_mode)
+    return devices
 
 
 def _device(name: str, count: int) -> torch.device:
