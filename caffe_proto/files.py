@@ -150,12 +150,12 @@ def _kind_for(path: str | Path, kind: type[Message]) -> type[Message] | None:
 
 def _expect(file: CaffeFile[Message], kind: type[M], path: str | Path) -> CaffeFile[M]:
     if not isinstance(file.message, kind):
-        raise _other_kind(path, type(file.message), kind)
+        raise FileError(f"{path}: {_other_kind(type(file.message), kind)}")
     return file  # type: ignore[return-value]  # narrowed by the line above
 
 
-def _other_kind(path: str | Path, actual: type[Message], wanted: type[Message]) -> FileError:
-    return FileError(f"{path}: is {_ROLES[actual]}, and what is needed here is {_ROLES[wanted]}")
+def _other_kind(actual: type[Message], wanted: type[Message]) -> str:
+    return f"is {_ROLES[actual]}, and what is needed here is {_ROLES[wanted]}"
 
 
 def _map_file(path: Path) -> memoryview:
@@ -198,7 +198,7 @@ def _read_text(path: Path, data: memoryview, kind: type[Message] | None, lenient
     except UnknownNameError:
         if kind is None or count_fields(body, kind) >= count_fields(body, likely):
             raise
-        raise _other_kind(path, likely, kind) from None
+        raise FileError(_other_kind(likely, kind)) from None
     return CaffeFile(message, body=body)
 
 

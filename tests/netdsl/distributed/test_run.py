@@ -7,6 +7,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, write
+from caffe_proto.text.prototxt import text_of
 from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.distributed.journal import Retention
 from netdsl.distributed.run import Run
@@ -44,7 +45,8 @@ def test_a_settled_run_needs_no_other_file(param: pb.SolverParameter, tmp_path: 
     named = pb.SolverParameter(net="net.prototxt", test_iter=[2], test_net=["net.prototxt"], weights=["w.caffemodel"])
     run = Run(named, workers=2, folder=tmp_path).settled()
     assert not run.solver.HasField("net") and not run.solver.test_net
-    assert run.solver.net_param.layer == param.net_param.layer == run.solver.test_net_param[0].layer
+    for net in (run.solver.net_param, run.solver.test_net_param[0]):
+        assert text_of(net) == text_of(param.net_param)
     assert run.solver.random_seed >= 0
     assert run.weights == ("w.caffemodel",)
 

@@ -81,7 +81,7 @@ def test_a_layer_can_be_set_up_and_reshaped_by_itself(learning) -> None:
     layer.reshape([data], [conv])
     assert conv.shape == (2, 7, 5, 4)
     data.reshape(2, 2, 1, 1)
-    with pytest.raises(ShapeError, match=r"layer 'conv' \(Convolution\): .*[Kk]ernel"):
+    with pytest.raises(ShapeError, match=r"net.prototxt:5: layer 'conv': its kernel reaches"):
         layer.reshape([data], [conv])
     with pytest.raises(NetError, match="layer 'conv': "):
         layer.setup([data, data], [conv])

@@ -37,6 +37,7 @@ Zoo = Callable[..., Done]
 def zoo(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> Zoo:
     """Run `zoo` in an empty folder; bytes that aren't UTF-8 come back as surrogates."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # pytest's own processes have the width of its terminal
 
     def run(*words: str, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "argv", ["zoo", *words])

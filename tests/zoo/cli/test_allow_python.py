@@ -103,10 +103,14 @@ def test_every_command_that_runs_a_net_can_allow_code(zoo) -> None:
 def test_workers_allow_what_their_command_allows(zoo) -> None:
     several = "--workers", "2", "--strategy", "averaging:tau=2", "--run", "run"
     code, _, err = zoo(*TRAIN, *several)
-    assert code == 2 and "worker" in err and "`--allow-python layers_in_this_folder`" in err
-    code, _, err = zoo("train", "--resume", "run", *ALLOWED)  # a run's folder allows nothing by itself
+    assert code == 2 and "`--allow-python layers_in_this_folder`" in err and not Path("run").exists()
+    code, _, err = zoo(*TRAIN, *several, *ALLOWED)
     assert (code, err) == (0, "")
-    assert Path("times_iter_4.caffemodel").exists()
+    Path("run/model.caffemodel").unlink()
+    code, _, err = zoo("train", "--resume", "run")  # a run's folder allows nothing by itself
+    assert code == 2 and "`--allow-python layers_in_this_folder`" in err
+    assert zoo("train", "--resume", "run", *ALLOWED).code == 0
+    assert Path("run/times_iter_4.caffemodel").exists() and Path("run/model.caffemodel").exists()
 
 
 def test_the_caffe_program_has_a_flag_for_it(zoo) -> None:

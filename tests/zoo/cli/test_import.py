@@ -73,7 +73,7 @@ def test_a_net_that_would_not_work_is_written_with_a_warning(zoo) -> None:
     [
         (["old.prototxt"], "say what to write; --as-dsl is the only choice"),
         (["--as-dsl", "gone.prototxt"], "gone.prototxt: can't be opened: No such file"),
-        (["--as-dsl", "solver.prototxt"], "solver.prototxt:1:1: unknown field 'net' in NetParameter"),
+        (["--as-dsl", "solver.prototxt"], "solver.prototxt: is the settings of a solver, and what is needed"),
         (["--as-dsl", "both.prototxt"], "both.prototxt: net 'n': it has both `layer` and `layers`"),
         (["--as-dsl", "untyped.prototxt"], "untyped.prototxt: layer 'x': has no type"),
         (["--as-dsl", "old.prototxt", "-o", "gone/old.py"], "gone/old.py: can't be written: No such file"),
