@@ -19,7 +19,7 @@ from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.open_net import Model, NetSource, open_net, todays_form
 from netdsl.weights.files import copy_weights, fill_weights, learned_layers, shared_blobs
-from netdsl.weights.match import AnyArray, LoadReport, Weights, arrays_of
+from netdsl.weights.match import AnyArray, LoadReport, Weights, all_shared, arrays_of
 from netdsl.weights.tensor_files import read_tensors
 from netdsl.weights.torch_names import Layout, TensorMatch, map_names
 from netdsl.weights.writing import caffe_file_of
@@ -190,12 +190,10 @@ def copy_model(model: Model, net: Built) -> LoadReport:
 def match_names(model: Model, built: Built) -> LoadReport:
     """The layers of a net that a model's weights would fill, by their names alone."""
     layers, shared = learned_layers(built), shared_blobs(built)
-    has_own = {
-        name for name, layer in layers.items() if any((name, i) not in shared for i in range(len(layer.blob_names())))
-    }
+    missing = {name: layer for name, layer in layers.items() if name not in model.weights}
     return LoadReport(
         tuple(name for name in layers if name in model.weights),
-        tuple(name for name in layers if name in has_own and name not in model.weights),
+        tuple(name for name, layer in missing.items() if not all_shared(name, len(layer.blob_names()), shared)),
         tuple(name for name in model.weights if name not in layers),
         (),
     )

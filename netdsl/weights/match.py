@@ -117,7 +117,7 @@ def pair_blobs(
     skipped = {mismatch.layer for mismatch in mismatches}
     report = LoadReport(
         tuple(name for name in arrays if name not in skipped),
-        tuple(name for name in blobs if name not in weights and not _all_shared(name, len(blobs[name]), shared)),
+        tuple(name for name in blobs if name not in weights and not all_shared(name, len(blobs[name]), shared)),
         tuple(name for name in weights if name not in blobs),
         tuple(mismatches),
     )
@@ -144,7 +144,8 @@ def fits(blob: Shape, weight: Shape) -> bool:
     return weight in (blob, (1,) * (4 - len(blob)) + blob)
 
 
-def _all_shared(name: str, count: int, shared: Shared) -> bool:
+def all_shared(name: str, count: int, shared: Shared) -> bool:
+    """Whether other layers have all of a layer's blobs."""
     return all((name, index) in shared for index in range(count))
 
 

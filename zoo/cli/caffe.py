@@ -66,6 +66,7 @@ Flags, as -name value, --name value, -name=value or --name=value:
   -level N, -stage A,B   For the net's include rules.
   -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
   -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
+  -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
   -help                  Show this message.
 """
 
