@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from enum import Enum
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -112,7 +112,7 @@ class TorchGroup:
         def work() -> None:
             start = time.monotonic()
             with peer_errors("a gather of numbers"):
-                gathered = self._gathered(self._control, [*values, 0.0], torch.device("cpu"))
+                gathered = self._gathering(self._control, [*values, 0.0], torch.device("cpu"))()
             rows.extend(row[:-1].tolist() for row in gathered)
             self.traffic.add(waited=time.monotonic() - start, count=8 * len(values) * self.size)
 
@@ -182,14 +182,17 @@ class TorchGroup:
             stream.synchronize()
 
     def _average_in_order(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
-        """The mean as all transports add it up: each worker a share of the values, in the order of ranks."""
-        weights = [row.item() for row in self._gathered(group, [weight], torch.device("cpu"))]
-        scales = scales_of(weights, f"mean of {buffer.numel()} values")
-        if self.size == 2 and scales[0] == scales[1] and buffer.is_floating_point():  # a sum of two has no order
-            total = buffer if root is None else buffer.clone()
+        """The mean as all transports add it up: each worker a share of the values, in the order of ranks.
+
+        The weights go along with the first piece, since for small buffers each round trip counts.
+        """
+        gathered = self._gathering(group, [weight], torch.device("cpu"))
+        scales = cache(lambda: scales_of([row.item() for row in gathered()], f"mean of {buffer.numel()} values"))
+        if self.size == 2 and buffer.is_floating_point() and buffer.numel() > _PIECE and len(set(scales())) == 1:
+            total = buffer if root is None else buffer.clone()  # a sum of two has no order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
-                torch.mul(total, scales[0], out=buffer)
+                torch.mul(total, scales()[0], out=buffer)
             return 2 * buffer.nbytes
         values, shares = buffer.view(-1), buffer.new_empty(0)
         for start in range(0, values.numel(), self.size * _PIECE):
@@ -203,16 +206,19 @@ class TorchGroup:
                 piece.copy_(padded[: piece.numel()])
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _average_piece(self, group: Any, root: int | None, piece: Tensor, shares: Tensor, scales: list[float]) -> None:
+    def _average_piece(
+        self, group: Any, root: int | None, piece: Tensor, shares: Tensor, scales: Callable[[], list[float]]
+    ) -> None:
         """Replace a piece by its mean, of which each worker adds up a share. `shares` is room for everybody's."""
-        group.alltoall_base(shares, piece, [], []).wait()
-        rows, means = shares.view(self.size, -1), piece.view(self.size, -1)
-        add_up([row.numpy() for row in rows], scales, rows[0].numpy())
+        exchange = group.alltoall_base(shares, piece, [], [])
+        rows, means, scales_of_rows = shares.view(self.size, -1), piece.view(self.size, -1), scales()
+        exchange.wait()
+        mean = means[self.rank] if root in (None, self.rank) else rows[0]
+        add_up([row.numpy() for row in rows], scales_of_rows, mean.numpy())
         receivers = range(self.size) if root is None else [root]
-        works = [group.send([rows[0]], to, 0) for to in receivers if to != self.rank]
+        works = [group.send([mean], to, 0) for to in receivers if to != self.rank]
         if self.rank in receivers:
             works += [group.recv([means[source]], source, 0) for source in range(self.size) if source != self.rank]
-            means[self.rank] = rows[0]
         for work in works:
             work.wait()
 
@@ -222,7 +228,7 @@ class TorchGroup:
         total = (buffer if root is None else buffer.clone()) if exact else buffer.double()
         if weight != 1:
             total.mul_(weight)
-        weights = self._gathered(group, [weight], self._device)
+        weights = self._gathering(group, [weight], self._device)()
         if root is None:
             group.allreduce([total]).wait()
         else:
@@ -237,15 +243,20 @@ class TorchGroup:
                 buffer.copy_(total if exact else total.round_())
         return 4 * (self.size - 1) * buffer.nbytes // self.size
 
-    def _gathered(self, group: Any, values: Sequence[float], device: torch.device) -> list[Tensor]:
-        """Everybody's numbers, by rank. Whoever comes first waits here for the others."""
-        start = time.monotonic()
+    def _gathering(self, group: Any, values: Sequence[float], device: torch.device) -> Callable[[], list[Tensor]]:
+        """Begin to gather numbers. The function gives everybody's, by rank: whoever comes first waits there."""
         numbers = torch.tensor(values, dtype=torch.float64, device=device)
         rows = [torch.empty_like(numbers) for _ in range(self.size)]
-        group.allgather([rows], [numbers]).wait()
-        waited = time.monotonic() - start
-        self.traffic.add(waited=waited, moved=-waited)
-        return rows
+        gathering = group.allgather([rows], [numbers])
+
+        def gathered() -> list[Tensor]:
+            start = time.monotonic()
+            gathering.wait()
+            waited = time.monotonic() - start
+            self.traffic.add(waited=waited, moved=-waited)
+            return rows
+
+        return gathered
 
     def _group(self, name: str) -> Any:
         if self._library is Library.GLOO:

@@ -57,10 +57,10 @@ def _is_power_of_two(scale: float) -> bool:
 
 def _add_up_and_scale(shares: list[Array], scale: float, total: Array) -> None:
     """The same bits as the other way round for powers of two, and much quicker."""
-    total[:] = shares[0]
-    for share in shares[1:]:
-        np.add(total, share, out=total)
-    np.multiply(total, scale, out=total)
+    first, *others = shares
+    for share in others:
+        first = np.add(first, share, out=total)
+    np.multiply(first, scale, out=total)
 
 
 def _scale_and_add_up(shares: list[Array], scales: list[float], total: Array) -> None:
