@@ -61,7 +61,7 @@ def predict(
         subgraph = prediction_subgraph(model.net, request.names.blobs)
         listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), match_names(model, subgraph.built)))
         if isinstance(backend, SparkBackend):
-            _on_spark(request, model, parquet_of(request.data), backend)
+            _on_spark(request, model, parquet_of(request.data), backend, listen)
         else:
             _here(request, model, TableFiles(*table), progress, listen)
     except NetError as problem:
@@ -119,7 +119,7 @@ def _inputs(request: PredictRequest, model: Model, names: Sequence[str]) -> list
     return inputs
 
 
-def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend) -> None:
+def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBackend, listen: Listener) -> None:
     with backend.session() as session:
         from netdsl.spark import NetModel
         from netdsl.spark.tables import parquet  # needs pyspark, which the session has checked
@@ -129,7 +129,9 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        net_model.setPredictionCol(request.names.prediction).setProbabilityCol(request.names.probability)
+        names = _with_classes(request, prediction_subgraph(net, request.names.blobs).classes(), listen)
+        net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
+        net_model.setClassCol(names.predicted_class).setClasses(names.classes)
         net_model.setHandleInvalid(request.invalid.value)
         if request.batch:
             net_model.setBatchSize(request.batch)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -74,7 +75,7 @@ def test(
     try:
         _check_weights(request, model, listen)
         if isinstance(backend, SparkBackend):
-            return _means(model.net, _on_spark(request, model, backend))
+            return _means(model.net, _on_spark(request, model, backend, listen))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
             return _means(model.net, _here(request, model, table, device, listen))
@@ -137,17 +138,23 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
 def _here(
     request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
 ) -> RowScore:
-    table, columns = TableFiles(*source), list(request.columns.values())
-    classes = class_names_of_table(Path(source[1]), table.schema, [*columns, *table.schema.names])
-    opened = DataOpened(str(request.data), len(table), classes, tests=True)
-    listen(opened)
-    _compare_names(request, opened, listen)
+    table = TableFiles(*source)
+    _tell_rows(request, source[1], len(table), table.schema, listen)
     inputs = _inputs(request, model.net, table.schema.names)
     scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
     return scorer.score(table.batches(scorer.batch), str(request.data))
 
 
-def _on_spark(request: TestRequest, model: Model, backend: SparkBackend) -> RowScore:
+def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> None:
+    """Tell what table is tested on."""
+    columns = list(request.columns.values())
+    classes = class_names_of_table(Path(path), schema, [*columns, *schema.names])
+    opened = DataOpened(str(request.data), rows, classes, tests=True)
+    listen(opened)
+    _compare_names(request, opened, listen)
+
+
+def _on_spark(request: TestRequest, model: Model, backend: SparkBackend, listen: Listener) -> RowScore:
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
@@ -157,6 +164,7 @@ def _on_spark(request: TestRequest, model: Model, backend: SparkBackend) -> RowS
 
         frame = parquet.read(session, path)
         inputs = _inputs(request, model.net, frame.columns)
+        _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
         return scoring.score_rows(frame, net, model.weights, request.columns)

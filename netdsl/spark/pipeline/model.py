@@ -15,7 +15,7 @@ from pyspark.ml import Model
 from pyspark.ml.functions import array_to_vector
 from pyspark.ml.util import MLReadable, MLWritable
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StringType, StructField, StructType
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
@@ -37,6 +37,7 @@ _TYPES: Mapping[ColumnForm, DataType] = {
     ColumnForm.ARRAY: ArrayType(FloatType()),
     ColumnForm.NUMBER: FloatType(),
     ColumnForm.BEST: DoubleType(),
+    ColumnForm.NAME: StringType(),
 }
 
 
@@ -44,8 +45,8 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
     """Adds columns of predictions to a table, by any net with weights, whether trained here or with Caffe.
 
     `predictionCol` has the class with the highest probability, or what a net with one output predicts;
-    `probabilityCol` has the probabilities of all classes; `outputs` names columns for blobs. `history` has the
-    displays and tests of the training.
+    `probabilityCol` has the probabilities of all classes, and `classCol` the class's name if `classes` names them;
+    `outputs` names columns for blobs. `history` has the displays and tests of the training.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         subgraph = prediction_subgraph(self._message(), self.getOutputs())
-        names = ColumnNames(self.getOutputs(), self.getPredictionCol(), self.getProbabilityCol())
+        names = self._names()
         new_columns = names.columns(subgraph)
         self._check(dataset, subgraph, new_columns)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
@@ -104,12 +105,20 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         vectors = [column.name for column in new_columns if column.form is ColumnForm.ARRAY and self.getVectors()]
         return table.withColumns({name: array_to_vector(table[name]) for name in vectors}) if vectors else table
 
+    def _names(self) -> ColumnNames:
+        blobs, classes = self.getOutputs(), tuple(self.getClasses())
+        return ColumnNames(blobs, self.getPredictionCol(), self.getProbabilityCol(), self.getClassCol(), classes)
+
     def _check(self, dataset: DataFrame, subgraph: PredictionSubgraph, new_columns: Sequence[NewColumn]) -> None:
         """Raise a DataError if columns are missing, exist already, or can't be made."""
         check_columns(
             dataset.columns, [net_input.blob for net_input in subgraph.net_inputs(self.getBindings())], BINDINGS
         )
         check_new_columns(dataset.columns, new_columns)
+        if subgraph.classes() > 1 and len(self.getClasses()) not in (0, subgraph.classes()):
+            raise DataError(
+                f"the net predicts {subgraph.classes()} classes; the param classes names {len(self.getClasses())}"
+            )
         names = [column.name for column in new_columns]
         for param in (self.predictionCol, self.probabilityCol):
             name = self.getOrDefault(param)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,13 @@ def names_of(value: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for pair in value.items() for name in pair):
         raise TypeError(f"a dict of names is wanted, from blobs to columns, not {value!r}")
     return dict(value)
+
+
+def classes_of(value: Sequence[str]) -> list[str]:
+    """The names of classes."""
+    if isinstance(value, str) or not all(isinstance(name, str) for name in value):
+        raise TypeError(f"a list of names is wanted, of class 0 first, not {value!r}")
+    return list(value)
 
 
 def paths_of(value: str | Path | list[str | Path]) -> list[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pyspark.ml.param import Param, Params, TypeConverters
@@ -12,7 +12,7 @@ from pyspark.ml.param.shared import HasPredictionCol, HasProbabilityCol
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
-from netdsl.spark.pipeline.param_values import count_of, function_of, invalid_of, names_of
+from netdsl.spark.pipeline.param_values import classes_of, count_of, function_of, invalid_of, names_of
 
 
 class PredictionParams(HasPredictionCol, HasProbabilityCol):
@@ -26,6 +26,18 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     )
     outputs: Param[dict[str, str]] = Param(
         Params._dummy(), "outputs", "the columns that a model adds with the values of blobs", typeConverter=names_of
+    )
+    classes: Param[list[str]] = Param(
+        Params._dummy(),
+        "classes",
+        "the names of the classes that are predicted, of class 0 first; with them a model adds classCol",
+        typeConverter=classes_of,
+    )
+    classCol: Param[str] = Param(
+        Params._dummy(),
+        "classCol",
+        "the column with the name of the predicted class",
+        typeConverter=TypeConverters.toString,
     )
     vectors: Param[bool] = Param(
         Params._dummy(),
@@ -59,7 +71,8 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
 
     def __init__(self) -> None:
         super().__init__()
-        self._setDefault(bindings={}, outputs={}, vectors=False, handleInvalid=InvalidRows.ERROR.value)
+        self._setDefault(bindings={}, outputs={}, classes=[], classCol="predicted_class")
+        self._setDefault(vectors=False, handleInvalid=InvalidRows.ERROR.value)
 
     def setParams(self, **params: Any) -> Self:
         """Set several params by name."""
@@ -92,6 +105,22 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     def setProbabilityCol(self, value: str) -> Self:
         """Set the name of the column with the numbers of all classes; an empty name is for none."""
         return self._set(probabilityCol=value)
+
+    def setClasses(self, value: Sequence[str]) -> Self:
+        """Set the names of the classes."""
+        return self._set(classes=value)
+
+    def getClasses(self) -> list[str]:
+        """The names of the classes."""
+        return self.getOrDefault(self.classes)
+
+    def setClassCol(self, value: str) -> Self:
+        """Set the name of the column with the name of the predicted class; an empty name is for none."""
+        return self._set(classCol=value)
+
+    def getClassCol(self) -> str:
+        """The column with the name of the predicted class."""
+        return self.getOrDefault(self.classCol)
 
     def setVectors(self, value: bool) -> Self:
         """Set whether several numbers are a vector."""

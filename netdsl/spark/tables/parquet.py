@@ -26,15 +26,16 @@ def read(session: SparkSession, path: str) -> DataFrame:
     """The rows of a file or a folder, with tensors as nested arrays; Spark alone would read them as flat ones."""
     with query_errors(path, "can't be read"):
         frame = session.read.parquet(path)
-        tensors = _tensor_types(session, frame)
+        schema = arrow_schema(session, frame)
+    tensors = {field.name: field.type for field in schema if is_tensor(field.type) and field.name in frame.columns}
     return frame.withColumns({name: _nested(col(f"`{name}`"), kind) for name, kind in tensors.items()})
 
 
-def _tensor_types(session: SparkSession, frame: DataFrame) -> dict[str, Any]:
-    """The types of the columns that have tensors, by Arrow's own schema in the file, which Spark ignores."""
+def arrow_schema(session: SparkSession, frame: DataFrame) -> Any:
+    """Arrow's own schema in the first file of a table, which Spark ignores; an empty one where there is none."""
     files = frame.inputFiles()
     if not files:
-        return {}
+        return arrow().schema([])
     context: Any = session.sparkContext
     hadoop = context._jvm.org.apache.hadoop.fs
     parquet = context._jvm.org.apache.parquet.hadoop
@@ -42,8 +43,13 @@ def _tensor_types(session: SparkSession, frame: DataFrame) -> dict[str, Any]:
     file = parquet.util.HadoopInputFile.fromPath(path, context._jsc.hadoopConfiguration())
     with closing(parquet.ParquetFileReader.open(file)) as reader:
         text = reader.getFileMetaData().getKeyValueMetaData().get("ARROW:schema")
-    schema = arrow().ipc.read_schema(arrow().py_buffer(b64decode(text))) if text else ()
-    return {field.name: field.type for field in schema if is_tensor(field.type) and field.name in frame.columns}
+    return arrow().ipc.read_schema(arrow().py_buffer(b64decode(text))) if text else arrow().schema([])
+
+
+def count(frame: DataFrame) -> int:
+    """The number of rows."""
+    with query_errors("the table", "can't be read"):
+        return frame.count()
 
 
 def _nested(values: Column, kind: Any) -> Column:

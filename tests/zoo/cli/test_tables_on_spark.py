@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import Net
+from netdsl.tables.class_labels import with_class_names
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +35,7 @@ def on_spark(folder: Path, command: str, digits, *words: str) -> subprocess.Comp
 
 def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_path) -> None:
     files = ["--data", digits.table, "-o"]
-    assert on_spark(tmp_path, "predict", digits, *files, "spark").stdout == "wrote spark\n"
+    assert on_spark(tmp_path, "predict", digits, *files, "spark").stdout.splitlines()[-1] == "wrote spark"
     assert zoo("predict", digits.net, "--weights", digits.weights, *files, "here.parquet").code == 0
     found, wanted = pq.read_table("spark").sort_by("number"), pq.read_table("here.parquet")
     assert found.column_names == wanted.column_names
@@ -71,6 +72,26 @@ def test_tasks_together_give_what_one_process_gives(zoo, digits, tmp_path) -> No
         one, other = (json.loads(text)["outputs"] for text in (found.stdout, here.out))
         one.pop("prob", None), other.pop("prob", None)
         assert one == pytest.approx(other, rel=1e-6)  # means over the same rows
+
+
+def test_class_names_are_the_models_and_the_tables(zoo, tmp_path) -> None:
+    Path("net.prototxt").write_text(NET)
+    Net("net.prototxt").save("net.caffemodel")
+    assert zoo("data", "convert", "digits:test", "digits.parquet").code == 0
+    words = [ZOO, "predict", "net.caffemodel", "--data", "digits.parquet", "--backend", "spark", "-o"]
+    names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    Path("net_labels.txt").write_text("\n".join(names))
+    subprocess.run([*words, "spark"], check=True)
+    rows = pq.read_table("spark", columns=["prediction", "predicted_class"]).to_pylist()
+    assert [row["predicted_class"] for row in rows] == [names[int(row["prediction"])] for row in rows]
+
+    table = pq.read_table("digits.parquet")
+    named = table.cast(with_class_names(table.schema, "label", ["one", "zero", *names[2:]]))
+    pq.write_table(named, "named.parquet")
+    words = [ZOO, "test", "net.prototxt", "--weights", "net.caffemodel", "--data", "parquet:named.parquet"]
+    done = subprocess.run([*words, "--backend", "spark"], capture_output=True, text=True, check=True)
+    assert f"tests on parquet:named.parquet: {len(table)} items, 10 classes (one, zero, " in done.stdout
+    assert "label 0 is 'one' there, and the net learned it as 'zero'" in done.stderr
 
 
 def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> None:

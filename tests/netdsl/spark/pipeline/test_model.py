@@ -73,6 +73,23 @@ def test_probabilities_are_those_of_the_net(session: Any, model: Any, weights: P
         assert np.array_equal(column(table, "prediction"), wanted.argmax(1))
 
 
+def test_names_of_classes_are_a_column(session: Any, model: Any, tmp_path: Path) -> None:
+    from netdsl.spark import NetModel
+
+    names = list("abcdefg")
+    model.setClasses(names).setHandleInvalid("keep").save(str(tmp_path / "model"))
+    rows = [[0.5] * 15, [-2.0] * 15, None]
+    table = session.createDataFrame([(row,) for row in rows], "pixels array<double>").coalesce(1)
+    found = NetModel.load(str(tmp_path / "model")).transform(table).collect()
+    assert [row.predicted_class for row in found[:2]] == [names[int(row.prediction)] for row in found[:2]]
+    assert found[2].predicted_class is None
+    assert model.copy().setClassCol("").transform(table).columns[-1] == "prediction"
+    with pytest.raises(DataError, match="the net predicts 7 classes; the param classes names 2"):
+        model.setClasses(["a", "b"]).transform(table)
+    with pytest.raises(TypeError, match="a list of names is wanted, of class 0 first, not 'abc'"):
+        model.setClasses("abc")
+
+
 def test_other_columns_stay_as_they_are(session: Any, model: Any) -> None:
     from pyspark.ml.linalg import Vectors
     from pyspark.sql import Row
