@@ -10,7 +10,7 @@ from pathlib import Path
 
 from caffe_proto.errors import in_file
 from netdsl.data.sources.class_names import class_names_of_model
-from netdsl.deploy.subgraph import prediction_subgraph
+from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import DataError, NetError
 from netdsl.model import Model, match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
@@ -58,8 +58,6 @@ def predict(
         raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
     model = open_model(request.net, request.weights)
     try:
-        subgraph = prediction_subgraph(model.net, request.names.blobs)
-        listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), match_names(model, subgraph.built)))
         if isinstance(backend, SparkBackend):
             _on_spark(request, model, parquet_of(request.data), backend, listen)
         else:
@@ -87,6 +85,7 @@ def _here(
     net = infer_shapes(model.net, table.first(), inputs)
     predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
     names = _with_classes(request, predictor.subgraph.classes(), listen)
+    _tell_weights(model, predictor.subgraph, listen)
     check_new_columns(table.schema.names, names.columns(predictor.subgraph))
     adder = ColumnAdder(names, request.batch or predictor.subgraph.batch, invalid=request.invalid)
     rows = chain(
@@ -94,6 +93,10 @@ def _here(
     )  # the first batch has the columns even if there are no rows
     with progress(len(table)) as advance:
         write_parquet(Path(request.output), adder.add(predictor, rows, request.data), advance)
+
+
+def _tell_weights(model: Model, subgraph: PredictionSubgraph, listen: Listener) -> None:
+    listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), match_names(model, subgraph.built)))
 
 
 def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:
@@ -129,7 +132,9 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
         net_model = NetModel(net, model.weights, bindings=request.columns, outputs=request.names.blobs)
-        names = _with_classes(request, prediction_subgraph(net, request.names.blobs).classes(), listen)
+        subgraph = prediction_subgraph(net, request.names.blobs)
+        names = _with_classes(request, subgraph.classes(), listen)
+        _tell_weights(model, subgraph, listen)
         net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
         net_model.setClassCol(names.predicted_class).setClasses(names.classes)
         net_model.setHandleInvalid(request.invalid.value)

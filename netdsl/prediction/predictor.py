@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,7 +13,8 @@ from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random
 from netdsl.deploy.subgraph import prediction_subgraph
-from netdsl.errors import DataError, ShapeError
+from netdsl.errors import DataError, ShapeError, WeightsError
+from netdsl.layer import Shape
 from netdsl.net.build import running
 from netdsl.net.module import NetModule
 from netdsl.prediction.net_inputs import NetInput
@@ -39,15 +40,25 @@ class Predictor:
         self.subgraph = prediction_subgraph(net, blobs)
         self.inputs = self.subgraph.net_inputs(columns)
         self._module = NetModule(self.subgraph.built).allocate()
-        fill_weights(self.subgraph.built, weights)
+        try:
+            fill_weights(self.subgraph.built, weights)
+        except WeightsError as problem:
+            raise WeightsError(f"{problem}; inputs here are {self._input_shapes(self.subgraph.built.shapes)}") from None
 
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
         """The predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
+        shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         count = len(next(iter(edges.values())))
         graph = self.subgraph.built.graph
-        with torch.no_grad(), running(self.subgraph.built):
-            tops = self._module.run(edges)
+        try:
+            with torch.no_grad(), running(self.subgraph.built):
+                tops = self._module.run(edges)
+        except ShapeError as problem:
+            made_for = self._input_shapes(self.subgraph.built.shapes)
+            raise ShapeError(
+                f"{problem}; rows have {self._input_shapes(shapes)}, and the net is made for {made_for}"
+            ) from None
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(
@@ -55,6 +66,11 @@ class Predictor:
                     "with a value for each row can be a column"
                 )
         return {edge: tops[edge].numpy() for edge in graph.outputs}
+
+    def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:
+        """The shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""
+        sizes = {each.blob.name: " x ".join(map(str, shapes[each.edge][1:])) or "one number" for each in self.inputs}
+        return ", ".join(f"'{name}' of {size}" for name, size in sizes.items())
 
 
 def input_tensor(net_input: NetInput, arrays: Arrays, random: Random, rows: RowRange) -> Tensor:

@@ -27,8 +27,10 @@ def copy_weights(built: Built, weights: Weights, *, partial: bool = False) -> Lo
 
 
 def fill_weights(built: Built, weights: Weights) -> LoadReport:
-    """Copy arrays into the layers of the same name; an error if a layer that learns has none."""
-    report = copy_weights(built, weights)
+    """Copy arrays into the layers of the same name; an error if one that learns has none, or doesn't fit."""
+    report = copy_weights(built, weights, partial=True)
+    if report.mismatched:
+        raise WeightsError("; ".join(map(str, report.mismatched)))
     if report.missing:
         layers = ", ".join(map(repr, report.missing))
         raise WeightsError(f"there are no weights for layer {layers}; name the file that has them")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from netdsl.data.sources.summary import SourceSummary
 
 _SHOWN = 10  # classes that a line names
+_SHOWN_SHAPES = 3
 _SOURCES = """\b
 A data set is named by its path, or by its kind and path:
   lmdb:PATH  leveldb:PATH  hdf5:LIST?names=A,B  images:LIST?root=FOLDER
@@ -135,19 +136,20 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     if as_json:
         print_json({"source": source, **asdict(summary)})
     else:
-        _print(source, summary)
+        _print(source, summary, output)
 
 
-def _print(source: str, summary: SourceSummary) -> None:
-    items = f"{summary.items:,} item{'s' if summary.items > 1 else ''}"
+def _print(source: str, summary: SourceSummary, sheet: str | None) -> None:
+    items = f"{summary.items:,} item{'' if summary.items == 1 else 's'}"
     names = f", {len(summary.classes)} classes ({few(summary.classes, _SHOWN)})" if summary.classes else ""
     click.echo(f"{source}: {items}{names}")
     for number, tops in enumerate(summary.arrays):
-        shapes = [" x ".join(map(str, shape)) or "one number" for shape in tops.shapes[:3]]
-        more = f" and {len(tops.shapes) - 3} other shapes" if len(tops.shapes) > 3 else ""
-        click.echo(f"  array {number}: {', '.join(shapes)}{more}, {', '.join(tops.types)}")
+        shapes = few((" x ".join(map(str, shape)) or "one number" for shape in tops.shapes), _SHOWN_SHAPES)
+        click.echo(f"  array {number}: {shapes}, {', '.join(tops.types)}")
     if summary.labels:
         click.echo(f"labels of {summary.seen:,} of them:")
     for label, count in summary.labels.items():
         name = summary.classes[int(label)] if label.isdecimal() and int(label) < len(summary.classes) else ""
         click.echo(f"  {label:>6}  {count:,}  {name}".rstrip())
+    if sheet:
+        click.echo(f"wrote {sheet}")

@@ -49,8 +49,8 @@ class _Table:
             self._writer = arrow().parquet.ParquetWriter(self._path, self._schema, **options)
         elif self._schema != arrow().schema(_fields(example)):
             raise DataError(
-                f"the item at {example.position} has arrays of other shapes or types than the first one; "
-                "bring images to one size, or encode them"
+                f"{example.name or f'item {example.position}'}: has arrays of other shapes or types than the first "
+                "item; bring images to one size with zoo data convert --resize, or keep them as files with --encoded"
             )
         self._rows.append(example)
         self._size += len(example.encoded or b"") or example.item[0].nbytes

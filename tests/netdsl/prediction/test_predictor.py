@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from caffe_proto.errors import CaffeError
 from netdsl import Accuracy, ConvLayer, LinearLayer, Net, NetParams, Power, RDDLayer, SoftmaxWithLoss
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.errors import DataError, ShapeError, WeightsError
@@ -106,9 +105,9 @@ def test_what_has_no_row_for_each_row_is_refused(tmp_path: Path) -> None:
 def test_problems_are_told(tmp_path: Path) -> None:
     params, weights, _ = made(tmp_path, (5, 7))
     predictor = Predictor(params.message, weights, [])
-    with pytest.raises(CaffeError, match="layer 'conv'"):
-        predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
     with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
-    with pytest.raises(WeightsError, match="scores"):
+    with pytest.raises(ShapeError, match=r"layer 'conv'.*; rows have 'data' of 2 x 5 x 7, and .* 'data' of 3 x 5 x 7"):
+        predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
+    with pytest.raises(WeightsError, match=r"layer 'scores': blob 0 has shape.*; inputs here are 'data' of 3 x 6 x 8$"):
         Predictor(made(tmp_path, (6, 8))[0].message, weights, [])

@@ -81,7 +81,7 @@ def test_different_sizes_are_listed(zoo, folder) -> None:
     for number in range(5):
         Path(f"in/cat/{number}.png").write_bytes(bytes(cv2.imencode(".png", np.zeros((4 + number, 9, 3), np.uint8))[1]))
     _, out, _ = zoo("data", "show", "in")
-    assert "array 0: 3 x 5 x 4, 3 x 4 x 9, 3 x 5 x 9 and 3 other shapes, uint8" in out
+    assert "array 0: 3 x 5 x 4, 3 x 4 x 9, 3 x 5 x 9 and 3 more, uint8" in out
 
 
 def test_bad_items_are_an_error_of_one_line(zoo, folder) -> None:
@@ -184,10 +184,11 @@ def test_every_class_is_shown_with_its_name(zoo, target: str) -> None:
     done = zoo("data", "show", target, "-o", "sheet.png")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{target}: 74 items, 3 classes (cat, dog, horse)\n")
-    assert [line.split() for line in done.out.splitlines()[-3:]] == [
+    assert [line.split() for line in done.out.splitlines()[-4:]] == [
         ["0", "60", "cat"],
         ["1", "3", "dog"],
         ["2", "1", "horse"],
+        ["wrote", "sheet.png"],
     ]
     found = json.loads(zoo("data", "show", target, "--count", "2", "--json").out)
     assert (found["classes"], found["labels"]) == (["cat", "dog", "horse"], {"0": 1, "1": 1})

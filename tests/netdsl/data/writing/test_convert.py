@@ -272,7 +272,10 @@ def test_items_that_do_not_fit_are_told(arrays: Any, target: str, settings: Conv
 
 def test_a_table_needs_one_shape() -> None:
     source = ArraySource([(PIXELS, LABELS), (PIXELS[:, :, 1:], LABELS)])
-    with pytest.raises(DataError, match=r"the item at 7 has arrays of other shapes or types than the first"):
+    with pytest.raises(
+        DataError,
+        match="item 7: has arrays of other shapes or types than the first item",
+    ):
         convert(source, "out.parquet")
     convert(source, "encoded.parquet", Conversion(encoded=ImageFormat.PNG))
     assert [image.shape for image, _ in read("encoded.parquet")[6:8]] == [(3, 6, 5), (3, 5, 5)]
