@@ -81,7 +81,7 @@ def user_code_problem(problem: BaseException) -> str | None:
     return f"{note}: {type(problem).__name__}{f': {reason}' if reason else ''}"
 
 
-_ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory", re.IGNORECASE)
+_ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)
 _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 
 

@@ -221,7 +221,8 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
         raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
     stored = []
     for number, file in enumerate(files):
-        stored.append(folder.resolve() / f"weights{number}{_suffix(file)}")
+        name = file.path.stem.removesuffix(".caffemodel")
+        stored.append(folder.resolve() / f"weights{number}_{name}{_suffix(file)}")
         write(file.file or caffe_file_of(file.weights), stored[-1])
     return tuple(map(str, stored))
 

@@ -50,6 +50,16 @@ def test_an_allocator_without_memory_is_a_sentence_with_the_layer() -> None:
         forward(built.layers[0])
 
 
+def test_sizes_that_no_number_holds_are_a_sentence_with_the_layer() -> None:
+    text = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 dim: 8 dim: 8 } } }
+layer { name: "conv" type: "Convolution" bottom: "x" top: "y"
+  convolution_param { num_output: 1 kernel_size: 3 pad: 4000000000 } }
+"""
+    with pytest.raises(NetError, match=r"^layer 'conv': there isn't enough memory; a smaller batch takes less$"):
+        Net(from_text(text, pb.NetParameter))
+
+
 def test_other_errors_are_not_about_memory() -> None:
     assert memory_shortage(RuntimeError("the sizes don't match")) is None
     assert memory_shortage(MemoryError("Unable to allocate 3 GiB")) is not None

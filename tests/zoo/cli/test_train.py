@@ -93,6 +93,8 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo)
     assert told in zoo(*training).out
     logged = next(entry for entry in read_event_log("log.jsonl") if entry["event"] == "weights")
     assert (logged["event"], f"weights {logged['files'][0]}: {logged['text']}\n") == ("weights", told)
+    stored = str(Path("run/weights0_lenet_iter_1.caffemodel").resolve())
+    assert told.replace("lenet_iter_1.caffemodel", stored) in zoo(*training, "--run", "run").out
     tested = zoo("test", "new.prototxt", *words)
     assert tested.code == 2 and "3 of 4 layers filled" in tested.err and "name the file that has" in tested.err
     both = zoo("test", "new.prototxt", *words, "--weights", "solver_iter_2.caffemodel", "--iterations", "1", "--json")
