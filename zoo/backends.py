@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from netdsl.errors import DistributedError
+from caffe_proto.errors import FileError, MissingExtraError
+from netdsl.errors import DataError, DistributedError
 from netdsl.spark.session import open_session, task_cores
 
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
@@ -82,12 +83,14 @@ class SparkBackend:
         return task_cores(self.address)
 
     def begin(self, run: Run, folder: Path) -> None:
-        """Begin a run in a folder, once its nets were checked; its data may be out of this machine's reach."""
+        """Begin a run in a folder, once its nets and weights were opened; data may be out of this machine's reach."""
         from netdsl.net.graph import connect, filter_layers
         from netdsl.solver.nets import test_nets, train_net
 
         for net in (train_net(run.solver), *test_nets(run.solver)):
             connect(filter_layers(net, net.state))
+        with suppress(DataError, FileError, MissingExtraError):  # which workers tell, unless they reach the data
+            _open(run)
         _save(run, folder)
 
     def train(self, folder: Path, **events: Any) -> End | None:

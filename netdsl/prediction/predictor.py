@@ -55,10 +55,10 @@ class Predictor:
             with torch.no_grad(), running(self.subgraph.built):
                 tops = self._module.run(edges)
         except ShapeError as problem:
-            made_for = self._input_shapes(self.subgraph.built.shapes)
-            raise ShapeError(
-                f"{problem}; rows have {self._input_shapes(shapes)}, and the net is made for {made_for}"
-            ) from None
+            given, made_for = self._input_shapes(shapes), self._input_shapes(self.subgraph.built.shapes)
+            if given == made_for:
+                raise
+            raise ShapeError(f"{problem}; rows have {given}, and the net is made for {made_for}") from None
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,6 +112,23 @@ def test_workers_allow_what_their_command_allows(zoo) -> None:
     assert code == 2 and "`--allow-python layers_in_this_folder`" in err
     assert zoo("train", "--resume", "run", *ALLOWED).code == 0
     assert Path("run/times_iter_4.caffemodel").exists() and Path("run/model.caffemodel").exists()
+
+
+@pytest.mark.spark
+def test_tasks_of_spark_allow_what_their_command_allows(zoo) -> None:
+    def on_spark(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [Path(sys.executable).with_name("zoo"), *words, "--backend", "spark", "--workers", "2"]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    several = *TRAIN, "--strategy", "averaging:tau=2", "--run", "run"
+    refused = on_spark(*several)
+    assert refused.returncode == 2 and "`--allow-python layers_in_this_folder`" in refused.stderr
+    assert not Path("run").exists()
+    assert on_spark(*several, *ALLOWED).returncode == 0
+    features = "features", "net.prototxt", "--weights", "run/model.caffemodel", "--data", "rows.parquet"
+    assert on_spark(*features, "--blob", "times", "-o", "features", *ALLOWED).returncode == 0
+    times = np.array(pq.read_table("features")["times"].to_pylist())
+    assert np.array_equal(times, 2 * np.array(pq.read_table("rows.parquet")["data"].to_pylist(), np.float32))
 
 
 def test_the_caffe_program_has_a_flag_for_it(zoo) -> None:
