@@ -23,7 +23,8 @@ from netdsl.distributed.transports.torch_shared_variable import TorchVariable, p
 from netdsl.distributed.transports.weighted_mean import add_up, check_weights, scales_of
 
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
-_PIECE = 1 << 19  # values that each worker adds up at once, so that they stay in the cache
+_PIECE = 1 << 24  # bytes that are averaged at once; smaller pieces stay in the cache, and wait more often
+_SMALL = 1 << 21  # bytes of two workers' buffers up to which a round trip takes longer than what torch adds up faster
 
 
 class Library(Enum):
@@ -60,6 +61,7 @@ class TorchGroup:
         self._control_lane = Lane("control", self._interruption)
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
+        self._rooms: dict[Any, Tensor] = {}  # of groups, for everybody's shares; new memory is slow when first used
         self._control_lane.do(self._meet)
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
@@ -138,6 +140,7 @@ class TorchGroup:
         for lane in (*self._lanes, self._control_lane):
             lane.close()
         self._groups.clear()
+        self._rooms.clear()
         del self._control
 
     def _meet(self) -> None:
@@ -188,20 +191,19 @@ class TorchGroup:
         """
         gathered = self._gathering(group, [weight], torch.device("cpu"))
         scales = cache(lambda: scales_of([row.item() for row in gathered()], f"mean of {buffer.numel()} values"))
-        if self.size == 2 and buffer.is_floating_point() and buffer.numel() > _PIECE and len(set(scales())) == 1:
+        if self.size == 2 and buffer.is_floating_point() and buffer.nbytes > _SMALL and len(set(scales())) == 1:
             total = buffer if root is None else buffer.clone()  # a sum of two has no order
             group.allreduce([total]).wait()
             if root in (None, self.rank):
                 torch.mul(total, scales()[0], out=buffer)
             return 2 * buffer.nbytes
-        values, shares = buffer.view(-1), buffer.new_empty(0)
-        for start in range(0, values.numel(), self.size * _PIECE):
-            piece = values[start : start + self.size * _PIECE]
+        values, room = buffer.view(-1), self._rooms.setdefault(group, torch.empty(_PIECE, dtype=torch.uint8))
+        length = _PIECE // buffer.itemsize // self.size * self.size
+        for start in range(0, values.numel(), length):
+            piece = values[start : start + length]
             padding = -piece.numel() % self.size
-            if shares.numel() != piece.numel() + padding:  # of the first piece, and perhaps the last
-                shares = piece.new_empty(piece.numel() + padding)
             padded = torch.cat((piece, piece.new_zeros(padding))) if padding else piece
-            self._average_piece(group, root, padded, shares, scales)
+            self._average_piece(group, root, padded, room.view(buffer.dtype)[: padded.numel()], scales)
             if padding and root in (None, self.rank):
                 piece.copy_(padded[: piece.numel()])
         return 4 * (self.size - 1) * buffer.nbytes // self.size
