@@ -183,7 +183,7 @@ def copy_model(model: Model, net: Built) -> LoadReport:
     try:
         return copy_weights(net, model.weights)
     except WeightsError as problem:
-        files = ", ".join(dict.fromkeys(map(str, model.sources.values())))
+        files = ", ".join(map(str, model.files))
         raise WeightsError(f"{files}: {problem}" if files else str(problem)) from None
 
 

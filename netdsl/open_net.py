@@ -30,6 +30,11 @@ class Model:
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the weights are from."""
+        return tuple(dict.fromkeys(self.sources.values()))
+
     def with_weights(self, weights: Weights) -> Model:
         """The model with other values for some of its layers. If all are the same, the file still has exactly these."""
         same = all(

@@ -96,7 +96,7 @@ def _here(
 
 
 def _tell_weights(model: Model, subgraph: PredictionSubgraph, listen: Listener) -> None:
-    listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), match_names(model, subgraph.built)))
+    listen(WeightsLoaded(model.files, match_names(model, subgraph.built)))
 
 
 def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> ColumnNames:

@@ -96,7 +96,7 @@ def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None
     report = match_names(model, build_for_scoring(model.net))
     if report.missing and not (report.matched and request.partial):
         raise WeightsError(f"{report}; name the file that has the weights of all layers")
-    listen(WeightsLoaded(tuple(dict.fromkeys(model.sources.values())), report))
+    listen(WeightsLoaded(model.files, report))
 
 
 def _test_batches(request: TestRequest, model: Model, device: torch.device, listen: Listener) -> TestResult:

@@ -24,7 +24,7 @@ from netdsl.distributed.transports.weighted_mean import add_up, check_weights, s
 
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
 _PIECE = 1 << 24  # bytes that are averaged at once; smaller pieces stay in the cache, and wait more often
-_SMALL = 1 << 21  # bytes of two workers' buffers up to which a round trip takes longer than what torch adds up faster
+_SMALL = 1 << 21  # bytes; torch's sum of two larger buffers is quicker, though it must wait for the weights
 
 
 class Library(Enum):
@@ -197,13 +197,15 @@ class TorchGroup:
             if root in (None, self.rank):
                 torch.mul(total, scales()[0], out=buffer)
             return 2 * buffer.nbytes
-        values, room = buffer.view(-1), self._rooms.setdefault(group, torch.empty(_PIECE, dtype=torch.uint8))
+        if group not in self._rooms:
+            self._rooms[group] = torch.empty(_PIECE, dtype=torch.uint8)
+        values, room = buffer.view(-1), self._rooms[group].view(buffer.dtype)
         length = _PIECE // buffer.itemsize // self.size * self.size
         for start in range(0, values.numel(), length):
             piece = values[start : start + length]
             padding = -piece.numel() % self.size
             padded = torch.cat((piece, piece.new_zeros(padding))) if padding else piece
-            self._average_piece(group, root, padded, room.view(buffer.dtype)[: padded.numel()], scales)
+            self._average_piece(group, root, padded, room[: padded.numel()], scales)
             if padding and root in (None, self.rank):
                 piece.copy_(padded[: piece.numel()])
         return 4 * (self.size - 1) * buffer.nbytes // self.size
