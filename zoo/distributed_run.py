@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +73,15 @@ def train(
         return backend.train(folder, told=on_report, on_restart=on_restart, note=note, requested=requested)
 
 
+def steps_of_round(param: pb.SolverParameter) -> int:
+    """The most steps of a round, up to those of `AllReduce`, of which rounds end wherever a test or a snapshot is due.
+
+    Caffe's rule: both are due in exactly the iterations that their intervals divide.
+    """
+    intervals = math.gcd(param.test_interval, param.snapshot)
+    return next(steps for steps in range(AllReduce().tau, 0, -1) if intervals % steps == 0)
+
+
 def train_on_devices(
     run: Run,
     *,
@@ -88,7 +98,7 @@ def train_on_devices(
     start = find_start(run, listen)
     several = replace(
         run,
-        strategy=AllReduce(divides_batch=False),
+        strategy=AllReduce(tau=steps_of_round(run.solver), divides_batch=False),
         workers=len(run.devices),
         snapshot=None if start is None else str(start.resolve()),
         weights=run.weights if start is None else (),

@@ -66,8 +66,9 @@ class Run:
     def with_transport(self, per_machine: int) -> Run:
         """The run with the transport that was asked for, or else the best one for so many workers on each machine."""
         devices = [self.device(rank) for rank in range(per_machine)]
-        transport = self.transport or choose_transport(devices, -(-self.workers // per_machine))
-        if transport is Transport.NCCL and any(device.type != "cuda" for device in devices):
+        best = choose_transport(devices, -(-self.workers // per_machine))
+        transport = self.transport or best
+        if transport is Transport.NCCL and best is not Transport.NCCL:
             raise DistributedError("the transport nccl needs a GPU for each worker; leave it out, or take gloo")
         return replace(self, transport=transport)
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from google.protobuf import text_format
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
 from netdsl.distributed.run import Run
@@ -127,12 +129,17 @@ def test_a_snapshot_is_for_one_worker(tmp_path: Path) -> None:
         begin(run, tmp_path / "run")
 
 
-def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path) -> None:
-    """Caffe's shards: of two, one reads every second item, so a double batch has the same items."""
+@pytest.mark.parametrize("settings", ["", "iter_size: 2 clip_gradients: 0.5 weight_decay: 0.01"])
+def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, settings: str) -> None:
+    """Caffe's shards: of two, one reads every second item, so a double batch has the same items.
+
+    Caffe's rule: gradients are averaged before they are clipped, and the learning rate stays as it is.
+    """
 
     def trained(batch: int, *devices: str) -> list[np.ndarray]:
         run = digits(tmp_path, 6)
         run.solver.max_iter, run.solver.snapshot_prefix = 6, str(tmp_path / str(batch))
+        text_format.Merge(settings, run.solver)
         for layer in run.solver.net_param.layer:
             layer.data_param.batch_size = batch if layer.HasField("data_param") else 0
         run = replace(run, devices=tuple(map(torch.device, devices)))
@@ -145,3 +152,29 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path) 
 
     for one, two in zip(trained(16, "cpu"), trained(8, "cpu", "cpu"), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)  # sums of 16 gradients, or of two sums of 8
+
+
+@pytest.mark.parametrize(
+    ("test", "snapshot", "steps"), [(0, 0, 20), (500, 5000, 20), (15, 0, 15), (14, 21, 7), (23, 0, 1)]
+)
+def test_rounds_on_devices_end_where_tests_and_snapshots_are_due(test: int, snapshot: int, steps: int) -> None:
+    assert distributed_run.steps_of_round(pb.SolverParameter(test_interval=test, snapshot=snapshot)) == steps
+
+
+def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path) -> None:
+    """Also after a start from a snapshot that lies between them."""
+    run = replace(digits(tmp_path, 3), devices=(torch.device("cpu"),) * 2)
+    run.solver.snapshot_prefix = str(tmp_path / "net")
+    distributed_run.train_on_devices(run)
+    run.solver.max_iter, run.solver.snapshot, run.solver.test_interval = 11, 5, 10
+    events: list[tell.Event] = []
+    distributed_run.train_on_devices(
+        replace(run, snapshot=str(tmp_path / "net_iter_3.solverstate")), listeners=[events.append]
+    )
+    assert [event.iteration for event in events if isinstance(event, tell.TestFinished)] == [10, 11]
+    assert {path.stem for path in tmp_path.glob("net_iter_*.solverstate")} == {
+        "net_iter_3",
+        "net_iter_5",
+        "net_iter_10",
+        "net_iter_11",
+    }

@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.net.graph import phase_of
 from netdsl.solver.action import Action
 from zoo.cli.caffe_log import TestLog, TrainingLog, info, log_test, log_times, warn
-from zoo.cli.devices import devices_of
+from zoo.cli.devices import ALL, gpus_of
 from zoo.cli.gflags import FlagError, parse
 from zoo.cli.signals import signal_actions
 
@@ -226,8 +226,14 @@ def _devices(gpus: str) -> list[torch.device]:
 
 
 def _devices_of(gpus: str) -> list[torch.device]:
-    name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
+    """The devices of the -gpu flag. Caffe's rule: `all` is the CPU where there are no GPUs."""
+    import torch
+
+    count = torch.cuda.device_count()
+    if gpus == ALL and not count:
+        warn("caffe.cpp:197", "-gpu all: torch sees no GPU here; it runs on the CPU.")
+        gpus = ""
     try:
-        return devices_of("cpu" if not gpus else "all" if gpus == "all" else name)
+        return gpus_of(gpus, count) if gpus else [torch.device("cpu")]
     except click.BadParameter as problem:
         raise FlagError(f"-gpu {gpus}: {problem.message}") from None

@@ -12,6 +12,8 @@ from zoo.cli.output import complain
 if TYPE_CHECKING:
     import torch
 
+ALL = "all"
+
 
 def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.SolverParameter.GPU) -> list[torch.device]:
     """The devices of a name: cpu, cuda, cuda:1, several with commas, or `all` GPUs; without one, the solver's mode."""
@@ -20,20 +22,75 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
     count = torch.cuda.device_count()
     if name is None:
         return [torch.device("cuda" if count and mode == pb.SolverParameter.GPU else "cpu")]
-    if name == "all":
+    if name == ALL:
         if not count:
             complain("warning: torch sees no GPU here, so 'all' is the CPU")
-        return [torch.device("cuda", index) for index in range(count)] or [torch.device("cpu")]
+        return every_gpu(count) or [torch.device("cpu")]
     return [_device(part.strip(), count) for part in name.split(",")]
 
 
-def training_devices(name: str | None, param: pb.SolverParameter) -> list[torch.device]:
-    """The devices to train on, by name or as the settings ask; a warning where they ask for a GPU and there is none."""
-    devices = devices_of(name, param.solver_mode)
-    wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
-    if name is None and wants_gpu and devices[0].type == "cpu":
-        complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+def training_devices(
+    name: str | None, gpus: str | None, param: pb.SolverParameter, workers: int | None = None
+) -> list[torch.device]:
+    """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
+
+    A warning where the settings ask for a GPU and there is none, and where workers and devices aren't equally many.
+    """
+    import torch
+
+    count = torch.cuda.device_count()
+    devices = devices_of(name, param.solver_mode) if gpus is None else gpus_of(gpus, count)
+    if name is None and gpus is None:
+        wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
+        if wants_gpu and devices[0].type == "cpu":
+            complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
+        if (workers or 1) > 1 and devices[0].type == "cuda":
+            return _noted(every_gpu(count)[:workers], workers)
+    return _noted(devices, workers)
+
+
+def _noted(devices: list[torch.device], workers: int | None) -> list[torch.device]:
+    if workers is not None and (note := note_on_devices(devices, workers)):
+        complain(note)
     return devices
+
+
+def gpus_of(numbers: str, count: int) -> list[torch.device]:
+    """The GPUs that numbers with commas name, or `all`, of so many that there are."""
+    import torch
+
+    if numbers == ALL:
+        if not count:
+            raise click.BadParameter("torch sees no GPU here")
+        return every_gpu(count)
+    names = [number.strip() for number in numbers.split(",")]
+    for name in names:
+        if not (name.isascii() and name.isdigit()):
+            raise click.BadParameter(f"'{name}' is no number of a GPU; write 0, or 0,1, or all")
+        if int(name) >= count:
+            available = f"the GPUs here are 0 to {count - 1}" if count else "torch sees no GPU here"
+            raise click.BadParameter(f"there is no GPU {int(name)}: {available}")
+    devices = [torch.device("cuda", int(name)) for name in names]
+    if len(set(devices)) < len(devices):
+        raise click.BadParameter(f"{numbers} names a GPU twice; for workers that share GPUs give --workers too")
+    return devices
+
+
+def every_gpu(count: int) -> list[torch.device]:
+    """All GPUs of so many that there are."""
+    import torch
+
+    return [torch.device("cuda", index) for index in range(count)]
+
+
+def note_on_devices(devices: list[torch.device], workers: int) -> str:
+    """What a user should know where some workers share a GPU, or a device has no worker; empty if neither is so."""
+    if workers < len(devices):
+        return f"warning: --workers {workers} leaves {', '.join(map(str, devices[workers:]))} without a worker"
+    if devices[0].type == "cuda" and workers > len(devices):
+        names = ", ".join(map(str, devices))
+        return f"{workers} workers share {names}: what they exchange goes by way of main memory"
+    return ""
 
 
 def _device(name: str, count: int) -> torch.device:

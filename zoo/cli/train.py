@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
-from zoo.backends import TRAINING, Backend, ExternalBackend
+from zoo.backends import TRAINING, Backend, ExternalBackend, LocalBackend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain
@@ -42,6 +42,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--weights", multiple=True, metavar="FILE", help="Weights to begin with, by layer names.")
 @click.option("--snapshot", metavar="FILE", help="A solver state to go on from; 'auto' is the newest whole one.")
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
+@click.option("--gpus", metavar="0,1", help="GPUs by their numbers, or all, with a worker for each.")
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
 @click.option("--precision", type=click.Choice(_PRECISIONS), default="float32", help="The type of computed values.")
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
@@ -89,6 +90,7 @@ def command(
     """
     workers_backend = backend_of(backend, master)
     has_folder = workers is not None or folder is not None or isinstance(workers_backend, ExternalBackend)
+    has_folder = has_folder or (what["gpus"] is not None and bool(strategy or transport or backend))
     if resume is not None:
         if what["model"] or what["solver"] or workers or strategy or folder:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
@@ -96,7 +98,7 @@ def command(
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
     elif not has_folder and (strategy or transport or backend):
         raise click.UsageError("--strategy, --transport and --backend are for several workers; give --workers too.")
-    run = _run(**what) if resume is None else None
+    run = _run(**what, workers=_workers_here(workers_backend, workers)) if resume is None else None
     run_folder = None if resume is None else Path(resume)
     if run is not None and has_folder:
         run_folder = _begin(run, workers_backend, workers, strategy, folder)
@@ -126,16 +128,24 @@ def command(
 
 
 def _begin(run: Run, backend: Backend, workers: int | None, strategy: str | None, folder: str | None) -> Path:
-    """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, it has one."""
+    """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, each of its
+    devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = workers or (backend.worker.size if isinstance(backend, ExternalBackend) else 1)
+    count = workers or (backend.worker.size if isinstance(backend, ExternalBackend) else len(run.devices))
     run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
     strategy_of_run = ModelAveraging() if strategy is None else parse(strategy)
     distributed_run.begin(replace(run, workers=count, strategy=strategy_of_run), run_folder, backend)
     return run_folder
+
+
+def _workers_here(backend: Backend, workers: int | None) -> int | None:
+    """How many workers train on this machine, if that is known before they are started."""
+    if isinstance(backend, ExternalBackend):
+        return backend.worker.local_size
+    return workers if isinstance(backend, LocalBackend) else None
 
 
 def _complain_of_restart(attempt: int, reason: str) -> None:
@@ -150,14 +160,18 @@ def _run(
     weights: tuple[str, ...],
     snapshot: str | None,
     device: str | None,
+    gpus: str | None,
     max_iter: int | None,
     precision: str,
     compiled: bool,
     decoders: int | None,
     skip_bad: bool,
     allow_nonfinite: bool,
+    workers: int | None,
 ) -> Run:
-    """The run that the options describe."""
+    """The run that the options describe, with so many workers on this machine if that is known."""
+    if gpus is not None and device is not None:
+        raise click.UsageError("--gpus and --device both name devices; give one of them.")
     param, folder = _settings(model, solver)
     import torch
 
@@ -168,7 +182,7 @@ def _run(
 
     if max_iter is not None:
         param.max_iter = max_iter
-    devices = training_devices(device, param)
+    devices = training_devices(device, gpus, param, workers)
     loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)

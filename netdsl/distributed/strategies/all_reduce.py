@@ -23,7 +23,7 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
     worker has a whole batch, as Caffe's GPUs have.
 
     Weights and solver histories are the same in all workers. BatchNorm normalises each worker's part of a batch by
-    itself, and its sums are averaged at the end of a round, which has `tau` iterations. Gradients are exchanged in
+    itself, and its sums are averaged at the end of a round, in every `tau`-th iteration. Gradients are exchanged in
     buckets of about `bucket` megabytes.
     """
 
@@ -72,7 +72,7 @@ class _AllReduce:
 
     def round(self) -> None:
         worker = self._worker
-        worker.train(self._settings.tau)
+        worker.train(self._settings.tau - worker.solver.iteration % self._settings.tau)
         sums = worker.weights[worker.learned :]
         if sums.numel():
             worker.finish(worker.communicator.mean(sums))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_a_damaged_run_is_refused(param: pb.SolverParameter, tmp_path: Path, bef
 def test_no_workers(param: pb.SolverParameter) -> None:
     with pytest.raises(DistributedError, match="0 workers"):
         Run(param, workers=0)
+
+
+def test_nccl_needs_a_gpu_for_each_worker(param: pb.SolverParameter) -> None:
+    gpus = (torch.device("cuda:0"), torch.device("cuda:1"))
+    run = Run(param, workers=3, devices=gpus, transport=Transport.NCCL)
+    assert replace(run, workers=2).with_transport(per_machine=2).transport is Transport.NCCL
+    with pytest.raises(DistributedError, match="nccl needs a GPU for each worker"):
+        run.with_transport(per_machine=3)
+    assert replace(run, transport=None).with_transport(per_machine=3).transport is not Transport.NCCL

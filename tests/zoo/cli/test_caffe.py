@@ -217,6 +217,18 @@ def test_time_tells_every_layer_and_the_whole_net(zoo) -> None:
         assert any(re.fullmatch(rf"{what}: {NUMBER} ms\.", line) for line in said)
 
 
+@pytest.mark.usefixtures("signs")
+def test_all_gpus_are_the_cpu_where_there_are_none_and_one_by_its_number_is_an_error(
+    zoo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    Path("solver.prototxt").write_text(SOLVER.replace("max_iter: 6", "max_iter: 1"))
+    done = zoo("caffe", "train", "-solver", "solver.prototxt", "-gpu", "all")
+    assert done.code == 0 and "Use CPU." in texts(done.err)
+    done = zoo("caffe", "train", "-solver", "solver.prototxt", "-gpu", "0,1")
+    assert (done.code, done.err) == (2, "zoo: -gpu 0,1: there is no GPU 0: torch sees no GPU here\n")
+
+
 def test_the_gpus_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
     done = zoo("caffe", "device_query")
@@ -258,7 +270,7 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ),
         (
             "train -solver solver.prototxt -gpu one",
-            "-gpu one: 'cuda:one' is no device; try cpu, cuda:0 or all",
+            "-gpu one: 'one' is no number of a GPU; write 0, or 0,1, or all",
         ),
     ],
 )

@@ -170,6 +170,8 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; a source is one of"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' is no device"),
+        (["lenet", "--gpus", "99"], "there is no GPU 99"),
+        (["lenet", "--gpus", "0", "--device", "cpu"], "--gpus and --device both name devices"),
         (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),
         (["lenet", "--snapshot", "a", "--weights", "b"], "give --snapshot or --weights, not both"),
         (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
