@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -27,15 +28,22 @@ def set_mode_cpu() -> None:
 
 
 def set_mode_gpu() -> None:
-    """Create nets on the GPU."""
-    if not torch.cuda.is_available():
-        raise NetError("there is no GPU that torch can use; call set_mode_cpu()")
-    _mode.gpu = True
+    """Create nets on the GPU; on the CPU, with a warning, where torch sees none."""
+    _mode.gpu = torch.cuda.device_count() > 0
+    if not _mode.gpu:
+        warnings.warn("torch sees no GPU here; nets are created on the CPU", stacklevel=2)
 
 
 def set_device(index: int) -> None:
     """Select the GPU."""
+    check_gpu(index, torch.cuda.device_count())
     _mode.index = index
+
+
+def check_gpu(index: int, count: int) -> None:
+    """Raise a NetError if there are so many GPUs, and none has this number; where there are none, nets have the CPU."""
+    if count and index not in range(count):
+        raise NetError(f"there is no GPU {index}; the GPUs here are 0 to {count - 1}")
 
 
 def device() -> torch.device:
@@ -74,5 +82,5 @@ def set_multiprocess(multiprocess: bool) -> None:
 
 
 def has_nccl() -> bool:
-    """Whether Caffe's own training on several GPUs is supported; use netdsl.distributed instead."""
-    return False
+    """Whether several solvers can train together."""
+    return True

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol, overload
 
 import torch
 from torch import Tensor
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.log import write
@@ -63,6 +64,18 @@ class _SolverNet:
         self._net._feeds.seek(positions)
 
 
+class SolverCallback(Protocol):
+    """What a solver calls in every iteration."""
+
+    def on_start(self) -> None:
+        """Called before the iteration's first batch."""
+        ...
+
+    def on_gradients_ready(self) -> None:
+        """Called when all gradients are computed, before the weights change."""
+        ...
+
+
 class Solver:
     """A solver of the nets that its file names. `net` and `test_nets` are pycaffe nets."""
 
@@ -72,13 +85,13 @@ class Solver:
         self.param = read_settings(solver_file)
         if self.kind:
             self.param.type = self.kind
-        seed(self.param)
+        seed(self.param, modes.solver_rank())
         self._log = CaffeLog(self.param, write)
         folder = Path(solver_file).parent
         self.net = Net.of(train_net(self.param, folder))
         self.test_nets = [Net.of(net) for net in test_nets(self.param, folder)]
         self._loop = TrainingLoop(
-            self.param,
+            self.param if modes.solver_rank() == 0 else _only_training(self.param),
             _SolverNet(self.net),
             [_SolverNet(net) for net in self.test_nets],
             listen=self._listen,
@@ -138,8 +151,17 @@ class Solver:
         """Share the weights of the trained net with another net."""
         share_blobs(net._built, self.net._built)
 
-    def add_callback(self, on_start: Callable[[], None], on_gradients_ready: Callable[[], None]) -> None:
-        """Add functions that are called before every iteration, and when its gradients are computed."""
+    @overload
+    def add_callback(self, on_start: SolverCallback) -> None: ...
+    @overload
+    def add_callback(self, on_start: Callable[[], None], on_gradients_ready: Callable[[], None]) -> None: ...
+    def add_callback(self, on_start: Any, on_gradients_ready: Callable[[], None] | None = None) -> None:
+        """Add functions that are called before every iteration, and when its gradients are computed.
+
+        One object may have both, as an `NCCL` has.
+        """
+        if on_gradients_ready is None:
+            on_start, on_gradients_ready = on_start.on_start, on_start.on_gradients_ready
         self._loop.on_start.append(on_start)
         self._loop.on_gradients_ready.append(on_gradients_ready)
 
@@ -178,6 +200,15 @@ class AdamSolver(SGDSolver):
     """Adam: decaying means of gradients and their squares."""
 
     kind = "Adam"
+
+
+def _only_training(param: pb.SolverParameter) -> pb.SolverParameter:
+    """Settings without tests and snapshots. Caffe's rule: of several solvers the first one does that for all."""
+    changed = pb.SolverParameter()
+    changed.CopyFrom(param)
+    changed.test_interval = changed.snapshot = 0
+    changed.snapshot_after_train = False
+    return changed
 
 
 _SOLVER_CLASSES = {
