@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from netdsl.data.reader import open_reader
     from netdsl.dsl import (
         ActivationLayer,
         Average,
@@ -30,6 +31,7 @@ _MODULES = {
     "Net": "net.net",
     "Phase": "net.graph",
     "WeightCollection": "weights.collection",
+    "open_reader": "data.reader",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "RDDLayer",
     "Stochastic",
     "WeightCollection",
+    "open_reader",
 ]
 
 if TYPE_CHECKING:

@@ -89,6 +89,11 @@ class ColumnSource(ABC):
         pairs = zip(self._blobs, columns, strict=True)
         return [ColumnValues(column, blob.column, self._rows[part], blob.shape) for blob, column in pairs]
 
+    @property
+    def array_names(self) -> list[str]:
+        """The names of the columns."""
+        return [blob.column for blob in self._blobs]
+
     def __len__(self) -> int:
         return sum(self._sizes)
 

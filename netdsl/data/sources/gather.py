@@ -22,13 +22,13 @@ def gather_rows(indices: Indices, ends: Indices, arrays: PartArrays) -> Item | N
     rows = indices - np.where(parts, ends[parts - 1], 0)
     if (parts == parts[0]).all():
         part_arrays = arrays(int(parts[0]))
-        return None if part_arrays is None else tuple([array[_as_slice(rows)] for array in part_arrays])
+        return None if part_arrays is None else tuple([array[as_slice(rows)] for array in part_arrays])
     order = np.argsort((parts - parts[0]) % len(ends), kind="stable")
     pieces = _pieces(parts[order], rows[order], arrays)
     return None if pieces is None else _joined(pieces, np.argsort(order))
 
 
-def _as_slice(rows: Indices) -> Indices | slice:
+def as_slice(rows: Indices) -> Indices | slice:
     """A slice, which copies nothing, if the rows are evenly spaced; else the rows themselves."""
     first, last = int(rows[0]), int(rows[-1])
     step = int(rows[1]) - first if len(rows) > 1 else 1

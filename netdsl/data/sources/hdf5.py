@@ -27,7 +27,7 @@ class Hdf5Source:
     """
 
     def __init__(self, path: str | Path, names: Sequence[str]) -> None:
-        self._names = tuple(names)
+        self.array_names = self._names = tuple(names)
         self._files = [name for _, line in numbered_lines(path) for name in line.split()]
         if not self._files:
             raise DataError(f"{path}: the list is empty")

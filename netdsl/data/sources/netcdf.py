@@ -13,29 +13,42 @@ from caffe_proto.extras import import_extra
 from caffe_proto.hdf5 import SIGNATURE, check_stored, member
 from netdsl.data.sources.arrays import as_top
 from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.gather import as_slice
 from netdsl.data.sources.hdf5 import open_hdf5
 from netdsl.data.sources.netcdf_header import CLASSIC, check_header
-from netdsl.data.sources.source import Item
+from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array
 from netdsl.errors import DataError
+from netdsl.tables.columns import in_net_types
 
 _RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
+_MISSING = {
+    "_FillValue",
+    "missing_value",
+    "valid_min",
+    "valid_max",
+    "valid_range",
+}  # what says which values are missing
 _EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
 
 class NetcdfSource:
     """One item for each index of the first dimension of the variables, which must have equal lengths there.
 
-    The scale and offset of a variable are applied, as the format says.
+    The scale and offset of a variable are applied, as the format says. With `in_parallel` all processes of an MPI job
+    open a NetCDF-4 file together, if the library was built so; the attribute says whether it was.
     """
 
-    def __init__(self, path: str | Path, variables: Sequence[str]) -> None:
-        self._path, self._names = Path(path), tuple(variables)
+    def __init__(self, path: str | Path, variables: Sequence[str], *, in_parallel: bool = False) -> None:
+        self._path = Path(path)
+        self.array_names = self._names = tuple(variables)
         self._is_hdf5 = _is_hdf5(self._path)
         if not self._is_hdf5:
             check_header(self._path)
+        library = _library()
+        self.in_parallel = in_parallel and self._is_hdf5 and bool(library.__has_parallel4_support__)
         with file_errors(path, *_EXCEPTIONS):
-            self._file = _library().Dataset(path)
+            self._file = library.Dataset(path, **({"parallel": True} if self.in_parallel else {}))
         try:
             with file_errors(path, *_EXCEPTIONS):
                 self._variables = [self._variable(name) for name in self._names]
@@ -50,7 +63,10 @@ class NetcdfSource:
         if name not in numeric:
             others = f"there are {', '.join(numeric)}" if numeric else "there are none"
             raise DataError(f"{self._path}: has no variable of numbers called '{name}'; {others}")
-        return self._file.variables[name]
+        variable = self._file.variables[name]
+        if variable.dtype.itemsize == 1 and not _MISSING & set(variable.ncattrs()):
+            variable.set_auto_mask(False)  # NetCDF's rule: of bytes no value stands for a missing one by itself
+        return variable
 
     def _common_length(self) -> int:
         if not self._variables:
@@ -66,8 +82,8 @@ class NetcdfSource:
         if self._is_hdf5:
             with open_hdf5(self._path) as file:
                 for name in self._names:
-                    stored_name = name if name in file else f"{_RENAMED}{name}"
-                    check_stored(member(file, stored_name), f"variable '{name}'")
+                    renamed = f"{_RENAMED}{name}"
+                    check_stored(member(file, renamed if renamed in file else name), f"variable '{name}'")
             return
         for name, variable in zip(self._names, self._variables, strict=True):
             if math.prod(variable.shape) * variable.dtype.itemsize > self._path.stat().st_size:
@@ -81,6 +97,15 @@ class NetcdfSource:
         with file_errors(self._path, *_EXCEPTIONS):
             rows = [variable[index] for variable in self._variables]
         return tuple(as_top(self._checked(index, *pair)) for pair in zip(self._names, rows, strict=True))
+
+    def take(self, indices: Indices) -> Item | None:
+        """Many rows of each variable, and nothing else of the file: a hyperslab if they are evenly spaced."""
+        rows, order = np.unique(indices, return_inverse=True)
+        with file_errors(self._path, *_EXCEPTIONS):
+            arrays = [variable[as_slice(rows)] for variable in self._variables]
+        if any(np.ma.is_masked(array) for array in arrays):
+            return None
+        return tuple(in_net_types(np.asarray(array)[order]) for array in arrays)
 
     def _checked(self, index: int, name: str, row: Any) -> Array:
         if np.ma.is_masked(row):

@@ -36,6 +36,7 @@ class SourceSpec:
     """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for.
 
     `options` are those of the kind. Two are for all kinds: the part of the items, and a file with names of classes.
+    With `in_parallel` all processes of an MPI job open the source together.
     """
 
     path: str
@@ -45,6 +46,7 @@ class SourceSpec:
     blobs: tuple[BlobColumn, ...] = ()
     part: DataSplit | None = None
     class_names: str | None = None
+    in_parallel: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -73,19 +75,22 @@ class SourceKind:
     has_columns: bool = False  # whether an item's arrays are columns, which can be chosen by name
 
 
-def open_source(name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = ()) -> Source:
+def open_source(
+    name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
+) -> Source:
     """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
     Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, and with
     `?classes=FILE`, which names the classes.
     With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
     what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
-    reads each column for its blob.
+    reads each column for its blob. With `in_parallel` all processes of an MPI job call this together, and libraries
+    that can open a file together do.
     """
     kind, rest = _kind(name)
     spec = _spec(kind, rest, gray)
     classes = () if spec.class_names is None else read_class_names(spec.class_names)
-    source = KINDS[kind].open(replace(spec, blobs=tuple(blobs)))
+    source = KINDS[kind].open(replace(spec, blobs=tuple(blobs), in_parallel=in_parallel))
     if spec.part is not None or classes:
         source = view_of(source, part=spec.part, classes=classes)
     if not len(source):
@@ -191,7 +196,7 @@ def _arrow(spec: SourceSpec) -> Source:
 
 
 def _netcdf(spec: SourceSpec) -> Source:
-    return NetcdfSource(spec.path, list(spec.options.values()) or spec.columns)
+    return NetcdfSource(spec.path, list(spec.options.values()) or spec.columns, in_parallel=spec.in_parallel)
 
 
 def _mnist(spec: SourceSpec) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
@@ -61,6 +62,16 @@ class NamedItems(Protocol):
 
     def name(self, index: int) -> str:
         """The name of an item; empty if it has none."""
+        ...
+
+
+@runtime_checkable
+class NamedArrays(Protocol):
+    """A source whose items' arrays have names."""
+
+    @property
+    def array_names(self) -> Sequence[str]:
+        """The names of an item's arrays, in their order."""
         ...
 
 

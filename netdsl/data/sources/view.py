@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.sources.source import DataSplit, Indices, Item, LabelledSource, NamedItems, Source, WholeSource
+from netdsl.data.sources.source import (
+    DataSplit,
+    Indices,
+    Item,
+    LabelledSource,
+    NamedArrays,
+    NamedItems,
+    Source,
+    WholeSource,
+)
 from netdsl.data.types import Array
 
 TEST_EVERY = 10  # one in so many items is for testing
@@ -31,6 +40,11 @@ class SourceView:
     def item(self, fetched: Any) -> Item:
         """The arrays of an item that was fetched."""
         return self._source.item(fetched)
+
+    @property
+    def array_names(self) -> Sequence[str]:
+        """The names of an item's arrays, as far as the source has some."""
+        return self._source.array_names if isinstance(self._source, NamedArrays) else ()
 
     def name(self, index: int) -> str:
         """The item's name in the source; empty if it has none."""
@@ -56,6 +70,13 @@ class _WholeSourceView(SourceView):
     def take(self, indices: Indices) -> Item | None:
         """The arrays of many items."""
         return self._take(self._indices[indices])
+
+
+def array_names_of(source: Source, count: int) -> tuple[str, ...]:
+    """The names of so many arrays of an item: the source's own, or else `data`, `label` and numbers."""
+    names = tuple(source.array_names) if isinstance(source, NamedArrays) else ()
+    names = names or ("data", "label", *map(str, range(2, count)))
+    return names[:count]
 
 
 def view_of(source: Source, *, part: DataSplit | None = None, classes: Sequence[str] = ()) -> SourceView:

@@ -24,13 +24,10 @@ from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervision.health import START
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError, PeerLostError
+from netdsl.ranks import ranks_in
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
 _NAP, _GRACE = 0.1, 10.0  # seconds between two looks for the first worker; for its own part to end
-_VARIABLES = (  # rank, size, rank on this machine, workers on this machine
-    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
-    ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
-)
 
 
 class ExternalWorker(NamedTuple):
@@ -45,15 +42,13 @@ class ExternalWorker(NamedTuple):
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> ExternalWorker:
         """The worker that an environment describes."""
-        for names in _VARIABLES:
-            if environment.keys() >= set(names[:2]):
-                defaults = zip(names, "0101", strict=True)
-                rank, size, local_rank, local_size = (int(environment.get(*pair)) for pair in defaults)
-                address = socket.gethostname() if size > local_size else "127.0.0.1"
-                return cls(rank, size, local_rank, local_size, environment.get("MASTER_ADDR") or address)
-        raise DistributedError(
-            "no RANK and WORLD_SIZE say which worker this is; start workers with torchrun or the like"
-        )
+        ranks = ranks_in(environment)
+        if ranks is None:
+            raise DistributedError(
+                "no RANK and WORLD_SIZE say which worker this is; start workers with torchrun or the like"
+            )
+        address = socket.gethostname() if ranks.size > ranks.local_size else "127.0.0.1"
+        return cls(*ranks, environment.get("MASTER_ADDR") or address)
 
 
 class ExternalLauncher(Workers):

@@ -57,6 +57,32 @@ def test_missing_values_are_told(path: Path) -> None:
     source.close()
 
 
+def test_all_bytes_are_values_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    with netCDF4.Dataset(tmp_path / "t.nc", "w") as file:
+        file.createDimension("item", 2)
+        file.createVariable("pixels", "u1", ("item",))[:] = [0, 255]
+        file.createVariable("holes", "u1", ("item",), fill_value=255)[:] = [0, 255]
+    source = NetcdfSource(tmp_path / "t.nc", ["pixels"])
+    assert [source.fetch(index)[0].item() for index in range(2)] == [0, 255]
+    source.close()
+    source = NetcdfSource(tmp_path / "t.nc", ["holes"])
+    assert source.take(np.arange(2)) is None
+    with pytest.raises(DataError, match="item 1: variable 'holes' has missing values"):
+        source.fetch(1)
+    source.close()
+
+
+def test_rows_that_are_taken_at_once_are_those_that_are_fetched(path: Path) -> None:
+    source = NetcdfSource(path, ["pixels", "class", "packed"])
+    for indices in ([0, 2, 4], [3], [4, 1, 1, 0]):
+        rows = source.take(np.array(indices))
+        assert rows is not None
+        for number, index in enumerate(indices):
+            for array, value in zip(rows, source.fetch(index), strict=True):
+                np.testing.assert_array_equal(array[number], value)
+    source.close()
+
+
 @pytest.mark.parametrize(
     ("names", "what"),
     [

@@ -1,0 +1,42 @@
+"""Which of several processes this one is, as whoever started them says in the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from netdsl.errors import DistributedError
+
+_VARIABLES = (  # rank, size, rank on this machine, processes on this machine
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH's mpiexec, and Intel's
+    (
+        "SLURM_PROCID",
+        "SLURM_NTASKS",
+        "SLURM_LOCALID",
+        "SLURM_NTASKS_PER_NODE",
+    ),  # last: a job that runs mpiexec has them
+)
+
+
+class Ranks(NamedTuple):
+    """A process's place among all, and among those of its machine."""
+
+    rank: int
+    size: int
+    local_rank: int = 0
+    local_size: int = 1
+
+
+def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
+    """The ranks that an environment describes; None if it describes none."""
+    for names in _VARIABLES:
+        if environment.keys() >= set(names[:2]):
+            texts = [environment.get(*pair) for pair in zip(names, "0101", strict=True)]
+            try:
+                return Ranks(*map(int, filter(None, texts)))
+            except ValueError:
+                where = ", ".join(f"{name}={environment[name]}" for name in names if name in environment)
+                raise DistributedError(f"{where}: ranks must be whole numbers; start the processes anew") from None
+    return None
