@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 from netdsl.errors import DistributedError
 
-_VARIABLES = (  # rank, size, rank on this machine, processes on this machine
-    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
+# Each has the names for the rank, the size, the rank on this machine, and the number of processes there.
+_MPI_VARIABLES = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),  # MPICH's mpiexec, and Intel's
+)
+_VARIABLES = (
+    ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),  # torchrun, and Kubernetes' training operators
+    *_MPI_VARIABLES,
     (
         "SLURM_PROCID",
         "SLURM_NTASKS",
@@ -40,3 +44,8 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
                 where = ", ".join(f"{name}={environment[name]}" for name in names if name in environment)
                 raise DistributedError(f"{where}: ranks must be whole numbers; start the processes anew") from None
     return None
+
+
+def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
+    """Whether the processes are those of one MPI job."""
+    return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)

@@ -16,7 +16,7 @@ from netdsl.data.sources.source import Indices, Item, Source, WholeSource
 from netdsl.data.sources.view import array_names_of
 from netdsl.data.types import Array
 from netdsl.errors import DataError
-from netdsl.ranks import Ranks, ranks_in
+from netdsl.ranks import Ranks, ranks_in, started_by_mpiexec
 from netdsl.tables.columns import in_net_types
 
 Arrays = dict[str, Array]
@@ -38,7 +38,7 @@ def open_reader(
     has set in the environment; without any, the reader reads everything.
     """
     ranks = _ranks(rank, size)
-    source = open_source(name, in_parallel=rank is None and ranks.size > 1)
+    source = open_source(name, in_parallel=rank is None and started_by_mpiexec(os.environ))
     try:
         return Reader(source, batch_size, ranks, shuffle=shuffle, seed=seed, drop_last=drop_last)
     except DataError as problem:
@@ -165,8 +165,8 @@ def _take(source: Source, indices: Indices) -> Item:
 def _ranks(rank: int | None, size: int | None) -> Ranks:
     if (rank is None) != (size is None):
         raise DataError("rank and size go together; give both, or neither if the environment has them")
-    if rank is None or size is None:
-        return ranks_in(os.environ) or Ranks(0, 1)
-    if not 0 <= rank < size:
-        raise DataError(f"rank {rank} of {size}: ranks go from 0 to {size - 1}")
-    return Ranks(rank, size)
+    given = None if rank is None or size is None else Ranks(rank, size)
+    ranks = given or ranks_in(os.environ) or Ranks(0, 1)
+    if not 0 <= ranks.rank < ranks.size:
+        raise DataError(f"rank {ranks.rank} of {ranks.size}: ranks go from 0 to {ranks.size - 1}")
+    return ranks
