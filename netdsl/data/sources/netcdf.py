@@ -22,13 +22,7 @@ from netdsl.errors import DataError
 from netdsl.tables.columns import in_net_types
 
 _RENAMED = "_nc4_non_coord_"  # before the name of a variable that is called like a dimension, and is none
-_MISSING = {
-    "_FillValue",
-    "missing_value",
-    "valid_min",
-    "valid_max",
-    "valid_range",
-}  # what says which values are missing
+_MISSING = {"_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"}  # say what stands for none
 _EXCEPTIONS = (RuntimeError, LookupError, ArithmeticError, ValueError, TypeError, AttributeError)  # the library's
 
 
