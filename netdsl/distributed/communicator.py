@@ -88,10 +88,18 @@ class Communicator(Protocol):
 
 
 class SharedVariable(Protocol):
-    """A variable that every worker reads and changes when it likes, one at a time."""
+    """A variable that every worker reads and changes when it likes.
 
-    def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Draw the buffer and the variable together: each moves by `alpha` of their difference."""
+    A worker's operations happen one after the other: what it reads has its own changes.
+    """
+
+    def exchange(self, buffer: Tensor, alpha: float) -> Handle:
+        """Draw the buffer and the variable together: each moves by `alpha` of their difference.
+
+        When this returns, the buffer has moved towards the variable's values as they were read, and belongs to the
+        caller. The exchange is over when the variable has moved by the same difference, which is added to what the
+        variable is by then, so that no worker's change is lost.
+        """
         ...
 
     def read(self, buffer: Tensor) -> None:

@@ -15,6 +15,7 @@ class Activity(Enum):
     BROADCAST = "broadcast"  # beside computing, as are the next two
     REDUCE = "reduce"
     PREPARE = "prepare"
+    PUSH = "push"  # to a shared variable, also beside computing
     TEST = "test"
     SAVE = "save"
 

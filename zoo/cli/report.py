@@ -29,8 +29,8 @@ from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times, 
 def command(run: str, output: str | None, as_json: bool) -> None:
     """Report how a run with several workers went, or goes: RUN is its folder. A table says what the workers spent their
     time on, in seconds and shares: waiting and exchanging are counted where they delayed a worker, while broadcast,
-    reduce and prepare ran beside computing. Two pictures show what each worker did in the last rounds, rounds.png, and
-    the course of tests, losses and times, curves.png.
+    reduce, prepare and push ran beside computing. Two pictures show what each worker did in the last rounds,
+    rounds.png, and the course of tests, losses and times, curves.png.
     """
     records = read_records(Path(run))
     if not records:

@@ -184,7 +184,8 @@ def cost_command(
 @_cache
 def methods_command(output: Path, workers: int, seeds: int, iterations: int, cache: Path) -> None:
     """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
-    networks that average the models of all workers in the time of 10 and of 100 iterations.
+    networks that average the models of all workers in the time of 10 and of 100 iterations: by a ring of workers, where
+    that takes little more than sending a model once, and by Spark's own jobs, where it takes 12.6 times as long.
     """
     from zoo.simulating import figures, tables
     from zoo.simulating.cache import TrialCache

@@ -21,6 +21,7 @@ COLOURS: Mapping[Activity, str] = {
     Activity.BROADCAST: "#2f6fb3",
     Activity.REDUCE: "#c0392b",
     Activity.PREPARE: "#d9a520",
+    Activity.PUSH: "#4fa7b5",
 }
 
 

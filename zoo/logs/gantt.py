@@ -14,7 +14,7 @@ from netdsl.distributed.record import Activity, RoundRecord, Span
 from zoo.logs.drawing import COLOURS, pyplot, save
 from zoo.logs.summary import Elapsed
 
-_OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)  # each has a lane of its own
+_OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)  # each has a lane of its own
 _MAX_SPANS = 60  # of one worker, that can still be distinguished
 _RECENT_ROUNDS = 50  # whose median length is the usual one
 _LONG_FACTOR = 5  # times the usual length: a longer pause or test would make everything else too small
@@ -72,7 +72,7 @@ class _Chart:
         spans = [span for record in records for span in record.spans if span.stop > span.start and window.shows(span)]
         self._activities = [activity for activity in Activity if any(span.activity is activity for span in spans)]
         self._lanes = [activity for activity in self._activities if activity in _OVERLAPPED]
-        self._shards = 1 + max((span.shard or 0 for span in spans), default=0)
+        self._shards = 1 + max((span.shard for span in spans if span.shard is not None), default=-1)
         self._height = _ROW + len(self._lanes) * _LANE + _GAP
         self.figure, self._axis = pyplot().subplots()
 
@@ -91,7 +91,7 @@ class _Chart:
         self._axis.set_title(f"rounds {min(numbers)} to {max(numbers)}, from {elapsed:,.4g} s on; | begins a round")
         self._axis.set_xlabel("seconds")
         patches = [self._patch(COLOURS[activity], activity.value) for activity in self._activities]
-        if self._lanes:
+        if self._shards:
             patches += [self._patch(self._shade("black", shard), f"shard {shard}") for shard in range(self._shards)]
         place = (0.5, -_LEGEND / self._set_sizes())
         self._axis.legend(handles=patches, ncols=len(patches) or 1, loc="upper center", bbox_to_anchor=place)
@@ -127,7 +127,7 @@ class _Chart:
         whole = self._window.stop - self._window.start
         for span in spans:
             start, stop = max(span.start, self._window.start), min(span.stop, self._window.stop)
-            if stop - start > _MIN_NUMBERED_WIDTH * whole:
+            if span.shard is not None and stop - start > _MIN_NUMBERED_WIDTH * whole:
                 where = (start + stop) / 2 - self._window.start
                 self._axis.text(where, middle, span.shard, fontsize=6, ha="center", va="center_baseline")
 

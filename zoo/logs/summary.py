@@ -31,11 +31,12 @@ class WorkerTimes:
 
 @dataclass(frozen=True)
 class OverlappedTimes:
-    """The seconds of exchanges of shards that overlapped with computing."""
+    """The seconds of exchanges that overlapped with computing: of shards, and of pushes to a shared variable."""
 
     broadcast: float
     reduce: float
     prepare: float
+    push: float
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def less_is_better(output: str) -> bool:
 
 def _worker(records: Sequence[RoundRecord]) -> WorkerSummary:
     divergences = [record.divergence for record in records if record.divergence is not None]
-    overlapped = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE)
+    overlapped = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)
     return WorkerSummary(
         rank=records[0].rank,
         host=records[-1].host,

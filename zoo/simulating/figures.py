@@ -55,11 +55,11 @@ def draw_costs(costs: Sequence[ExchangeCost], workers: int, path: Path) -> None:
 
 
 def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
-    """Draw the error over time, with a panel for each cost of an exchange."""
-    ratios = sorted({result.ratio for result in results})
-    with _axes(path, len(ratios), (6 * len(ratios), 4)) as axes:
-        for axis, ratio in zip(axes, ratios, strict=True):
-            shown_results = [result for result in results if result.ratio == ratio]
+    """Draw the error over time, with a panel for each network and cost of an exchange."""
+    settings = list(dict.fromkeys(result.setting for result in results))
+    with _axes(path, len(settings), (5 * len(settings), 4)) as axes:
+        for axis, setting in zip(axes, settings, strict=True):
+            shown_results = [result for result in results if result.setting == setting]
             end = common_end(shown_results)
             times = [end * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
             for result in shown_results:
@@ -67,7 +67,7 @@ def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
             axis.set_yscale("log")
             axis.set_xlabel("time in iterations of one machine")
             axis.set_ylabel("test error")
-            axis.set_title(f"an exchange takes {ratio} iterations")
+            axis.set_title(f"{setting.cluster.value}: an exchange takes {setting.ratio} iterations")
             _finish(axis)
 
 

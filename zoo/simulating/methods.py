@@ -9,7 +9,7 @@ from enum import Enum
 from statistics import median
 
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.link import ExchangeKind, Link
+from netdsl.distributed.simulator.link import ExchangeKind, Link, SparkLink
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging
@@ -22,9 +22,11 @@ from zoo.simulating.step_time import measure_step
 from zoo.simulating.trial import Trial, TrialOutcome
 
 RATIOS = (10, 100)  # iterations that pass while all workers exchange their models
+_CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends
 _TEST_INTERVAL = 10  # iterations after which a model is tested, or after a round if that is longer
 _ALPHAS = {10: 0.05, 100: 0.005}  # MPCA's, as its authors chose them for models with about such ratios
 _COMPUTE_RATIO = 5  # SparkNet's: computing should take so many times as long as exchanging
+_SPARE_TIME = 1.3  # EASGD's, of the time in which the server serves all workers
 
 
 class Method(Enum):
@@ -36,6 +38,38 @@ class Method(Enum):
     MPCA = "MPCA"
 
 
+class Cluster(Enum):
+    """A network, with a name for it as its value."""
+
+    SWITCH = "switch"  # workers exchange with each other, a mean by a ring
+    SPARK = "Spark"  # through the driver, with the MPCA paper's binary trees and its costs
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a method is compared on: a network, and the iterations that a mean of all workers' models takes on it."""
+
+    cluster: Cluster
+    ratio: int
+
+    def link(self, workers: int, size: int) -> Link:
+        """The connection of each worker, for models of `size` bytes and time measured in iterations."""
+        bandwidth = size * self.sends(workers) / self.ratio
+        return self._link_with(bandwidth)
+
+    def sends(self, workers: int) -> float:
+        """How many times as long as sending a model once a mean of all workers' models takes."""
+        return self._link_with(1.0).seconds(ExchangeKind.MEAN, workers, 1)
+
+    def _link_with(self, bandwidth: float) -> Link:
+        if self.cluster is Cluster.SWITCH:
+            return Link(bandwidth)
+        return SparkLink(bandwidth, codec=_CODING * bandwidth, job=0.0, depth=3)
+
+
+SETTINGS = tuple(Setting(cluster, ratio) for cluster in Cluster for ratio in RATIOS)
+
+
 @dataclass(frozen=True)
 class MethodComparison:
     """The settings of the comparison: the number of workers and of random seeds, and the task."""
@@ -44,40 +78,41 @@ class MethodComparison:
     seeds: int = 3
     task: DigitsTask = field(default_factory=lambda: DigitsTask(iterations=4000))
 
-    def strategy(self, method: Method, ratio: int) -> AnyStrategy:
+    def strategy(self, method: Method, setting: Setting) -> AnyStrategy:
         """The strategy of a method, with its authors' rule for the frequency of exchanges.
 
-        The server of elastic averaging must have served all workers before the first one returns. A round of MPCA only
-        determines when the model is tested.
+        The server of elastic averaging has time to send its model to all workers, and 30% more, before the first one
+        returns. A round of MPCA only determines when the model is tested.
         """
+        ratio = setting.ratio
         match method:
             case Method.SINGLE:
                 return ModelAveraging(_TEST_INTERVAL)
             case Method.SYNCHRONOUS:
                 return ModelAveraging(_COMPUTE_RATIO * ratio)
             case Method.ELASTIC:
-                return ElasticAveraging(math.ceil(self.workers * self._sending_iterations(ratio)))
+                once = ratio / setting.sends(self.workers)
+                return ElasticAveraging(math.ceil(_SPARE_TIME * self.workers * once))
             case Method.MPCA:
                 return MPCA(alpha=_ALPHAS[ratio], tau=_TEST_INTERVAL)
 
-    def _sending_iterations(self, ratio: int) -> float:
-        """The iterations that sending a model once takes, if averaging all models takes `ratio`."""
-        return ratio / Link(bandwidth=1.0).seconds(ExchangeKind.MEAN, self.workers, 1)
-
-    def trials(self, method: Method, ratio: int, size: int) -> list[Trial]:
+    def trials(self, method: Method, setting: Setting, size: int) -> list[Trial]:
         """A trial for each seed, with models of `size` bytes and time measured in iterations."""
         workers = 1 if method is Method.SINGLE else self.workers
-        link, strategy = Link(size / self._sending_iterations(ratio)), self.strategy(method, ratio)
-        settings = [self.task.settings(seed, _TEST_INTERVAL) for seed in range(1, self.seeds + 1)]
-        return [Trial(Run(param, strategy, workers), link, Machines(1.0, workers)) for param in settings]
+        link = Link() if method is Method.SINGLE else setting.link(self.workers, size)
+        plans = [
+            Run(self.task.settings(seed, _TEST_INTERVAL), self.strategy(method, setting), workers)
+            for seed in range(1, self.seeds + 1)
+        ]
+        return [Trial(plan, link, Machines(1.0, workers)) for plan in plans]
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """The outcomes of a method for each seed, if an exchange takes `ratio` iterations."""
+    """The outcomes of a method for each seed."""
 
     method: Method
-    ratio: int
+    setting: Setting
     strategy: AnyStrategy
     outcomes: tuple[TrialOutcome, ...]
 
@@ -119,16 +154,14 @@ def compare_methods(
     report_progress: ProgressCallback,
     cache: TrialCache | None = None,
     *,
-    ratios: Sequence[int] = RATIOS,
+    settings: Sequence[Setting] = SETTINGS,
 ) -> list[MethodResult]:
-    """Run every method at every ratio."""
+    """Run every method in every setting."""
     size = measure_step(Run(comparison.task.settings(1, 1), ModelAveraging(), 1)).bytes
-    cases = [(method, ratio) for ratio in ratios for method in Method]
+    cases = [(method, setting) for setting in settings for method in Method]
     trials = {case: comparison.trials(*case, size) for case in cases}
     outcomes = iter(run_trials([trial for case in cases for trial in trials[case]], report_progress, cache))
     return [
-        MethodResult(
-            method, ratio, comparison.strategy(method, ratio), tuple(next(outcomes) for _ in trials[method, ratio])
-        )
-        for method, ratio in cases
+        MethodResult(case[0], case[1], comparison.strategy(*case), tuple(next(outcomes) for _ in trials[case]))
+        for case in cases
     ]

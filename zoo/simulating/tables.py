@@ -80,7 +80,8 @@ def methods_table(results: Sequence[MethodResult]) -> Table:
     end = common_end(results)
     rows = [
         (
-            str(result.ratio),
+            result.setting.cluster.value,
+            str(result.setting.ratio),
             result.method.value,
             *(_number(result.time_to_reach(level), ".0f") for level in LEVELS),
             f"{result.final_accuracy(end):.1%}",
@@ -88,7 +89,7 @@ def methods_table(results: Sequence[MethodResult]) -> Table:
         )
         for result in results
     ]
-    return [("S/C", "method", *(f"{level:.0%}" for level in LEVELS), "in the end", "computing"), *rows]
+    return [("network", "S/C", "method", *(f"{level:.0%}" for level in LEVELS), "in the end", "computing"), *rows]
 
 
 def estimate_table(estimate: SpeedupEstimate) -> Table:

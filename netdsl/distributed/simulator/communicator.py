@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,18 +14,36 @@ from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.world import PendingEvent, World
 from netdsl.distributed.transports.weighted_mean import add_up, scales_of
+from netdsl.errors import PeerLostError
 
-Combine = Callable[[list[Any], list[float]], object]  # does an exchange with all workers' values and their weights
+Combine = Callable[[dict[int, Any], list[float]], object]  # does an exchange with values by rank, and their weights
 
 _CONTROL = "control"  # the lane of barriers and gathered numbers
 
 
 @dataclass
 class ServedVariable:
-    """A shared variable on a server, which serves one worker at a time."""
+    """A shared variable on a server, which sends to one worker at a time, and receives from one at a time."""
 
     values: Tensor
-    busy_until: float = 0.0
+    sends_until: float = 0.0
+    receives_until: float = 0.0
+    arriving: deque[tuple[float, Tensor]] = field(default_factory=deque)  # changes, and when each has arrived
+
+    def values_at(self, now: float) -> Tensor:
+        """The values with all changes that have arrived by a time. Workers ask in the order of their clocks."""
+        while self.arriving and self.arriving[0][0] <= now:
+            self.values.add_(self.arriving.popleft()[1])
+        return self.values
+
+
+@dataclass(frozen=True)
+class PostedValue:
+    """A worker's part of an exchange: when it joined, with which value and weight."""
+
+    time: float
+    value: Any
+    weight: float
 
 
 @dataclass
@@ -33,45 +51,56 @@ class SimulatedExchange(PendingEvent):
     """An exchange of several workers."""
 
     start: float = 0.0  # when the last worker had joined
-    posted: dict[int, tuple[float, Any, float]] = field(default_factory=dict)  # time, value and weight, by rank
+    posted: dict[int, PostedValue] = field(default_factory=dict)  # by rank
     result: Any = None
 
 
+@dataclass(frozen=True)
+class ExchangePlan:
+    """What is exchanged in a lane, by whom, and the function that does it."""
+
+    kind: ExchangeKind
+    lane: Hashable
+    ranks: frozenset[int]
+    combine: Combine
+
+
 class Network:
-    """The network of a simulated world. The exchanges of one lane follow one after the other."""
+    """The network of a simulated world. The exchanges of one lane follow one after the other.
+
+    An exchange needs all workers that take part in it and aren't lost.
+    """
 
     def __init__(self, world: World, link: Link) -> None:
         self.world, self.link = world, link
         self.variables: dict[int, ServedVariable] = {}
-        self._pending: dict[Hashable, SimulatedExchange] = {}
+        self._pending: dict[tuple[Hashable, int], tuple[ExchangePlan, SimulatedExchange]] = {}  # by lane and number
         self._busy_until: dict[Hashable, float] = {}  # by lane
+        world.on_loss.append(self._complete_without)
 
-    def join(
-        self,
-        rank: int,
-        kind: ExchangeKind,
-        lane: Hashable,
-        number: int,
-        value: Any,
-        weight: float,
-        combine: Combine,
-        count: int,
-    ) -> SimulatedExchange:
-        """Join an exchange of `count` workers. It is computed when the last of them joins."""
-        exchange = self._pending.setdefault((lane, number), SimulatedExchange(kind.value))
-        exchange.posted[rank] = (self.world.now[rank], value, weight)
-        if len(exchange.posted) == count:
-            del self._pending[lane, number]
-            self._compute(exchange, kind, lane, combine)
+    def join(self, rank: int, plan: ExchangePlan, number: int, value: Any, weight: float) -> SimulatedExchange:
+        """Join an exchange, which is computed when the last worker joins."""
+        plan, exchange = self._pending.setdefault((plan.lane, number), (plan, SimulatedExchange(plan.kind.value)))
+        exchange.posted[rank] = PostedValue(self.world.now[rank], value, weight)
+        self._compute_if_complete(number, plan, exchange, self.world.now[rank])
         return exchange
 
-    def _compute(self, exchange: SimulatedExchange, kind: ExchangeKind, lane: Hashable, combine: Combine) -> None:
-        posted = [exchange.posted[rank] for rank in sorted(exchange.posted)]
-        size = max(value.nbytes if isinstance(value, Tensor) else 0 for _, value, _ in posted)
-        exchange.result = combine([value for _, value, _ in posted], [weight for _, _, weight in posted])
-        exchange.start = max(self._busy_until.get(lane, 0.0), *(time for time, _, _ in posted))
-        self._busy_until[lane] = exchange.start + self.link.seconds(kind, len(posted), size)
-        self.world.schedule(exchange, self._busy_until[lane])
+    def _complete_without(self, lost: int) -> None:
+        """Compute the exchanges for which only a worker was missing that was just lost."""
+        for (_, number), (plan, exchange) in list(self._pending.items()):
+            self._compute_if_complete(number, plan, exchange, self.world.now[lost])
+
+    def _compute_if_complete(self, number: int, plan: ExchangePlan, exchange: SimulatedExchange, now: float) -> None:
+        if not exchange.posted or plan.ranks - self.world.lost - exchange.posted.keys():
+            return
+        del self._pending[plan.lane, number]
+        posted = {rank: exchange.posted[rank] for rank in sorted(exchange.posted)}
+        values = {rank: part.value for rank, part in posted.items()}
+        size = max(value.nbytes if isinstance(value, Tensor) else 0 for value in values.values())
+        exchange.result = plan.combine(values, [part.weight for part in posted.values()])
+        exchange.start = max(self._busy_until.get(plan.lane, 0.0), now, *(part.time for part in posted.values()))
+        self._busy_until[plan.lane] = exchange.start + self.link.seconds(plan.kind, len(posted), size)
+        self.world.schedule(exchange, self._busy_until[plan.lane])
 
 
 @dataclass(frozen=True)
@@ -108,28 +137,28 @@ class SimulatedCommunicator:
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> SimulatedHandle:
         """Replace every worker's buffer by their mean."""
 
-        def combine(buffers: list[Tensor], weights: list[float]) -> None:
-            mean = weighted_mean(buffers, weights)
-            for worker_buffer in buffers:
+        def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
+            mean = weighted_mean(list(buffers.values()), weights)
+            for worker_buffer in buffers.values():
                 worker_buffer.copy_(mean)
 
         return self._all(ExchangeKind.MEAN, lane, buffer, weight, combine)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """Replace the root's buffer by the mean of all workers'."""
-        return self._all(
-            ExchangeKind.REDUCE,
-            lane,
-            buffer,
-            weight,
-            lambda buffers, weights: buffers[root].copy_(weighted_mean(buffers, weights)),
-        )
+
+        def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
+            _check_root(root, buffers)
+            buffers[root].copy_(weighted_mean(list(buffers.values()), weights))
+
+        return self._all(ExchangeKind.REDUCE, lane, buffer, weight, combine)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """Replace every worker's buffer by the root's."""
 
-        def combine(buffers: list[Tensor], weights: list[float]) -> None:
-            for worker_buffer in buffers:
+        def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
+            _check_root(root, buffers)
+            for worker_buffer in buffers.values():
                 worker_buffer.copy_(buffers[root])
 
         return self._all(ExchangeKind.BROADCAST, lane, buffer, 1.0, combine)
@@ -144,7 +173,7 @@ class SimulatedCommunicator:
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """All workers' numbers, by rank."""
-        handle = self._all(ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: rows)
+        handle = self._all(ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: list(rows.values()))
         handle.wait()
         rows: list[list[float]] = handle.exchange.result
         return rows
@@ -173,60 +202,89 @@ class SimulatedCommunicator:
         self.traffic.moved += self.now - start
 
     def _all(self, kind: ExchangeKind, lane: Hashable, value: Any, weight: float, combine: Combine) -> SimulatedHandle:
-        return self._join(kind, lane, value, weight, combine, self.size)
+        return self._join(ExchangePlan(kind, lane, frozenset(range(self.size)), combine), value, weight)
 
     def _two(self, source: int, to: int, lane: int, buffer: Tensor) -> SimulatedHandle:
-        ranks = sorted((source, to))
+        def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
+            _check_root(source, buffers)
+            if to in buffers:
+                buffers[to].copy_(buffers[source])
 
-        def combine(buffers: list[Tensor], weights: list[float]) -> None:
-            buffers[ranks.index(to)].copy_(buffers[ranks.index(source)])
+        plan = ExchangePlan(ExchangeKind.SEND, (lane, source, to), frozenset({source, to}), combine)
+        return self._join(plan, buffer, 1.0)
 
-        return self._join(ExchangeKind.SEND, (lane, source, to), buffer, 1.0, combine, 2)
-
-    def _join(
-        self, kind: ExchangeKind, lane: Hashable, value: Any, weight: float, combine: Combine, count: int
-    ) -> SimulatedHandle:
-        self._exchanges[lane] += 1
+    def _join(self, plan: ExchangePlan, value: Any, weight: float) -> SimulatedHandle:
+        self._exchanges[plan.lane] += 1
         if isinstance(value, Tensor) and self.size > 1:
             self.traffic.bytes += value.nbytes
-        exchange = self.network.join(self.rank, kind, lane, self._exchanges[lane], value, weight, combine, count)
+        exchange = self.network.join(self.rank, plan, self._exchanges[plan.lane], value, weight)
         return SimulatedHandle(self, exchange)
 
 
-@dataclass(frozen=True)
 class SimulatedVariable:
-    """A shared variable as one worker sees it."""
+    """A shared variable as one worker sees it. A request for it costs nothing; the values cost a send each way."""
 
-    owner: SimulatedCommunicator
-    server: ServedVariable
+    def __init__(self, owner: SimulatedCommunicator, server: ServedVariable) -> None:
+        self._owner, self._server = owner, server
+        self._push: tuple[SimulatedHandle, Tensor] | None = None  # the last change
 
-    def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Move the buffer and the variable towards each other by `alpha` of their difference."""
-        values = self._transfer(2)
-        difference = (buffer - values).mul_(alpha)
+    def exchange(self, buffer: Tensor, alpha: float) -> SimulatedHandle:
+        """Move the buffer by `alpha` of its difference from the variable, and send the variable that difference.
+
+        The worker waits for its turn and until the variable's bytes have come to it.
+        """
+        self._end_push()
+        owner, server = self._owner, self._server
+        start = max(owner.now, server.sends_until)
+        server.sends_until = start + self._once
+        self._wait("pull", start, server.sends_until)
+        difference = (buffer - server.values_at(owner.now)).mul_(alpha)
         buffer.sub_(difference)
-        values.add_(difference)
+        return self._send(difference)
 
     def read(self, buffer: Tensor) -> None:
         """Fill a buffer with the variable, in no time: tests read it, and they aren't simulated."""
-        buffer.copy_(self.server.values)
+        buffer.copy_(self._server.values_at(self._owner.now))
+        if self._push is not None and not self._push[0].done():
+            buffer.add_(self._push[1])
 
     def write(self, buffer: Tensor) -> None:
         """Set the variable to the values of a buffer."""
-        self._transfer(1).copy_(buffer)
+        self._end_push()
+        start = max(self._owner.now, self._server.receives_until)
+        self._server.receives_until = start + self._once
+        self._wait("write", start, self._server.receives_until)
+        self._server.values_at(self._owner.now).copy_(buffer)
 
-    def _transfer(self, times: int) -> Tensor:
-        """Wait for this worker's turn, and until the variable's bytes have gone so many times over the network.
+    @property
+    def _once(self) -> float:
+        """The time that sending the variable takes."""
+        return self._owner.network.link.seconds(ExchangeKind.SEND, 2, self._server.values.nbytes)
 
-        While the server answers one worker, it already receives from the next.
-        """
-        owner, server = self.owner, self.server
-        size = server.values.nbytes
-        start, once = max(owner.now, server.busy_until), owner.network.link.seconds(ExchangeKind.SEND, 2, size)
-        server.busy_until = start + once
-        owner.traffic.bytes += times * size
-        owner.wait(SimulatedExchange("shared variable", start + times * once, start))
-        return server.values
+    def _send(self, difference: Tensor) -> SimulatedHandle:
+        """Send a change to the server, which receives it after those that were sent before."""
+        owner, server = self._owner, self._server
+        start = max(owner.now, server.receives_until)
+        server.receives_until = start + self._once
+        server.arriving.append((server.receives_until, difference))
+        owner.traffic.bytes += difference.nbytes
+        handle = SimulatedHandle(owner, SimulatedExchange("push", server.receives_until, start))
+        self._push = handle, difference
+        return handle
+
+    def _end_push(self) -> None:
+        if self._push is not None and not self._push[0].done():
+            self._push[0].wait()
+
+    def _wait(self, what: str, start: float, finish: float) -> None:
+        self._owner.traffic.bytes += self._server.values.nbytes
+        self._owner.wait(SimulatedExchange(what, finish, start))
+
+
+def _check_root(root: int, buffers: dict[int, Tensor]) -> None:
+    """Raise a PeerLostError if the worker is lost without which there is no exchange."""
+    if root not in buffers:
+        raise PeerLostError(f"worker {root} is lost, which the others can't do without")
 
 
 def weighted_mean(buffers: Sequence[Tensor], weights: Sequence[float]) -> Tensor:

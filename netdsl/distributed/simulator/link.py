@@ -43,3 +43,43 @@ class Link:
                 return self.latency + once
             case ExchangeKind.BARRIER:
                 return 2 * depth * self.latency
+
+
+@dataclass(frozen=True)
+class SparkLink(Link):
+    """A worker's connection where Spark's own jobs exchange models, through a driver on a machine of its own.
+
+    A job takes `job` seconds besides what it moves, and `codec` bytes a second are serialised or read again by a
+    machine. A reduction is Spark's treeAggregate of a `depth`: as long as that makes it quicker, groups of workers send
+    to one of them, and those who remain send to the driver, which takes one after the other. With a depth of 1 all send
+    to the driver, as SparkNet's workers do. A broadcast is a swarm, as on other links. Whoever sends a buffer to a
+    single other worker doesn't use Spark.
+    """
+
+    codec: float = 4e8
+    job: float = 0.1
+    depth: int = 2
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes; a mean is a reduction and a broadcast."""
+        if size == 1 or kind in (ExchangeKind.SEND, ExchangeKind.BARRIER):
+            return super().seconds(kind, size, bytes_)
+        broadcast = super().seconds(ExchangeKind.BROADCAST, size, bytes_) + 2 * bytes_ / self.codec
+        match kind:
+            case ExchangeKind.BROADCAST:
+                return broadcast
+            case ExchangeKind.REDUCE:
+                return self._reduction(size, bytes_)
+            case _:
+                return self._reduction(size, bytes_) + broadcast
+
+    def _reduction(self, size: int, bytes_: int) -> float:
+        """The time until the driver has the sum: it, and each of the others who add up, takes buffers in turn."""
+        coded = bytes_ / self.codec
+        taken = self.latency + bytes_ / self.bandwidth + coded
+        group = max(math.ceil(size ** (1 / self.depth)), 2)
+        seconds, senders = self.job + coded, size
+        while senders > group + math.ceil(senders / group):
+            senders //= group
+            seconds += (group - 1) * taken + coded
+        return seconds + senders * taken

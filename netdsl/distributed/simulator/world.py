@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import torch
 from netdsl.errors import DistributedError, PeerLostError
 
 Result = TypeVar("Result")
-Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and number
+Pace = Callable[[int, int], float]  # seconds of an iteration, by rank and number; inf if the worker is lost in it
 
 
 def no_time(rank: int, iteration: int) -> float:
@@ -37,6 +38,8 @@ class World:
     def __init__(self, size: int, pace: Pace = no_time) -> None:
         self.size, self.pace = size, pace
         self.now = [0.0] * size
+        self.lost: set[int] = set()
+        self.on_loss: list[Callable[[int], object]] = []  # called with the rank of a worker that is lost
         self._lock = threading.Lock()
         self._called = [threading.Condition(self._lock) for _ in range(size)]  # by rank, so that only one wakes
         self._turn = 0
@@ -46,7 +49,7 @@ class World:
         self._random = [torch.get_rng_state()] * size
 
     def run(self, work: Callable[[int], Result]) -> list[Result]:
-        """Run `work` in every worker; returns the results by rank."""
+        """Run `work` in every worker; returns the results by rank of those that aren't lost."""
         results: dict[int, Result] = {}
         threads = [
             threading.Thread(target=self._work, args=(work, rank, results), name=f"worker {rank}", daemon=True)
@@ -60,7 +63,7 @@ class World:
         torch.set_rng_state(outside)
         if self._problem is not None:
             raise self._problem
-        return [results[rank] for rank in range(self.size)]
+        return [results[rank] for rank in sorted(results)]
 
     def _work(self, work: Callable[[int], Result], rank: int, results: dict[int, Result]) -> None:
         try:
@@ -100,7 +103,12 @@ class World:
         return DistributedError(f"the workers wait for different things: {waiting}")
 
     def spend(self, rank: int, seconds: float) -> None:
-        """Move a worker's clock forward, and let workers run that are behind it."""
+        """Move a worker's clock forward, and let workers run that are behind it. Infinite time loses the worker."""
+        if seconds == math.inf:
+            self.lost.add(rank)
+            for listener in self.on_loss:
+                listener(rank)
+            raise _AbandonedError
         self.now[rank] += seconds
         with self._lock:
             self._pass_on(rank)
@@ -126,4 +134,4 @@ class World:
 
 
 class _AbandonedError(Exception):
-    """The world was abandoned, since another worker had a problem."""
+    """The worker is lost, or the world was abandoned, since another worker had a problem."""

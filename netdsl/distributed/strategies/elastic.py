@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import msgspec
 import torch
 from torch import Tensor
 
-from netdsl.distributed.record import Activity
+from netdsl.distributed.communicator import Handle
+from netdsl.distributed.record import Activity, Span
 from netdsl.distributed.strategies.pace import AUTO, Pace, Tau, check_tau
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
@@ -23,10 +25,13 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
     """The settings of asynchronous elastic averaging.
 
     Every `tau` iterations a worker exchanges its weights with the shared variable, without waiting for other workers:
-    both move towards each other by `alpha` of their difference. All blobs are exchanged, also BatchNorm's sums: a
-    weighted mean of two sums over batches is such a sum too, since BatchNorm's third blob has the number to divide by.
-    The solvers' histories aren't exchanged. The shared variable is the model, with which all workers end. The default
-    of `alpha` is `beta` divided by the number of workers, and that of `beta` is 0.9.
+    both move towards each other by `alpha` of their difference (Eqs. 2 and 3 of the MPCA paper). The worker stops
+    until it has read the variable, and the difference is pushed to that while the worker trains on.
+
+    All blobs are exchanged, also BatchNorm's sums: a weighted mean of two sums over batches is such a sum too, since
+    BatchNorm's third blob has the number to divide by. The solvers' histories aren't exchanged. The shared variable is
+    the model, with which all workers end. The default of `alpha` is `beta` divided by the number of workers, and that
+    of `beta` is 0.9.
 
     With a Nesterov solver this is EAMSGD. Caffe's weights are already those that momentum leads to, at which the
     gradient is taken: its steps are those of v = momentum v - rate g(x + momentum v), x += v. These weights are the
@@ -77,6 +82,14 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
         return _SynchronousElastic(self, worker)
 
 
+@dataclass(frozen=True)
+class _Push:
+    """A difference on its way to the shared variable."""
+
+    handle: Handle
+    start: float
+
+
 class _Elastic:
     def __init__(self, settings: ElasticAveraging, worker: Worker) -> None:
         self._tau, self._worker = settings.tau, worker
@@ -84,12 +97,16 @@ class _Elastic:
         worker.finish(worker.communicator.broadcast(worker.weights))
         self._variable = worker.communicator.shared_variable(worker.weights)
         self._model = torch.empty_like(worker.weights)
+        self._push: _Push | None = None
+        worker.solver.on_start.append(self._note_push)
 
     def round(self) -> None:
         worker = self._worker
         worker.train(self._tau)
+        self._end_push()
         with worker.activity(Activity.EXCHANGE):
-            self._variable.exchange(worker.weights, self._alpha)
+            handle = self._variable.exchange(worker.weights, self._alpha)
+        self._push = _Push(handle, worker.clock.now())
 
     def model(self) -> Tensor:
         self._variable.read(self._model)
@@ -99,8 +116,21 @@ class _Elastic:
         return {}
 
     def finish(self) -> None:
+        self._end_push()
         self._worker.communicator.barrier()
         self._variable.read(self._worker.weights)
+
+    def _end_push(self) -> None:
+        """Wait until the variable has moved by the last exchange's difference."""
+        if self._push is not None:
+            self._worker.finish(self._push.handle)
+            self._note_push()
+
+    def _note_push(self) -> None:
+        """Record the push back to the variable if it is over."""
+        if self._push is not None and self._push.handle.done():
+            self._worker.record.spans.append(Span(Activity.PUSH, self._push.start, self._worker.clock.now()))
+            self._push = None
 
 
 class _SynchronousElastic:

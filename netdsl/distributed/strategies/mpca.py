@@ -22,11 +22,11 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
     broadcasts the model's projection.
 
     Before every iteration a worker's weights are pulled by `alpha` towards the projection, or its gradients are if
-    `in_gradient` (Eq. 6 instead of Eq. 7). That begins when every shard was broadcast once. For the first `early`
-    iterations of a new training nothing is exchanged; then alpha falls from `high` in as many iterations. A single
-    shard is reduced and broadcast in turn; of two shards one is reduced while the other is broadcast; of three the
-    third is prepared meanwhile. `beta`, `gamma`, `delta` and `ramp` are as in `Motion`. A round is `tau` iterations,
-    and exchanges don't wait for its end.
+    `in_gradient` (Eq. 6 instead of Eq. 7). That begins when every shard was broadcast once. In the first `early`
+    iterations of a new training alpha is 0, while exchanges inform the joint model of what the workers learn by
+    themselves; then alpha falls from `high` in as many iterations. A single shard is reduced and broadcast in turn; of
+    two shards one is reduced while the other is broadcast; of three the third is prepared meanwhile. `beta`, `gamma`,
+    `delta` and `ramp` are as in `Motion`. A round is `tau` iterations, and exchanges don't wait for its end.
 
     BatchNorm's sums are averaged in the joint model, but neither projected nor pulled: each worker has its own until
     all take the joint model at the end. The solvers' histories aren't exchanged. Before the end only the first worker
@@ -67,7 +67,7 @@ class _MPCA:
     def __init__(self, settings: MPCA, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         self._trained = 0  # iterations until now
-        self._pulled = 0  # iterations since the whole joint model was received
+        self._pulled = 0  # iterations that were pulled towards the joint model
         self._early = settings.early
         worker.finish(worker.communicator.broadcast(worker.weights))
         self._joint = self._new_joint_model() if worker.rank == 0 else None
@@ -117,23 +117,28 @@ class _MPCA:
         """Exchange before an iteration, and pull the weights towards the joint model (Eq. 7)."""
         if self._trained == 0 and self._worker.solver.iteration > 0:
             self._early = 0  # the training was resumed
-        if self._trained >= max(1, self._early):
+        if self._trained:  # before that there is nothing to tell others
             self._phases.poll(self._trained, training=True)
         self._trained += 1
-        if self._phases.complete:
+        if self._pulls:
             self._pulled += 1
             if not self._settings.in_gradient:
                 self._weights.lerp_(self._phases.projected, self._alpha())
 
     def _end(self) -> None:
         """Pull the gradients before the weights are updated: the distance from the joint model is a loss (Eq. 6)."""
-        if not (self._settings.in_gradient and self._phases.complete):
+        if not (self._settings.in_gradient and self._pulls):
             return
         solver = self._worker.solver
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
         for blob in [blob for blob in solver.weights.blobs if blob.learns]:
             pull = blob.tensor.detach() - FlatWeights.view(self._phases.projected, blob)
             blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
+
+    @property
+    def _pulls(self) -> bool:
+        """Whether the worker is pulled towards the joint model in this iteration."""
+        return self._phases.complete and self._trained > self._early
 
     def _alpha(self) -> float:
         """The current alpha, which falls from `high` by a constant factor."""

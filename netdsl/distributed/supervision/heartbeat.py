@@ -118,9 +118,9 @@ class _WatchedVariable:
     def __init__(self, variable: SharedVariable, pulse: Pulse) -> None:
         self._variable, self._pulse = variable, pulse
 
-    def exchange(self, buffer: Tensor, alpha: float) -> None:
+    def exchange(self, buffer: Tensor, alpha: float) -> Handle:
         with self._pulse.waiting():
-            self._variable.exchange(buffer, alpha)
+            return _WatchedHandle(self._variable.exchange(buffer, alpha), self._pulse)
 
     def read(self, buffer: Tensor) -> None:
         with self._pulse.waiting():

@@ -18,8 +18,9 @@ from torch._C._distributed_c10d import PrefixStore, ProcessGroupGloo, Store
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
+from netdsl.distributed.transports.lane_variable import LaneVariable
 from netdsl.distributed.transports.staging import StagedBuffer
-from netdsl.distributed.transports.torch_shared_variable import TorchVariable, peer_errors
+from netdsl.distributed.transports.torch_shared_variable import TorchValues, peer_errors
 from netdsl.distributed.transports.weighted_mean import add_up, check_weights, scales_of
 
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
@@ -57,7 +58,7 @@ class TorchGroup:
         self._library, self._device = library, torch.device(device)
         self._store, self._timeout = store, timedelta(seconds=timeout)
         self._interruption = interruption or Interruption()
-        self._variables: list[TorchVariable] = []
+        self._variables: list[LaneVariable] = []
         self._control_lane = Lane("control", self._interruption)
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
@@ -125,10 +126,11 @@ class TorchGroup:
         """Wait for all others."""
         self.gather([])
 
-    def shared_variable(self, buffer: Tensor) -> TorchVariable:
+    def shared_variable(self, buffer: Tensor) -> LaneVariable:
         """A variable in the first worker's memory, which serves the others."""
         number = len(self._variables) + 1
-        variable = TorchVariable(self._control, self.rank, self.size, number, buffer, self.traffic, self._interruption)
+        values = TorchValues(self._control, self.rank, self.size, number, buffer, self.traffic)
+        variable = LaneVariable(values, Lane(f"variable {number}", self._interruption))
         self._variables.append(variable)
         self.barrier()
         return variable

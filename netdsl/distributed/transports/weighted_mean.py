@@ -43,14 +43,6 @@ def add_up(shares: list[Array], scales: list[float], mean: Array) -> None:
             mean[:] = total
 
 
-def draw_together(values: Array, variable: Array, alpha: float) -> None:
-    """Move values and variable towards each other, each by a part of their difference."""
-    moved = values - variable
-    np.multiply(moved, alpha, out=moved)
-    np.subtract(values, moved, out=values)
-    np.add(variable, moved, out=variable)
-
-
 def _is_power_of_two(scale: float) -> bool:
     return math.frexp(scale)[0] == 0.5
 

@@ -114,7 +114,8 @@ def test_the_variable_loses_no_exchange(everybody):
         second = communicator.shared_variable(torch.ones(3))
         buffer = torch.full((1_009,), 8.0 * rank, dtype=torch.float64)
         for turn in range(50):
-            first.exchange(buffer, 0.25 if turn % 2 else 0.5)
+            handle = first.exchange(buffer, 0.25 if turn % 2 else 0.5)
+        handle.wait()
         communicator.barrier()
         first.read(found := torch.empty_like(buffer))
         if rank:
@@ -130,12 +131,31 @@ def test_the_variable_loses_no_exchange(everybody):
     torch.testing.assert_close(first + second + variable, torch.full_like(first, 10.0), rtol=0, atol=1e-12)  # last bits
 
 
+def test_what_a_worker_does_with_the_variable_comes_after_its_own_push(everybody):
+    def task(communicator):
+        variable = communicator.shared_variable(torch.zeros(LONG))
+        communicator.barrier()
+        if communicator.rank:
+            return None
+        first, second, found = torch.ones(LONG), torch.ones(LONG), torch.empty(LONG)
+        variable.exchange(first, 0.5)
+        variable.exchange(second, 0.5)
+        variable.read(found)
+        read = found.unique().tolist()
+        variable.exchange(first, 1.0)
+        variable.write(torch.full((LONG,), 7.0))
+        variable.read(found)
+        return first.unique().tolist(), second.unique().tolist(), read, found.unique().tolist()
+
+    assert everybody(2, task)[0] == ([0.75], [0.75], [0.75], [7.0])
+
+
 def test_exchange_moves_both_and_the_variable_begins_as_the_first(everybody):
     def task(communicator):
         variable = communicator.shared_variable(torch.tensor([4.0, 0.0, -2.0]) + 9 * communicator.rank)
         buffer, found = torch.tensor([0.0, 8.0, -2.0]), torch.empty(3)
         if communicator.rank:
-            variable.exchange(buffer, 0.25)
+            variable.exchange(buffer, 0.25).wait()
         communicator.barrier()
         variable.read(found)
         communicator.barrier()

@@ -61,7 +61,10 @@ def test_which_outputs_are_losses(output: str, is_loss: bool) -> None:
 def test_what_is_exchanged_beside_computing_costs_no_time() -> None:
     found = summarise(shards(rounds=6)).workers
     assert found[0].times == WorkerTimes(compute=12.0)
-    assert [each.beside for each in found[:2]] == [OverlappedTimes(6.0, 9.0, 3.0), OverlappedTimes(6.0, 9.0, 0.0)]
+    assert [each.beside for each in found[:2]] == [
+        OverlappedTimes(6.0, 9.0, 3.0, 0.0),
+        OverlappedTimes(6.0, 9.0, 0.0, 0.0),
+    ]
 
 
 def test_exchanges_that_fit_in_part() -> None:

@@ -17,7 +17,7 @@ from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import BATCHES
 from zoo.simulating.digits import DigitsTask
-from zoo.simulating.methods import Method, MethodComparison
+from zoo.simulating.methods import SETTINGS, Method, MethodComparison
 from zoo.simulating.step_time import measure_step
 from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
@@ -92,18 +92,27 @@ def test_what_exchanging_may_cost() -> None:
 
 def test_the_methods() -> None:
     comparison = MethodComparison(workers=2, seeds=1, task=DigitsTask(iterations=30))
-    size = measure_step(comparison.trials(Method.SINGLE, 10, 1)[0].plan).bytes
-    for ratio in (10, 100):
+    size = measure_step(comparison.trials(Method.SINGLE, SETTINGS[0], 1)[0].plan).bytes
+    for place, setting in enumerate(SETTINGS):
         for number, method in enumerate(Method):
-            keep(comparison.trials(method, ratio, size), ratio + 2 * number)
+            keep(comparison.trials(method, setting, size), 10 if method is Method.SINGLE else 20 * place + 2 * number)
     words = ("--workers", "2", "--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")
     assert simulate("methods", *words).exit_code == 0
     assert rows("methods.csv")[:3] == [
-        ["S/C", "method", "90%", "94%", "96%", "97%", "in the end", "computing"],
-        ["10", "single machine", "15", "15", "15", "", "96.0%", "67%"],
-        ["10", "synchronous", "18", "18", "18", "", "96.0%", "67%"],
+        ["network", "S/C", "method", "90%", "94%", "96%", "97%", "in the end", "computing"],
+        ["switch", "10", "single machine", "15", "15", "15", "", "96.0%", "67%"],
+        ["switch", "10", "synchronous", "3", "3", "3", "", "96.0%", "67%"],
     ]
-    assert [row[2] for row in rows("methods.csv")[5:]] == ["150", "153", "156", "159"]
+    assert [row[:4] for row in rows("methods.csv")[9:]] == [
+        ["Spark", "10", "single machine", "15"],
+        ["Spark", "10", "synchronous", "63"],
+        ["Spark", "10", "EASGD", "66"],
+        ["Spark", "10", "MPCA", "69"],
+        ["Spark", "100", "single machine", "15"],
+        ["Spark", "100", "synchronous", "93"],
+        ["Spark", "100", "EASGD", "96"],
+        ["Spark", "100", "MPCA", "99"],
+    ]
     assert is_picture("methods.png")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
+from netdsl.distributed.transports.lane_variable import LaneVariable
 from netdsl.distributed.transports.relay.connection import CONTROL, TIMEOUT, Bytes, bytes_of
 from netdsl.distributed.transports.relay.request import NUMBERS, RAW, REAL, SUMMED, RelayOperation, RelayRequest
 from netdsl.distributed.transports.relay.worker_link import WorkerLink
@@ -81,7 +83,8 @@ class RelayCommunicator:
         for start in range(0, max(len(values), 1), NUMBERS):
             numbers = np.array(values[start : start + NUMBERS], REAL)
             rows = np.empty(self.size * numbers.size, REAL)
-            self._ask(RelayRequest(RelayOperation.GATHER, REAL, numbers.size), bytes_of(numbers), bytes_of(rows))
+            request = RelayRequest(RelayOperation.GATHER, REAL, numbers.size)
+            self._control_lane.do(partial(self._ask, request, bytes_of(numbers), bytes_of(rows)))
             for row, more in zip(all_rows, rows.reshape(self.size, -1).tolist(), strict=True):
                 row += more
         return all_rows
@@ -90,12 +93,13 @@ class RelayCommunicator:
         """Wait for all others."""
         self.gather([])
 
-    def shared_variable(self, buffer: Tensor) -> RelayVariable:
+    def shared_variable(self, buffer: Tensor) -> LaneVariable:
         """A variable at the driver, which the first worker fills."""
         if not buffer.is_floating_point():
             raise DistributedError(f"a shared variable of {buffer.dtype} values; give float32 or float64")
-        self._ask(RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel()), _NOTHING, _NOTHING)
-        variable = RelayVariable(self._ask, self._variables)
+        request = RelayRequest(RelayOperation.VARIABLE, _dtype_of(buffer), buffer.numel())
+        self._control_lane.do(lambda: self._ask(request, _NOTHING, _NOTHING))
+        variable = LaneVariable(RelayValues(self._ask, self._variables), self._control_lane)
         self._variables += 1
         if self.rank == 0:
             variable.write(buffer)
@@ -130,34 +134,33 @@ class RelayCommunicator:
         return self._lanes[number].add(work)
 
     def _ask(self, request: RelayRequest, sent: Bytes, taken: Bytes) -> None:
-        self._control_lane.do(lambda: self._links[CONTROL].exchange(request, sent, taken, str(request), self.traffic))
+        """Exchange over the connection for what has no lane."""
+        self._links[CONTROL].exchange(request, sent, taken, str(request), self.traffic)
 
 
-class RelayVariable:
-    """A shared variable as a worker sees it. It lies at the driver; `ask` brings a request there with values."""
+class RelayValues:
+    """The values of a shared variable, which lie at the driver; `ask` brings a request there with bytes."""
 
     def __init__(self, ask: Callable[[RelayRequest, Bytes, Bytes], None], number: int) -> None:
         self._ask, self._number = ask, number
 
-    def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Draw the buffer and the variable together."""
-        staged = StagedBuffer(buffer)
-        values = staged.bytes()
-        self._ask(self._request(RelayOperation.EXCHANGE, buffer, alpha), values, values)
-        staged.put_back()
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        self._ask(self._request(RelayOperation.READ, values), _NOTHING, bytes_of(values.numpy()))
 
-    def read(self, buffer: Tensor) -> None:
-        """Fill a buffer with the variable's values."""
-        staged = StagedBuffer(buffer)
-        self._ask(self._request(RelayOperation.READ, buffer), _NOTHING, staged.bytes())
-        staged.put_back()
-
-    def write(self, buffer: Tensor) -> None:
+    def write(self, values: Tensor) -> None:
         """Set the variable."""
-        self._ask(self._request(RelayOperation.WRITE, buffer), StagedBuffer(buffer).bytes(), _NOTHING)
+        self._ask(self._request(RelayOperation.WRITE, values), bytes_of(values.numpy()), _NOTHING)
 
-    def _request(self, operation: RelayOperation, buffer: Tensor, alpha: float = 0.0) -> RelayRequest:
-        return RelayRequest(operation, _dtype_of(buffer), buffer.numel(), self._number, alpha)
+    def add(self, values: Tensor) -> None:
+        """Add to the variable."""
+        self._ask(self._request(RelayOperation.ADD, values), bytes_of(values.numpy()), _NOTHING)
+
+    def leave(self) -> None:
+        """Do nothing, since the driver sees the end of the connection."""
+
+    def _request(self, operation: RelayOperation, values: Tensor) -> RelayRequest:
+        return RelayRequest(operation, _dtype_of(values), values.numel(), self._number)
 
 
 def _dtype_of(buffer: Tensor) -> np.dtype[Any]:

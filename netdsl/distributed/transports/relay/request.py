@@ -35,12 +35,12 @@ class RelayOperation(IntEnum):
     RECEIVE = 5
     GATHER = 6
     VARIABLE = 7
-    EXCHANGE = 8
-    READ = 9
-    WRITE = 10
+    READ = 8
+    WRITE = 9
+    ADD = 10
 
 
-CHANGES = (RelayOperation.EXCHANGE, RelayOperation.READ, RelayOperation.WRITE)  # what is done with a variable
+CHANGES = (RelayOperation.READ, RelayOperation.WRITE, RelayOperation.ADD)  # what is done with a variable
 _TEXTS = {
     RelayOperation.MEAN: "mean of {0.count} {0.kind}",
     RelayOperation.REDUCE: "reduce to {0.other} of {0.count} {0.kind}",
@@ -49,9 +49,9 @@ _TEXTS = {
     RelayOperation.RECEIVE: "receive of {0.count} bytes from {0.other}",
     RelayOperation.GATHER: "gather of {0.count} numbers",
     RelayOperation.VARIABLE: "variable of {0.count} {0.kind}",
-    RelayOperation.EXCHANGE: "exchange with the variable",
     RelayOperation.READ: "read of the variable",
     RelayOperation.WRITE: "write of the variable",
+    RelayOperation.ADD: "change of the variable",
 }
 
 
@@ -63,7 +63,7 @@ class RelayRequest:
     kind: np.dtype[Any] = RAW
     count: int = 0  # of values
     other: int = 0  # the root, who receives or sends, or the number of a variable
-    value: float = 1.0  # a weight, or a variable's alpha
+    value: float = 1.0  # a weight
 
     def __str__(self) -> str:
         return _TEXTS[self.operation].format(self)

@@ -8,7 +8,6 @@ import numpy as np
 
 from netdsl.distributed.transports.relay.connection import PIECE, Connection, bytes_of, pieces
 from netdsl.distributed.transports.relay.request import RelayOperation, RelayRequest
-from netdsl.distributed.transports.weighted_mean import draw_together
 
 
 class Variable:
@@ -33,13 +32,12 @@ class Variable:
                 for piece in pieces(self._bytes):
                     connection.fill(piece)
             else:
-                self._exchange(request.value, connection)
+                self._add(connection)
         connection.assure()
 
-    def _exchange(self, alpha: float, connection: Connection) -> None:
+    def _add(self, connection: Connection) -> None:
         buffer = np.empty(min(PIECE, self._bytes.size), np.uint8)
         for piece in pieces(self._bytes):
-            values = buffer[: piece.size]
-            connection.fill(values)
-            draw_together(values.view(self._kind), piece.view(self._kind), alpha)
-            connection.give(values)
+            change, values = buffer[: piece.size].view(self._kind), piece.view(self._kind)
+            connection.fill(bytes_of(change))
+            np.add(values, change, out=values)

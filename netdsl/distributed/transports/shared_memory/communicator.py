@@ -12,9 +12,10 @@ from torch import Tensor
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lane import Lane, Operation, check_lane
+from netdsl.distributed.transports.lane_variable import LaneVariable
 from netdsl.distributed.transports.shared_memory.memory import CELLS, SharedBlock, fence, reserve
 from netdsl.distributed.transports.shared_memory.pieces import Pieces
-from netdsl.distributed.transports.shared_memory.shared_variable import SharedMemoryVariable, room
+from netdsl.distributed.transports.shared_memory.shared_variable import SharedMemoryValues, room
 from netdsl.distributed.transports.shared_memory.waiting import wait_until_none
 from netdsl.distributed.transports.staging import StagedBuffer
 from netdsl.errors import DistributedError
@@ -33,6 +34,7 @@ class SharedMemoryCommunicator:
         self.memory = SharedBlock(descriptor, size)
         self._interruption = interruption or Interruption()
         self._lanes: dict[int, tuple[Lane, Pieces]] = {}
+        self._variables: list[LaneVariable] = []
         self._turn = 0
         self._end = self.memory.length
 
@@ -68,7 +70,7 @@ class SharedMemoryCommunicator:
         """Wait for all others."""
         self._gather([])
 
-    def shared_variable(self, buffer: Tensor) -> SharedMemoryVariable:
+    def shared_variable(self, buffer: Tensor) -> LaneVariable:
         """A variable at the end of the memory, which the first worker fills."""
         start, self._end = self._end, self._end + room(buffer)
         problem = ""
@@ -79,7 +81,9 @@ class SharedMemoryCommunicator:
                 problem = str(error)
         if any(failed for (failed,) in self.gather([float(bool(problem))])):
             raise DistributedError(f"no room for a variable of {buffer.nbytes} bytes in shared memory: {problem}")
-        variable = SharedMemoryVariable(self.memory, self.rank, start, buffer, self.traffic, self._interruption)
+        values = SharedMemoryValues(self.memory, self.rank, start, buffer, self.traffic, self._interruption)
+        variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self._interruption))
+        self._variables.append(variable)
         if self.rank == 0:
             variable.write(buffer)
         self.barrier()
@@ -87,6 +91,8 @@ class SharedMemoryCommunicator:
 
     def close(self) -> None:
         """End the lanes and let go of the memory."""
+        for variable in self._variables:
+            variable.close()
         for lane, _ in self._lanes.values():
             lane.close()
         os.close(self.memory.descriptor)

@@ -1,9 +1,10 @@
-"""A variable in shared memory, which one worker at a time may change."""
+"""The values of a variable in shared memory, which one worker at a time may change."""
 
 from __future__ import annotations
 
 import fcntl
 import mmap
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,13 +16,12 @@ from torch import Tensor
 
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.shared_memory.memory import PIECE, Numbers, SharedBlock, fence, pages
+from netdsl.distributed.transports.shared_memory.memory import Numbers, SharedBlock, fence, pages
 from netdsl.distributed.transports.shared_memory.waiting import wait_until_none
-from netdsl.distributed.transports.staging import StagedBuffer
-from netdsl.distributed.transports.weighted_mean import draw_together
 
 _HEAD = pages(1)  # who has the lock
 _FREE = -1
+_between_threads = threading.Lock()  # the kernel's lock is between processes
 
 
 def room(buffer: Tensor) -> int:
@@ -29,8 +29,8 @@ def room(buffer: Tensor) -> int:
     return _HEAD + pages(buffer.nbytes)
 
 
-class SharedMemoryVariable:
-    """The variable as one worker sees it. The lock is the kernel's, which takes it back from whoever dies."""
+class SharedMemoryValues:
+    """The values as one worker sees them. The lock is the kernel's, which takes it back from whoever dies."""
 
     def __init__(
         self, memory: SharedBlock, rank: int, start: int, like: Tensor, traffic: Traffic, interruption: Interruption
@@ -42,31 +42,26 @@ class SharedMemoryVariable:
         self._holder: Numbers = np.frombuffer(mapped, np.int64, 1)
         self._values: NDArray[Any] = np.frombuffer(mapped, dtype, like.numel(), _HEAD)
 
-    def exchange(self, buffer: Tensor, alpha: float) -> None:
-        """Draw the buffer and the variable together."""
-        staged = StagedBuffer(buffer)
-        values, length = staged.array(), PIECE // buffer.itemsize
-        with self._alone("exchange", 2):
-            for start in range(0, values.size, length):
-                draw_together(values[start : start + length], self._values[start : start + length], alpha)
-        staged.put_back()
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        with self._alone("read"):
+            values.numpy()[:] = self._values
 
-    def read(self, buffer: Tensor) -> None:
-        """Fill a buffer with the variable's values."""
-        staged = StagedBuffer(buffer)
-        values = staged.array()
-        with self._alone("read", 1):
-            values[:] = self._values
-        staged.put_back()
-
-    def write(self, buffer: Tensor) -> None:
+    def write(self, values: Tensor) -> None:
         """Set the variable."""
-        values = StagedBuffer(buffer).array()
-        with self._alone("write", 1):
-            self._values[:] = values
+        with self._alone("write"):
+            self._values[:] = values.numpy()
+
+    def add(self, values: Tensor) -> None:
+        """Add to the variable."""
+        with self._alone("change"):
+            np.add(self._values, values.numpy(), out=self._values)
+
+    def leave(self) -> None:
+        """Do nothing, since the memory ends with the last process that has it."""
 
     @contextmanager
-    def _alone(self, doing: str, ways: int) -> Iterator[None]:
+    def _alone(self, doing: str) -> Iterator[None]:
         """While nobody else changes it."""
         waited = wait_until_none(self._other_holder, self._interruption, f"{doing} of the shared variable")
         begun = time.monotonic()
@@ -77,13 +72,16 @@ class SharedMemoryVariable:
             fence()
             self._holder[0] = _FREE
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, self._start)
-        self._traffic.add(waited=waited, moved=time.monotonic() - begun, count=ways * self._values.nbytes)
+            _between_threads.release()
+        self._traffic.add(waited=waited, moved=time.monotonic() - begun, count=self._values.nbytes)
 
     def _other_holder(self) -> list[int]:
         """Take the lock, or say who has it."""
-        try:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._start)
-        except (BlockingIOError, PermissionError):
-            holder = int(self._holder[0])
-            return [self._rank if holder == _FREE else holder]
-        return []
+        if _between_threads.acquire(blocking=False):
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._start)
+                return []
+            except (BlockingIOError, PermissionError):
+                _between_threads.release()
+        holder = int(self._holder[0])
+        return [self._rank if holder == _FREE else holder]

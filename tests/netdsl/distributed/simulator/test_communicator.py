@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
+from netdsl.errors import PeerLostError
 
 LINK = Link(bandwidth=4.0)  # a value a second
 
@@ -68,17 +71,71 @@ def test_two_workers_send_each_other() -> None:
     assert together(2, work)[0] == [[1.0] * 3, [0.0] * 3]
 
 
-def test_a_shared_variable_receives_one_worker_after_the_other_and_answers_meanwhile() -> None:
-    def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, float]:
+def test_a_shared_variable_is_sent_to_one_worker_after_the_other_and_pushes_block_nobody() -> None:
+    def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, bool, float, float]:
         variable = each.shared_variable(torch.zeros(3))
         buffer = torch.full((3,), 8.0)
-        variable.exchange(buffer, 0.25)
-        seen = torch.empty(3)
-        variable.read(seen)
-        return buffer.tolist(), seen[0].item(), world.now[each.rank]
+        handle = variable.exchange(buffer, 0.25)
+        returned, pending = world.now[each.rank], not handle.done()
+        variable.read(seen := torch.empty(3))  # with its own change
+        handle.wait()
+        return buffer.tolist(), returned, pending, seen[0].item(), world.now[each.rank]
 
     found, _ = together(2, work)
-    assert found == [([6.0] * 3, 2.0, 6.0), ([6.5] * 3, 3.5, 9.0)]
+    assert found == [([6.0] * 3, 3.0, True, 2.0, 6.0), ([6.5] * 3, 6.0, True, 3.5, 9.0)]
+
+
+def test_no_change_is_lost_while_others_are_on_their_way() -> None:
+    def work(each: SimulatedCommunicator, world: World) -> tuple[Tensor, Tensor]:
+        variable = each.shared_variable(torch.full((3,), 5.0, dtype=torch.float64))
+        buffer = torch.full((3,), 10.0 * each.rank, dtype=torch.float64)
+        for turn in range(7):
+            world.spend(each.rank, 2.0 + each.rank + turn % 3)
+            handle = variable.exchange(buffer, 0.3)
+        handle.wait()
+        each.barrier()
+        variable.read(seen := torch.empty(3, dtype=torch.float64))
+        return buffer, seen
+
+    found, _ = together(3, work)
+    for _, seen in found:
+        torch.testing.assert_close(sum(buffer for buffer, _ in found) + seen, torch.full_like(seen, 5.0 + 30.0))
+
+
+def test_the_next_exchange_comes_after_the_push_of_the_last() -> None:
+    def work(each: SimulatedCommunicator, world: World) -> tuple[float, float]:
+        variable = each.shared_variable(torch.zeros(3))
+        variable.exchange(torch.ones(3), 0.5)  # the pull ends at 3, the push at 6
+        buffer = torch.ones(3)
+        variable.exchange(buffer, 0.5)
+        return buffer[0].item(), world.now[each.rank]
+
+    assert together(1, work)[0] == [(0.75, 9.0)]
+
+
+def test_workers_go_on_without_one_that_is_lost() -> None:
+    def work(each: SimulatedCommunicator, world: World) -> tuple[list[float], float, list[list[float]]]:
+        world.spend(each.rank, 1.0)
+        buffer = torch.full((2,), 2.0 * each.rank)
+        if each.rank == 1:
+            world.spend(each.rank, 1.5)
+            world.spend(each.rank, math.inf)
+        each.mean(buffer).wait()
+        return buffer.tolist(), each.traffic.waited, each.gather([each.rank])
+
+    found, world = together(3, work)
+    assert found == [([2.0, 2.0], 1.5, [[0], [2]])] * 2
+    assert world.lost == {1}
+
+
+def test_the_one_that_others_need_may_not_be_lost() -> None:
+    def work(each: SimulatedCommunicator, world: World) -> None:
+        if each.rank == 0:
+            world.spend(each.rank, math.inf)
+        each.broadcast(torch.ones(2)).wait()
+
+    with pytest.raises(PeerLostError, match="worker 0 is lost"):
+        together(3, work)
 
 
 def test_numbers_of_all_are_gathered_by_rank() -> None:

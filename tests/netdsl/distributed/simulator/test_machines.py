@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from math import inf
 from statistics import fmean
 
 import pytest
@@ -22,7 +23,13 @@ def test_jitter_is_chance_that_comes_out_the_same_each_time() -> None:
     assert Machines(2.0, size=2, jitter=0.3, seed=6)(0, 0) != steps[0]
 
 
-@pytest.mark.parametrize("wrong", [{"stragglers": 3}, {"step": -1.0}, {"slowdown": 0.0}, {"jitter": -0.1}])
+@pytest.mark.parametrize("wrong", [{"stragglers": 3}, {"step": -1.0}, {"slowdown": 0.0}, {"jitter": -0.1}, {"lost": 2}])
 def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(DistributedError):
         Machines(**({"step": 1.0, "size": 2} | wrong))
+
+
+def test_the_last_ones_are_lost_after_some_iterations() -> None:
+    machines = Machines(0.5, size=3, lost=1, lost_after=7)
+    assert [machines(rank, 7) for rank in range(3)] == [0.5] * 3
+    assert [machines(rank, 8) for rank in range(3)] == [0.5, 0.5, inf]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from netdsl.distributed.record import Activity
 from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.elastic import ElasticAveraging, SynchronousElastic, rates
@@ -84,11 +85,28 @@ def test_fast_workers_do_not_wait_for_slow_ones(train) -> None:
     assert {each.time > 32 for each in found} == {True}  # but for the end
 
 
-def test_the_centre_serves_one_after_the_other(train) -> None:
+def test_the_centre_sends_to_one_after_the_other_and_the_way_back_takes_no_time(train) -> None:
     found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.0))
-    first, second = sorted(each.records[0].stop - each.records[0].start for each in found)
-    assert first == 4 + 2  # there and back
-    assert second > first
+    lengths = [[record.stop - record.start for record in each.records] for each in found]
+    assert lengths == [[4 + 1, 4 + 1], [4 + 2, 4 + 1]]
+
+
+def test_the_push_is_recorded_beside_computing(train) -> None:
+    found = train(ElasticAveraging(tau=4), 2, link=Link(latency=1.5))
+    for each in found:
+        computed, pulled, pushed = (
+            [span for record in each.records for span in record.spans if span.activity is activity]
+            for activity in (Activity.COMPUTE, Activity.EXCHANGE, Activity.PUSH)
+        )
+        assert len(pulled) == 2
+        assert pushed[0].start == pulled[0].stop == computed[1].start
+        assert pushed[0].stop == pushed[0].start + 2  # it is looked for between iterations
+        assert computed[-1].stop - computed[1].start == 4
+
+
+def test_a_worker_that_is_back_too_soon_waits_for_its_own_push(train) -> None:
+    found = train(ElasticAveraging(tau=1), 1, link=Link(latency=3.0), max_iter=2)[0]
+    assert [record.stop for record in found.records] == [1 + 3, 4 + max(1, 3) + 3]
 
 
 def test_caffes_nesterov_takes_eamsgds_steps(train, gradient) -> None:

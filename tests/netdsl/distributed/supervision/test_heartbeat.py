@@ -92,7 +92,7 @@ def test_every_exchange_is_the_watched_communicators():
             (group.send(got, to=1, lane=3) if rank == 0 else group.receive(got, source=0, lane=3)).wait()
             variable = group.shared_variable(torch.full((2,), 9.0 + rank))
             if rank:
-                variable.exchange(torch.full((2,), 5.0), 0.5)
+                variable.exchange(torch.full((2,), 5.0), 0.5).wait()
             group.barrier()
             variable.read(found := torch.empty(2))
             group.barrier()

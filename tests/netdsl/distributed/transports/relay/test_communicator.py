@@ -56,7 +56,7 @@ def test_connections_that_take_little_at_once_hold_nobody_up(everybody):
 
     def task(communicator):
         values = own(communicator.rank, length)
-        communicator.shared_variable(values).exchange(values, 0.5)
+        communicator.shared_variable(values).exchange(values, 0.5).wait()
         communicator.broadcast(values, root=1).wait()
         return average(communicator), values
 

@@ -17,7 +17,8 @@ buffer = torch.full((300_001,), 8.0 * rank, dtype=torch.float64)
 variable = communicator.shared_variable(torch.full_like(buffer, 2.0 + rank))  # it begins as the first one's
 communicator.barrier()
 for turn in range(100):
-    variable.exchange(buffer, 0.25 if turn % 2 else 0.5)
+    handle = variable.exchange(buffer, 0.25 if turn % 2 else 0.5)
+handle.wait()
 found = torch.empty_like(buffer)
 communicator.barrier()
 variable.read(found)
@@ -26,9 +27,9 @@ total = found + 2 * buffer
 print(total.min().item(), total.max().item(), flush=True)
 communicator.barrier()
 if rank:
-    with variable._alone("test", 0):
+    with variable._values._alone("test"):
         os.kill(os.getpid(), signal.SIGKILL)
-while variable._holder[0] != 1:
+while variable._values._holder[0] != 1:
     time.sleep(0.001)
 variable.write(buffer)
 variable.read(found)
