@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.simulator.link import Link, SparkLink
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json
 from zoo.models import folder_of, solver_of
@@ -201,6 +201,33 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     _print(table)
 
 
+@command.command("alexnet", short_help="Draw SparkNet's Figures 5 and 7: AlexNet by workers and tau.")
+@_output
+@click.option(
+    "--accuracy", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="The accuracy of the table."
+)
+@_seeds
+@_iterations(1500)
+@_cache
+def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, cache: Path) -> None:
+    """Draw the accuracy over time of a small AlexNet on digits: of 1, 3, 5 and 10 workers that average after every 50
+    iterations, and of 5 workers for several taus. An iteration takes 2 seconds and an exchange among five 20 seconds,
+    as in the SparkNet paper.
+    """
+    from zoo.simulating import figures, tables
+    from zoo.simulating.alexnet import AlexNetTask
+    from zoo.simulating.cache import TrialCache
+    from zoo.simulating.scaling import ScalingExperiment, scale_alexnet
+
+    experiment = ScalingExperiment(seeds, AlexNetTask(iterations=iterations))
+    with _progress("alexnet") as progress:
+        results = scale_alexnet(experiment, progress, TrialCache(cache))
+    table = tables.scaling_table(results, accuracy)
+    tables.write_csv(output / "alexnet.csv", table)
+    figures.draw_scaling(results, output / "alexnet.png")
+    _print(table)
+
+
 @command.command("run", short_help="Simulate the training of a net of your own.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
@@ -217,6 +244,9 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     default=0.0,
     help="How much the times of steps vary: 0.2 is about a fifth.",
 )
+@click.option("--lost", type=click.IntRange(min=0), default=0, help="How many machines are lost on the way, for good.")
+@click.option("--lost-after", type=click.IntRange(min=0), default=0, metavar="N", help="After how many iterations.")
+@click.option("--spark", is_flag=True, help="Models are averaged by Spark's own jobs, through a driver.")
 @click.option(
     "--accuracy", type=click.FloatRange(0, 1), help="Train until it is reached, and compare the times until then."
 )
@@ -238,6 +268,9 @@ def run_command(
     stragglers: int,
     slowdown: float,
     jitter: float,
+    lost: int,
+    lost_after: int,
+    spark: bool,
     accuracy: float | None,
     max_iter: int | None,
     test_interval: int | None,
@@ -265,8 +298,9 @@ def run_command(
     param.max_iter = max_iter or param.max_iter
     param.test_interval = test_interval or param.test_interval
     param.random_seed = max(0, param.random_seed) if seed is None else seed  # a simulation can always be repeated
-    link = Link(bandwidth(width), seconds(latency))
-    scene = SimulatedCluster(link, None if step is None else seconds(step), stragglers, slowdown, jitter)
+    link = (SparkLink if spark else Link)(bandwidth(width), seconds(latency))
+    step_seconds = None if step is None else seconds(step)
+    scene = SimulatedCluster(link, step_seconds, stragglers, slowdown, jitter, lost, lost_after)
     with _progress("simulating") as progress:
         result = estimate_speedup(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
     _show(result, as_json)

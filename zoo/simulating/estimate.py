@@ -24,6 +24,12 @@ class SimulatedCluster:
     stragglers: int = 0
     slowdown: float = 2.0
     jitter: float = 0.0
+    lost: int = 0
+    lost_after: int = 0
+
+    def machines(self, step: float, workers: int) -> Machines:
+        """The machines of several workers, whose iterations take `step` seconds."""
+        return Machines(step, workers, self.stragglers, self.slowdown, self.jitter, self.lost, self.lost_after)
 
     def steps(self, plan: Run) -> tuple[float, float]:
         """The time of an iteration of one machine, and of a worker, which is shorter if workers divide a batch."""
@@ -59,7 +65,7 @@ def estimate_speedup(
     single_plan = replace(plan, workers=1, strategy=ModelAveraging(test_interval))
     step, worker_step = cluster.steps(plan)
     one_machine = Machines(step, jitter=cluster.jitter)
-    machines = Machines(worker_step, plan.workers, cluster.stragglers, cluster.slowdown, cluster.jitter)
+    machines = cluster.machines(worker_step, plan.workers)
     stop_at = math.inf if goal is None else goal
     single, several = run_trials(
         [Trial(single_plan, Link(), one_machine, stop_at), Trial(plan, cluster.link, machines, stop_at)],

@@ -11,6 +11,7 @@ from typing import Any
 from zoo.logs.drawing import pyplot, save
 from zoo.simulating.cost import ExchangeCost
 from zoo.simulating.methods import MethodResult, common_end
+from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingResult, select
 from zoo.simulating.speedup import Speedup
 
 _CURVE_POINTS = 200  # of a curve
@@ -68,6 +69,22 @@ def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
             axis.set_xlabel("time in iterations of one machine")
             axis.set_ylabel("test error")
             axis.set_title(f"{setting.cluster.value}: an exchange takes {setting.ratio} iterations")
+            _finish(axis)
+
+
+def draw_scaling(results: Sequence[ScalingResult], path: Path) -> None:
+    """Draw the accuracy over time by workers, as SparkNet's Figure 5, and by tau, as its Figure 7."""
+    end = min(outcome.points[-1].time for result in results for outcome in result.outcomes)
+    times = [end * index / _CURVE_POINTS for index in range(_CURVE_POINTS + 1)]
+    with _axes(path, 2, (12, 4)) as axes:
+        for axis, cases in zip(axes, (BY_WORKERS, BY_TAU), strict=True):
+            for result in select(results, cases):
+                accuracies = [1 - error for error in result.curve(times)]
+                label = f"K = {result.workers}" if cases is BY_WORKERS else f"tau = {result.tau}"
+                axis.plot([time / 3600 for time in times], accuracies, label=label)
+            axis.set_xlabel("hours")
+            axis.set_ylabel("test accuracy")
+            axis.set_title("by workers, tau = 50" if cases is BY_WORKERS else "by tau, K = 5")
             _finish(axis)
 
 

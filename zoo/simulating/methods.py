@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from statistics import median
 
 from netdsl.distributed.run import Run
 from netdsl.distributed.simulator.link import ExchangeKind, Link, SparkLink
@@ -19,7 +18,7 @@ from zoo.simulating.cache import TrialCache
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.pool import ProgressCallback, run_trials
 from zoo.simulating.step_time import measure_step
-from zoo.simulating.trial import Trial, TrialOutcome
+from zoo.simulating.trial import RepeatedTrial, Trial
 
 RATIOS = (10, 100)  # iterations that pass while all workers exchange their models
 _CODING = 9 / 6.6  # bandwidths that a machine serialises with; then a mean of eight models costs 12.6 sends
@@ -108,29 +107,17 @@ class MethodComparison:
 
 
 @dataclass(frozen=True)
-class MethodResult:
+class MethodResult(RepeatedTrial):
     """The outcomes of a method for each seed."""
 
     method: Method
     setting: Setting
     strategy: AnyStrategy
-    outcomes: tuple[TrialOutcome, ...]
-
-    def time_to_reach(self, accuracy: float) -> float | None:
-        """The time at which an accuracy was reached: the median over the seeds."""
-        points = [outcome.first_reaching(accuracy) for outcome in self.outcomes]
-        time = median(math.inf if point is None else point.time for point in points)
-        return None if time == math.inf else time
 
     @property
     def compute_share(self) -> float:
         """The share of the workers' time that they computed."""
         return sum(outcome.share("compute") for outcome in self.outcomes) / len(self.outcomes)
-
-    def curve(self, times: Sequence[float]) -> list[float]:
-        """The error of the last test at each time: the mean over the seeds."""
-        errors = [[1 - _latest(outcome, time) for outcome in self.outcomes] for time in times]
-        return [sum(seed_errors) / len(seed_errors) for seed_errors in errors]
 
     def final_accuracy(self, end: float) -> float:
         """The mean accuracy over the last tenth of the time until `end`, which reduces chance."""
@@ -141,12 +128,6 @@ class MethodResult:
 def common_end(results: Sequence[MethodResult]) -> float:
     """The time until which all trials have been tested."""
     return min(outcome.points[-1].time for result in results for outcome in result.outcomes)
-
-
-def _latest(outcome: TrialOutcome, time: float) -> float:
-    """The accuracy of the last test at a time, or of the first model before its test."""
-    first, *others = outcome.points
-    return [first, *(point for point in others if point.time <= time)][-1].accuracy
 
 
 def compare_methods(
@@ -162,6 +143,6 @@ def compare_methods(
     trials = {case: comparison.trials(*case, size) for case in cases}
     outcomes = iter(run_trials([trial for case in cases for trial in trials[case]], report_progress, cache))
     return [
-        MethodResult(case[0], case[1], comparison.strategy(*case), tuple(next(outcomes) for _ in trials[case]))
+        MethodResult(*case, comparison.strategy(*case), outcomes=tuple(next(outcomes) for _ in trials[case]))
         for case in cases
     ]

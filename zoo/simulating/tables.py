@@ -10,6 +10,7 @@ from caffe_proto.storage import atomic_path
 from zoo.simulating.cost import BatchCost, ExchangeCost
 from zoo.simulating.estimate import SpeedupEstimate
 from zoo.simulating.methods import MethodResult, common_end
+from zoo.simulating.scaling import ScalingResult
 from zoo.simulating.speedup import Speedup
 from zoo.simulating.units import format_bytes, format_seconds
 
@@ -90,6 +91,22 @@ def methods_table(results: Sequence[MethodResult]) -> Table:
         for result in results
     ]
     return [("network", "S/C", "method", *(f"{level:.0%}" for level in LEVELS), "in the end", "computing"), *rows]
+
+
+def scaling_table(results: Sequence[ScalingResult], accuracy: float) -> Table:
+    """The hours until an accuracy, and how many times faster that is than one worker, by workers and tau."""
+    hours = {(result.workers, result.tau): result.time_to_reach(accuracy) for result in results}
+    single = next(time for (workers, _), time in hours.items() if workers == 1)
+    rows = [
+        (
+            str(workers),
+            str(tau),
+            _number(None if time is None else time / 3600, ".2f"),
+            _number(single / time if single and time else None, ".2f"),
+        )
+        for (workers, tau), time in hours.items()
+    ]
+    return [("workers", "tau", f"hours to {accuracy:.0%}", "speed-up"), *rows]
 
 
 def estimate_table(estimate: SpeedupEstimate) -> Table:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any, Self
 
 from netdsl.distributed.record import RoundRecord
@@ -94,3 +95,27 @@ class TrialOutcome:
     def best(self) -> float:
         """The best accuracy of all tests."""
         return max((point.accuracy for point in self.points), default=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedTrial:
+    """The outcomes of a trial for each seed."""
+
+    outcomes: tuple[TrialOutcome, ...]
+
+    def time_to_reach(self, accuracy: float) -> float | None:
+        """The time at which an accuracy was reached: the median over the seeds."""
+        points = [outcome.first_reaching(accuracy) for outcome in self.outcomes]
+        time = median(math.inf if point is None else point.time for point in points)
+        return None if time == math.inf else time
+
+    def curve(self, times: Sequence[float]) -> list[float]:
+        """The error of the last test at each time: the mean over the seeds."""
+        errors = [[1 - _latest(outcome, time) for outcome in self.outcomes] for time in times]
+        return [sum(seed_errors) / len(seed_errors) for seed_errors in errors]
+
+
+def _latest(outcome: TrialOutcome, time: float) -> float:
+    """The accuracy of the last test at a time, or of the first model before its test."""
+    first, *others = outcome.points
+    return [first, *(point for point in others if point.time <= time)][-1].accuracy

@@ -38,7 +38,7 @@ class Machines:
 
     def __call__(self, rank: int, iteration: int) -> float:
         """The seconds that a worker takes for an iteration."""
-        if rank >= self.size - self.lost and iteration > self.lost_after:
+        if self.lost and rank >= self.size - self.lost and iteration > self.lost_after:
             return math.inf
         slow = self.slowdown if rank >= self.size - self.stragglers else 1.0
         return self.step * slow * self._chance(rank, iteration)

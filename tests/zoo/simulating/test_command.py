@@ -13,11 +13,13 @@ from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
 from zoo.cli.simulate import command
+from zoo.simulating.alexnet import AlexNetTask
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment
 from zoo.simulating.cost import BATCHES
 from zoo.simulating.digits import DigitsTask
 from zoo.simulating.methods import SETTINGS, Method, MethodComparison
+from zoo.simulating.scaling import BY_TAU, BY_WORKERS, ScalingExperiment
 from zoo.simulating.step_time import measure_step
 from zoo.simulating.trial import AccuracyPoint, Trial, TrialOutcome, WorkerUsage
 
@@ -116,6 +118,21 @@ def test_the_methods() -> None:
     assert is_picture("methods.png")
 
 
+def test_alexnet_by_workers_and_tau() -> None:
+    experiment = ScalingExperiment(seeds=1, task=AlexNetTask(iterations=30))
+    size = measure_step(experiment.trials(1, 50, 1)[0].plan).bytes
+    for workers, tau in {*BY_WORKERS, *BY_TAU}:
+        keep(experiment.trials(workers, tau, size), 4800 // workers + tau)
+    words = ("--seeds", "1", "--iterations", "30", "--cache", "kept", "-o", "out/here")
+    assert simulate("alexnet", *words).exit_code == 0
+    assert rows("alexnet.csv")[:3] == [
+        ["workers", "tau", "hours to 90%", "speed-up"],
+        ["1", "50", "2.02", "1.00"],
+        ["3", "50", "0.69", "2.94"],
+    ]
+    assert is_picture("alexnet.png")
+
+
 @pytest.mark.broad
 def test_a_net_of_ones_own_beside_one_machine() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "2", "--step", "20ms", "--bandwidth", "100MB"]
@@ -125,6 +142,21 @@ def test_a_net_of_ones_own_beside_one_machine() -> None:
     assert (found["single_step"], found["several_step"], found["goal"]) == (0.02, 0.02, 0.0)
     assert [point["iteration"] for point in found["single"]["points"]] == [0, 2]
     assert [usage["steps"] for usage in found["several"]["usages"]] == [2, 2]
+
+
+@pytest.mark.broad
+def test_a_lost_machine_stops_and_the_others_go_on() -> None:
+    words = ["lenet", "--max-iter", "4", "--test-interval", "4", "--step", "20ms", "--workers", "3", "--json"]
+    done = simulate("run", *words, "--strategy", "averaging:tau=1", "--lost", "1", "--lost-after", "2")
+    assert [usage["steps"] for usage in json.loads(done.stdout)["several"]["usages"]] == [4, 4, 2]
+
+
+@pytest.mark.broad
+def test_exchanges_through_a_driver_cost_sparks_jobs() -> None:
+    words = ["lenet", "--max-iter", "4", "--test-interval", "4", "--step", "20ms", "--workers", "2", "--json"]
+    words += ["--bandwidth", "1000TB", "--strategy", "averaging:tau=2"]
+    ring, spark = (json.loads(simulate("run", *words, *more).stdout)["several"]["time"] for more in ((), ("--spark",)))
+    assert spark - ring > 2 * 0.1  # for each of two means a job
 
 
 @pytest.mark.broad
@@ -154,9 +186,11 @@ def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> 
         (["run", "lenet", "--step", "3"], "'3' is not a time"),
         (["run", "lenet", "--strategy", "averagin"], "did you mean averaging?"),
         (["run", "lenet", "--step", "1s", "--workers", "2", "--stragglers", "3"], "3 stragglers of 2 workers"),
+        (["run", "lenet", "--step", "1s", "--workers", "2", "--lost", "2"], "2 of 2 workers can't be lost"),
         (["speedup", "--taus", "1,x"], "'1,x' isn't like 1,2,5"),
         (["speedup", "--workers", "0"], "'0' isn't like 1,2,5"),
         (["cost", "--workers", "1"], "1 is not in the range x>=2"),
+        (["alexnet", "--seeds", "0"], "0 is not in the range x>=1"),
         (["methods", "-o", "/dev/null/here"], "/dev/null/here can't be created: Not a directory"),
     ],
 )

@@ -44,7 +44,7 @@ def test_medians_and_curves_over_the_seeds() -> None:
         return TrialOutcome(points, (), 30.0)
 
     outcomes = (outcome(0.1, 0.5, 0.9), outcome(0.1, 0.9, 0.8), outcome(0.4, 0.4, 0.4))
-    course = MethodResult(Method.MPCA, RING, MethodComparison().strategy(Method.MPCA, RING), outcomes)
+    course = MethodResult(Method.MPCA, RING, MethodComparison().strategy(Method.MPCA, RING), outcomes=outcomes)
     assert course.time_to_reach(0.5) == 11.0
     assert course.time_to_reach(0.9) == 21.0
     assert course.time_to_reach(0.95) is None
@@ -54,7 +54,7 @@ def test_medians_and_curves_over_the_seeds() -> None:
 def test_what_counts_in_the_end_is_the_last_tenth_of_the_time_that_all_have() -> None:
     points = [AccuracyPoint(float(time), time, 0.5 if time < 90 else 0.8 if time < 95 else 0.9) for time in range(120)]
     long, short = (
-        MethodResult(Method.MPCA, RING, ModelAveraging(), (TrialOutcome(tuple(each), (), 0.0),))
+        MethodResult(Method.MPCA, RING, ModelAveraging(), outcomes=(TrialOutcome(tuple(each), (), 0.0),))
         for each in (points, points[:101])
     )
     end = common_end([long, short])
