@@ -85,7 +85,7 @@ class TorchValues:
             self._send(head, 0)
             if request is not SharedVariableRequest.READ:
                 self._send(values, 0)
-            self._receive(values if request is SharedVariableRequest.READ else head, 0)
+            self._group.recv([values if request is SharedVariableRequest.READ else head], 0, self._tag).wait()
         self._traffic.add(moved=time.monotonic() - start, count=values.nbytes)
 
     def _grant(self, request: SharedVariableRequest, values: Tensor) -> None:
@@ -103,19 +103,20 @@ class TorchValues:
         head, values = _head(SharedVariableRequest.READ), torch.empty_like(self._values)
         with suppress(RuntimeError):
             while True:
-                self._receive(head, other)
+                self._await(head, other)
                 request = SharedVariableRequest(int(head))
                 if request is SharedVariableRequest.LEAVE:
                     return
                 if request is not SharedVariableRequest.READ:
-                    self._receive(values, other)
+                    self._await(values, other)
                 self._grant(request, values)
                 self._send(values if request is SharedVariableRequest.READ else head, other)
 
     def _send(self, values: Tensor, to: int) -> None:
         self._group.send([values], to, self._tag).wait()
 
-    def _receive(self, values: Tensor, source: int) -> None:
+    def _await(self, values: Tensor, source: int) -> None:
+        """Receive what a worker sends whenever it likes."""
         self._group.recv([values], source, self._tag).wait(_IDLE)
 
 
