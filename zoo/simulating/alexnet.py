@@ -75,7 +75,7 @@ class AlexNetTask:
     """The settings of training: AlexNet's momentum and weight decay, and batches that leave its steps noisy."""
 
     batch: int = 4
-    rate: float = 0.001
+    rate: float = 0.003
     iterations: int = 1500
 
     def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
