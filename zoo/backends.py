@@ -98,7 +98,7 @@ class SparkBackend:
         from netdsl.distributed.run import Run
         from netdsl.distributed.supervision.supervisor import train
 
-        with replace(self, tasks=Run.load(folder).workers).session() as session:
+        with replace(self, tasks=Run.load(folder).fitting(os.cpu_count() or 1)).session() as session:
             from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
 
             return train(folder, SparkLauncher(session), **events)
@@ -142,7 +142,7 @@ class ExternalBackend:
         from netdsl.distributed.run import exists
 
         worker = self.worker
-        if run.workers != worker.size:
+        if run.fitting(worker.size) != worker.size:
             raise DistributedError(f"{worker.size} workers were started, not {run.workers}; --workers isn't needed")
         started_again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
         if worker.rank == 0 and not (started_again and exists(folder)):

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Retention
+from netdsl.distributed.membership import read_memberships
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, open_run_log
@@ -21,6 +22,7 @@ from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Event, Listener
 from zoo.backends import Backend, LocalBackend
 from zoo.training import find_start
+from zoo.worker_count import WorkerCount
 
 _RETENTION = Retention(every=50)  # rounds, of a run in a temporary folder
 
@@ -29,10 +31,14 @@ def begin(run: Run, folder: Path, backend: Backend) -> None:
     """Begin a run in a folder, with everything fixed that is needed to repeat it. Its snapshots go there too."""
     if run.snapshot is not None:
         raise DistributedError("a run of several workers goes on with --resume; --snapshot is for one worker")
+    _begin(_with_snapshots_in(run, folder), folder, backend)
+
+
+def _with_snapshots_in(run: Run, folder: Path) -> Run:
     solver = pb.SolverParameter()
     solver.CopyFrom(run.solver)
     solver.snapshot_prefix = str(folder.resolve() / Path(run.solver.snapshot_prefix).name)
-    _begin(replace(run, solver=solver), folder, backend)
+    return replace(run, solver=solver)
 
 
 def _begin(run: Run, folder: Path, backend: Backend) -> None:
@@ -51,17 +57,20 @@ def train(
     note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = no_action,
     transport: Transport | None = None,
+    workers: WorkerCount | None = None,
+    deadline: float | None = None,
 ) -> End | None:
     """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    A transport that is named takes the place of the run's own. The result is how the run ended, if this process
-    supervises the workers.
+    A transport, a number of workers and a deadline that are named take the place of the run's own. The result is how
+    the run ended, if this process supervises the workers.
     """
     if not backend.supervises:
         return backend.train(folder)
     run = Run.load(folder)  # first of all: where no run begins no file is made
-    if transport is not None:
-        replace(run, transport=transport).save(folder, again=True)
+    changed = _change(run, folder, transport, workers, deadline)
+    if changed != run:
+        changed.save(folder, again=True)
     with open_run_log(folder) as write:
 
         def on_report(report: Told) -> None:
@@ -80,6 +89,35 @@ def steps_of_round(param: pb.SolverParameter) -> int:
     """
     intervals = math.gcd(param.test_interval, param.snapshot)
     return next(steps for steps in range(AllReduce().tau, 0, -1) if intervals % steps == 0)
+
+
+def _change(
+    run: Run, folder: Path, transport: Transport | None, workers: WorkerCount | None, deadline: float | None
+) -> Run:
+    """The run with what is named. For other workers a transport is chosen anew, unless one is named."""
+    if workers is not None and run.memberships:
+        raise DistributedError(f"{folder}: is a replay, which goes on with the workers that the run had")
+    if workers is not None and workers != (run.workers, run.fewest):
+        run = replace(run, workers=workers.most, fewest=workers.fewest, transport=None)
+    return replace(
+        run,
+        transport=run.transport if transport is None else transport,
+        deadline=run.deadline if deadline is None else deadline,
+    )
+
+
+def begin_replay(original: Path, folder: Path, backend: Backend) -> None:
+    """Begin a run in another folder in which workers leave and come after the same rounds as in an earlier one."""
+    run, memberships = Run.load(original), read_memberships(original)
+    if not memberships or memberships[0].after:
+        raise DistributedError(f"{original}: doesn't say which workers took part from its first round on")
+    if not run.strategy.synchronous:
+        raise DistributedError(
+            f"{original}: workers that train with {run.strategy.name} meet when they happen to, which can't be replayed"
+        )
+    workers = 1 + max(number for membership in memberships for number in membership.members)
+    run = replace(run, workers=workers, fewest=None, memberships=memberships)
+    backend.begin(_with_snapshots_in(run, folder), folder)
 
 
 def train_on_devices(

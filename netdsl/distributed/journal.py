@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ _WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
 _VERSION = 1  # of `whole.json`; the first files had no number
 _PARTS = ("npz", "json")  # the kinds of files of each worker
+_ARCHIVE = re.compile(r"worker-([0-9]{1,8})\.npz")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class _Contents(msgspec.Struct, frozen=True):
     score: float | None  # of the last test; more is better
     files: dict[str, str]  # hashes by name
     version: int = _VERSION
+    members: tuple[int, ...] = ()  # the numbers of the workers that did the round; the first entries had none
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,14 @@ class JournalEntry:
         return self.contents.round
 
     @property
-    def workers(self) -> int:
-        """The number of workers whose parts the entry has."""
-        return len(self.contents.files) // len(_PARTS)
+    def members(self) -> tuple[int, ...]:
+        """The numbers of the workers that did the round, in the order of their ranks; empty where it isn't known."""
+        return self.contents.members
+
+    @property
+    def parts(self) -> list[int]:
+        """The numbers of the workers whose parts the entry has: of all of them, or of the first one."""
+        return _numbers(self.contents)
 
     def check(self) -> None:
         """Raise a DistributedError unless all files of the entry are unchanged."""
@@ -75,38 +82,41 @@ class JournalEntry:
 
 
 class Journal:
-    """The entries of a run in a folder. All workers write their parts, and the first one completes the entry."""
+    """The entries of a run in a folder. All workers write their parts, and the first one completes the entry.
+
+    A worker is known here by its number, which it keeps when its rank changes because others have left or come.
+    """
 
     def __init__(self, folder: Path, retention: Retention) -> None:
         self.folder, self.retention = folder, retention
 
-    def write(self, number: int, rank: int, tensors: Mapping[str, Tensor], part: WorkerPart) -> None:
-        """Write one worker's part of an entry."""
-        entry = self._entry_folder(number)
+    def write(self, after: int, worker: int, tensors: Mapping[str, Tensor], part: WorkerPart) -> None:
+        """Write one worker's part of the entry after a round."""
+        entry = self._entry_folder(after)
         try:
             entry.mkdir(parents=True, exist_ok=True)
             sync(self.folder)
         except OSError as problem:
             raise DistributedError(f"{entry}: can't be made: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        archive, notes = (entry / name for name in _names(rank))
+        archive, notes = (entry / name for name in _names(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         write_pieces(notes, [msgspec.json.encode(part) + b"\n"], durable=True)
 
-    def complete(self, number: int, ranks: int, score: float | None) -> None:
-        """Complete an entry, which has the parts of `ranks` workers, and remove old entries."""
-        entry = self._entry_folder(number)
+    def complete(self, after: int, members: Sequence[int], parts: Sequence[int], score: float | None) -> None:
+        """Complete the entry after a round of these workers, which has the parts of some; and remove old entries."""
+        entry = self._entry_folder(after)
         remove_leftovers(entry)
         files = {}
-        for name in (name for rank in range(ranks) for name in _names(rank)):
+        for name in (name for worker in parts for name in _names(worker)):
             value = file_hash(entry / name)
             if value is None:
                 raise DistributedError(f"{entry / name}: can't be read; do all workers see this folder?")
             files[name] = value
-        contents = msgspec.json.encode(_Contents(number, score, files))
+        contents = msgspec.json.encode(_Contents(after, score, files, members=tuple(members)))
         write_pieces(entry / _WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
-        self._remove_old(number)
+        self._remove_old(after)
 
     def newest(self, note: Callable[[str], object] = lambda text: None) -> JournalEntry | None:
         """The newest entry that is whole; None if there are no entries.
@@ -125,17 +135,26 @@ class Journal:
             )
         return entry
 
-    def read(self, entry: JournalEntry, rank: int) -> tuple[dict[str, Tensor], WorkerPart]:
-        """The tensors of a worker's part of an entry, and the rest of it."""
-        if rank >= entry.workers:
-            raise DistributedError(f"{entry.path}: has the parts of {entry.workers} workers, and none of worker {rank}")
-        archive, notes = (entry.path / name for name in _names(rank))
+    def after(self, number: int) -> JournalEntry | None:
+        """The entry after a round, whose files whoever chose it has checked; None before the first round."""
+        return _open_entry(self._entry_folder(number)) if number else None
+
+    def read_tensors(self, entry: JournalEntry, worker: int) -> dict[str, Tensor]:
+        """The tensors of a worker's part of an entry."""
+        archive, _ = (entry.path / name for name in _names(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
-                tensors = {name: torch.from_numpy(arrays[name]) for name in arrays}
-            return tensors, msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
+                return {name: torch.from_numpy(arrays[name]) for name in arrays}
         except (OSError, ValueError, zipfile.BadZipFile) as problem:
-            raise DistributedError(f"{entry.path}: the part of worker {rank} can't be read: {problem}") from None
+            raise _unreadable(entry, worker, problem) from None
+
+    def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
+        """What a worker's part of an entry has beside tensors."""
+        _, notes = (entry.path / name for name in _names(worker))
+        try:
+            return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
+        except (OSError, ValueError) as problem:
+            raise _unreadable(entry, worker, problem) from None
 
     def _entry_folder(self, number: int) -> Path:
         return self.folder / f"round-{number:08d}"
@@ -166,9 +185,19 @@ class Journal:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _names(rank: int) -> tuple[str, ...]:
+def _names(worker: int) -> tuple[str, ...]:
     """The names of the files of a worker's part."""
-    return tuple(f"worker-{rank}.{kind}" for kind in _PARTS)
+    return tuple(f"worker-{worker}.{kind}" for kind in _PARTS)
+
+
+def _numbers(contents: _Contents) -> list[int]:
+    """The numbers of the workers whose files an entry names."""
+    matches = [_ARCHIVE.fullmatch(name) for name in contents.files]
+    return sorted(int(match[1]) for match in matches if match)
+
+
+def _unreadable(entry: JournalEntry, worker: int, problem: Exception) -> DistributedError:
+    return DistributedError(f"{entry.path}: the part of worker {worker} can't be read: {problem}")
 
 
 def _open_whole_entry(path: Path) -> JournalEntry:
@@ -189,8 +218,9 @@ def _open_entry(path: Path) -> JournalEntry:
         raise DistributedError(f"{file}: is damaged: {problem}") from None
     if contents.version != _VERSION:
         raise DistributedError(f"{file}: is of version {contents.version}, which this netdsl doesn't read")
-    workers = len(contents.files) // len(_PARTS)
-    names = {name for rank in range(workers) for name in _names(rank)}
-    if not workers or contents.files.keys() != names or path.name != f"round-{contents.round:08d}":
+    parts = _numbers(contents)
+    names = {name for worker in parts for name in _names(worker)}
+    belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
+    if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(f"{file}: is damaged: it isn't that of this round, or lacks workers' parts")
     return JournalEntry(path, contents)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import msgspec
-import torch
-from torch import Tensor
-
-from netdsl.distributed.journal import Journal, JournalEntry, WorkerPart
+from netdsl.distributed.journal import Journal
+from netdsl.distributed.membership import Membership
 from netdsl.distributed.record import Activity, RoundRecord
-from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
+from netdsl.distributed.strategies.strategy import Strategy
 from netdsl.distributed.worker import Worker
-from netdsl.errors import DistributedError
+from netdsl.distributed.worker_state import restore, save_part
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Notice, TestFinished, as_numbers
-from netdsl.solver.state import resume_from, resume_point
 
 
 class Loop:
     """The rounds of one worker.
 
     The first worker tests and takes snapshots for all, at the end of the round in which an interval of the settings
-    ends. With a journal, a run resumes from the newest entry.
+    ends. With a journal, a run goes on from the entry after which a `membership` begins, or else from the newest one.
     """
 
     def __init__(
@@ -32,6 +28,7 @@ class Loop:
         strategy: Strategy,
         *,
         journal: Journal | None = None,
+        membership: Membership | None = None,
         report: Callable[[RoundRecord], None] = lambda record: None,
         requested: Callable[[], Action] = no_action,
     ) -> None:
@@ -39,11 +36,14 @@ class Loop:
         self._journal, self._report, self._requested = journal, report, requested
         self._score: float | None = None
         self.stopped = False  # whether a stop was requested
-        entry = journal.newest(self._note) if journal is not None else None
+        self._members = tuple(range(worker.size)) if membership is None else membership.members
+        entry = None
+        if journal is not None:
+            entry = journal.newest(self._note) if membership is None else journal.after(membership.after)
         if journal is None or entry is None:
             self.strategy_run = strategy.begin(worker)
         else:
-            self.strategy_run = self._resume(journal, entry)
+            self.strategy_run = restore(worker, strategy, journal, entry, self._members)
 
     def _note(self, text: str) -> None:
         self.worker.solver.listen(Notice(text))
@@ -138,47 +138,13 @@ class Loop:
             with self._model_in_place():
                 worker.solver.check_finite()
         if synchronous or worker.rank == 0:
-            point = msgspec.structs.asdict(resume_point(worker.solver))
-            part = WorkerPart(**point, current_step=worker.solver.current_step)
-            journal.write(number, worker.rank, self._tensors(), part)
+            save_part(journal, number, self._members[worker.rank], worker, self.strategy, self.strategy_run)
         if synchronous:
             worker.communicator.barrier()
         if worker.rank == 0:
-            journal.complete(number, worker.size if synchronous else 1, self._score)
+            parts = self._members if synchronous else self._members[:1]
+            journal.complete(number, self._members, parts, self._score)
             self._score = None
-
-    def _tensors(self) -> dict[str, Tensor]:
-        """The tensors of an entry, as views on those in use."""
-        updater, state = self.worker.solver.updater, self.strategy_run.state()
-        tensors = {f"history{index}": history for index, history in enumerate(updater.histories)}
-        tensors |= {f"strategy.{name}": tensor for name, tensor in state.items()}
-        return tensors | {"weights": self.worker.weights if self.strategy.synchronous else self.strategy_run.model()}
-
-    def _resume(self, journal: Journal, entry: JournalEntry) -> StrategyRun:
-        """Restore the solver and the strategy from an entry."""
-        worker = self.worker
-        rank = worker.rank if self.strategy.synchronous else 0
-        saved, part = journal.read(entry, rank)
-        self._restore({"weights": worker.weights}, saved, entry)  # the strategy begins with them
-        self.strategy_run = self.strategy.begin(worker)
-        tensors = self._tensors()
-        if rank != worker.rank:
-            tensors = {name: tensor for name, tensor in tensors.items() if name in saved}
-        self._restore(tensors, saved, entry)
-        worker.agree_on_iteration(part.iteration)
-        worker.solver.current_step = part.current_step
-        worker.record.number = entry.round
-        if rank == worker.rank:
-            resume_from(worker.solver, part, entry.path)
-        return self.strategy_run
-
-    @torch.no_grad()
-    def _restore(self, tensors: Mapping[str, Tensor], saved: Mapping[str, Tensor], entry: JournalEntry) -> None:
-        """Copy saved values into tensors."""
-        for name, tensor in tensors.items():
-            if name not in saved or saved[name].shape != tensor.shape:
-                raise DistributedError(f"{entry.path}: is the state of another net, solver or strategy")
-            tensor.copy_(saved[name])
 
 
 def _score(test: TestFinished) -> float | None:

@@ -16,6 +16,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import CaffeFile, Form, read_solver, write
 from caffe_proto.storage import remove_leftovers, write_pieces
 from netdsl.distributed.journal import Retention
+from netdsl.distributed.membership import Membership
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.distributed.transports.transport import Transport, choose_transport
@@ -41,7 +42,7 @@ class Run:
 
     solver: pb.SolverParameter
     strategy: AnyStrategy = field(default_factory=ModelAveraging)
-    workers: int = 1
+    workers: int = 1  # at most, if `fewest` is set
     folder: Path = Path()
     weights: tuple[str, ...] = ()
     snapshot: str | None = None
@@ -53,15 +54,32 @@ class Run:
     deadline: float = 120.0  # seconds without a heartbeat, after which a worker counts as lost
     keeping: Retention = field(default_factory=Retention)
     require_finite: bool = True  # whether a loss, or weights to save, that aren't finite are an error
+    fewest: int | None = None  # if set, workers may be lost and come while no fewer than this take part
+    memberships: tuple[Membership, ...] = ()  # if there are any, who takes part from which round on
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise DistributedError(f"{self.workers} workers; there must be one at least")
+        if self.fewest is not None:
+            self._check_range(self.fewest)
+
+    def _check_range(self, fewest: int) -> None:
+        if not 1 <= fewest <= self.workers:
+            raise DistributedError(f"from {fewest} to {self.workers} workers; give the smaller number first")
+        if self.strategy.divides_batch:
+            raise DistributedError(
+                f"with {self.strategy.name} the workers divide each batch, so their number can't change while they "
+                "train; give one number of workers, or another strategy, such as averaging"
+            )
 
     def device(self, local_rank: int) -> torch.device:
         """The device of a worker, by its rank on its machine."""
         devices = self.devices or (self.compute.device,)
         return devices[local_rank % len(devices)]
+
+    def fitting(self, room: int) -> int:
+        """The number of workers to begin with where there is room for so many."""
+        return self.workers if self.fewest is None else max(self.fewest, min(self.workers, room))
 
     def with_transport(self, per_machine: int) -> Run:
         """The run with the transport that was asked for, or else the best one for so many workers on each machine."""

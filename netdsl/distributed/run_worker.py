@@ -22,7 +22,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, to_plain
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
-from netdsl.distributed.supervision.protocol import Ending
+from netdsl.distributed.supervision.protocol import Ending, Join
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import PeerLostError, user_code_problem
@@ -47,7 +47,10 @@ def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None
     options = {} if leave is None else {"leave": leave}
     with ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
         try:
-            _take_part(spec, control)
+            with control.pulse.waiting():
+                run = Run.load(Path(spec.run))
+            while (join := control.await_join()) is not None and _take_part(spec, run, join, control):
+                pass
         except PeerLostError as problem:
             control.report_end(Ending.LOST, str(problem))
             raise
@@ -61,29 +64,45 @@ def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None
         control.report_end(Ending.DONE)
 
 
-def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
-    folder = Path(spec.run)
+def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient) -> bool:
+    """Train among the workers of a membership; returns whether this one has left them, to take part again later."""
+    reason = ""
+    try:
+        if not _train(spec, run, join, control):
+            return False
+    except PeerLostError as problem:
+        if not join.elastic:
+            raise
+        reason = str(problem)
+    control.report_left(reason)
+    return True
+
+
+def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient) -> bool:
+    """Train to the end, or until a stop; returns whether the stop is only for this membership."""
+    folder, members, device = Path(spec.run), join.membership.members, run.device(spec.local_rank)
+    rank = members.index(spec.rank)
     with control.pulse.waiting():
-        run = Run.load(folder)
-        device = run.device(spec.local_rank)
-        communicator = WatchedCommunicator(
-            connect(spec.transport, control, spec.rank, spec.size, device), control.pulse
-        )
+        communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)
 
     def report(what: Told) -> None:
         if isinstance(what, RoundRecord):
-            what = replace(what, host=socket.gethostname())
+            what = replace(what, rank=spec.rank, host=socket.gethostname())
         control.report(to_plain(what))
 
     def requested() -> Action:
-        return Action.STOP if control.is_to_stop() else Action.NONE
+        leaves = control.is_to_leave() or loop.worker.record.number == join.until
+        return Action.STOP if leaves or control.is_to_stop() else Action.NONE
 
     try:
-        listen = report if spec.rank == 0 else ignore_event
+        listen = report if rank == 0 else ignore_event
         opening = open_worker(run, communicator, device=device, listen=listen, pulse=control.pulse)
         with compute_threads(run.threads), opening as worker:
-            journal = Journal(folder / "rounds", run.keeping)
-            loop = Loop(worker, run.strategy, journal=journal, report=report, requested=requested)
+            worker.solver.on_start.append(control.interruption.check)  # rounds may be long
+            journal, strategy = Journal(folder / "rounds", run.keeping), run.strategy
+            loop = Loop(
+                worker, strategy, journal=journal, membership=join.membership, report=report, requested=requested
+            )
             loop.run()
             if worker.rank == 0 and not loop.stopped:
                 worker.weights.copy_(loop.strategy_run.model())
@@ -92,6 +111,7 @@ def _take_part(spec: WorkerSpec, control: ControlClient) -> None:
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something
+            return loop.stopped and not control.is_to_stop()
     finally:
         communicator.close()
 

@@ -12,17 +12,20 @@ from google.protobuf import text_format
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read_net
+from netdsl.distributed.membership import Membership, note_membership
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import read_records
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError, NetError
 from netdsl.solver import events as tell
+from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from zoo import distributed_run
 from zoo.backends import HERE
 from zoo.models import folder_of, solver_of
 from zoo.training import train, with_data
+from zoo.worker_count import WorkerCount
 
 ITERATIONS = 300
 STRATEGIES = [
@@ -178,3 +181,45 @@ def test_devices_test_and_save_in_the_iterations_of_the_settings(tmp_path: Path)
         "net_iter_10",
         "net_iter_11",
     }
+
+
+def test_a_run_goes_on_with_other_workers_which_is_told_and_can_be_replayed(tmp_path: Path) -> None:
+    run, events, again = tmp_path / "run", list[tell.Event](), tmp_path / "again"
+    plan = digits(tmp_path, 400)
+    plan.solver.lr_policy = "fixed"  # which doesn't depend on the last iteration
+    begin(plan, run, "averaging:tau=2", 2)
+    rounds: list[int] = []
+
+    def requested() -> Action:
+        rounds.append(len(read_records(run)) if (run / "records.jsonl").exists() else 0)
+        return Action.STOP if rounds[-1] else Action.NONE
+
+    assert distributed_run.train(run, HERE, requested=requested) is End.STOPPED
+    done = max(record.number for record in read_records(run))
+    changed = Run.load(run)
+    changed.solver.max_iter = 2 * done + 4
+    changed.save(run, again=True)
+    assert distributed_run.train(run, HERE, listeners=[events.append], workers=WorkerCount(3)) is End.FINISHED
+    told = [event.text for event in events if isinstance(event, tell.Notice)]
+    line = f"from round {done + 1} on workers 0, 1, 2 take part, in place of workers 0, 1; they divide the data anew"
+    assert any(text.startswith(line) for text in told)
+    assert [record.rank for record in read_records(run) if record.number == done + 1] == [0, 1, 2]
+
+    distributed_run.begin_replay(run, again, HERE)
+    with pytest.raises(DistributedError, match="is a replay, which goes on with the workers that the run had"):
+        distributed_run.train(again, HERE, workers=WorkerCount(2))
+    assert distributed_run.train(again, HERE) is End.FINISHED
+    assert (again / "model.caffemodel").read_bytes() == (run / "model.caffemodel").read_bytes()
+
+
+def test_what_cannot_be_replayed_and_what_cannot_be_elastic(tmp_path: Path) -> None:
+    begin(digits(tmp_path, 4), tmp_path / "run", "elastic:tau=2")
+    with pytest.raises(DistributedError, match="doesn't say which workers took part"):
+        distributed_run.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
+    note_membership(tmp_path / "run", Membership(0, (0, 1)))
+    with pytest.raises(DistributedError, match="workers that train with elastic meet when they happen to"):
+        distributed_run.begin_replay(tmp_path / "run", tmp_path / "again", HERE)
+    with pytest.raises(DistributedError, match="with allreduce the workers divide each batch, so their number can't"):
+        replace(digits(tmp_path, 4), strategy=parse("allreduce"), workers=4, fewest=2)
+    with pytest.raises(DistributedError, match="from 4 to 2 workers; give the smaller number first"):
+        replace(digits(tmp_path, 4), workers=2, fewest=4)

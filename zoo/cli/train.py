@@ -21,6 +21,7 @@ from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay
 from zoo.models import folder_of, solver_of
+from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
     from netdsl.distributed.run import Run
@@ -51,13 +52,19 @@ _PRECISIONS = ("float32", "bfloat16")
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
 )
 @click.option("--skip-bad", is_flag=True, help="Skip items that can't be read, and count them.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="K", help="The number of processes that train together.")
+@click.option(
+    "--workers",
+    metavar="K",
+    help="The number of processes that train together; 2:8 is any from 2 to 8, while it lasts.",
+)
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
 @click.option("--run", "folder", metavar="FOLDER", help="The run's folder, with --workers MODEL_run.")
 @click.option("--backend", type=_BACKENDS, help="What starts them: this command, Spark, or torchrun and the like.")
 @click.option("--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine.")
 @click.option("--transport", type=_TRANSPORTS, help="How models are exchanged; by default as suits the devices.")
-@click.option("--resume", metavar="FOLDER", help="Resume the run in this folder.")
+@click.option("--deadline", type=click.FloatRange(min=1), metavar="S", help="Seconds of silence until one is lost.")
+@click.option("--resume", metavar="FOLDER", help="Resume the run in this folder, with --workers by other workers.")
+@click.option("--replay", metavar="FOLDER", help="Repeat the run in this folder, in which workers were lost or came.")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
@@ -65,13 +72,15 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--on-interrupt", type=_EFFECTS, default="stop", help="What Ctrl-C does.")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", help="What a closed terminal does.")
 def command(
-    workers: int | None,
+    workers: str | None,
     strategy: str | None,
     folder: str | None,
     backend: str | None,
     master: str | None,
     transport: str | None,
+    deadline: float | None,
     resume: str | None,
+    replay: str | None,
     log: str | None,
     tensorboard: str | None,
     plot: str | None,
@@ -86,23 +95,37 @@ def command(
 
     With --workers, several processes train together, each on a part of the data; `averaging:tau=50` is SparkNet's model
     averaging every 50 iterations. Their run has a folder for its settings, rounds, log, snapshots and model, and so has
-    that of one worker with --run; `zoo report` tells what is in it, and `--resume` resumes it, whatever ended it.
+    that of one worker with --run; `zoo report` tells what is in it, and `--resume` resumes it, whatever ended it. With
+    `--workers 2:8` the others go on when one is lost, and one that comes joins after a round. `--replay` repeats that.
     """
     workers_backend = backend_of(backend, master)
-    has_folder = workers is not None or folder is not None or isinstance(workers_backend, ExternalBackend)
+    count = None if workers is None else WorkerCount.parse(workers)
+    has_folder = count is not None or folder is not None or isinstance(workers_backend, ExternalBackend)
     has_folder = has_folder or (what["gpus"] is not None and bool(strategy or transport or backend))
     if resume is not None:
-        if what["model"] or what["solver"] or workers or strategy or folder:
+        if what["model"] or what["solver"] or strategy or folder or replay:
             raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+    elif replay is not None:
+        if what["model"] or what["solver"] or strategy or workers:
+            raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
     elif (what["model"] is None) == (what["solver"] is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
-    elif not has_folder and (strategy or transport or backend):
-        raise click.UsageError("--strategy, --transport and --backend are for several workers; give --workers too.")
-    run = _run(**what, workers=_workers_here(workers_backend, workers)) if resume is None else None
+    elif not has_folder and (strategy or transport or backend or deadline):
+        raise click.UsageError(
+            "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
+        )
+    most = None if count is None else count.most
+    run = None
+    if resume is None and replay is None:
+        run = _run(**what, workers=_workers_here(workers_backend, most))
     run_folder = None if resume is None else Path(resume)
     if run is not None and has_folder:
-        run_folder = _begin(run, workers_backend, workers, strategy, folder)
+        run_folder = _begin(run, workers_backend, count, strategy, folder)
     from zoo import distributed_run
+
+    if replay is not None:
+        run_folder = Path(folder or f"{replay.rstrip('/')}_replay")
+        distributed_run.begin_replay(Path(replay), run_folder, workers_backend)
     from zoo.training import holds_out, train
 
     with ExitStack() as stack:
@@ -114,6 +137,8 @@ def command(
                 run_folder,
                 workers_backend,
                 transport=None if transport is None else Transport(transport),
+                workers=count,
+                deadline=deadline,
                 listeners=listeners,
                 on_restart=_complain_of_restart,
                 note=complain,
@@ -127,17 +152,18 @@ def command(
             train(run, listeners=listeners, requested=requested)
 
 
-def _begin(run: Run, backend: Backend, workers: int | None, strategy: str | None, folder: str | None) -> Path:
+def _begin(run: Run, backend: Backend, workers: WorkerCount | None, strategy: str | None, folder: str | None) -> Path:
     """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, each of its
     devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = workers or (backend.worker.size if isinstance(backend, ExternalBackend) else len(run.devices))
+    count = workers or WorkerCount(backend.worker.size if isinstance(backend, ExternalBackend) else len(run.devices))
     run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
     strategy_of_run = ModelAveraging() if strategy is None else parse(strategy)
-    distributed_run.begin(replace(run, workers=count, strategy=strategy_of_run), run_folder, backend)
+    run = replace(run, strategy=strategy_of_run, workers=count.most, fewest=count.fewest)
+    distributed_run.begin(run, run_folder, backend)
     return run_folder
 
 

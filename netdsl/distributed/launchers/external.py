@@ -56,6 +56,7 @@ class ExternalLauncher(Workers):
 
     name: ClassVar[str] = "external"
     restarts: ClassVar[bool] = False
+    regroups: ClassVar[bool] = True
     port = 0
 
     def __init__(self, worker: ExternalWorker) -> None:
@@ -65,9 +66,17 @@ class ExternalLauncher(Workers):
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """The run with a transport that suits the workers' devices and machines."""
-        if run.workers != self._worker.size:
-            raise DistributedError(f"{folder}: is a run of {run.workers} workers, and {self._worker.size} were started")
+        size = self._worker.size
+        if run.fitting(size) != size:
+            raise DistributedError(
+                f"{folder}: is a run of {run.workers} workers, and {size} were started; to go on with these, resume it "
+                f"with --workers {size}"
+            )
         return run.with_transport(self._worker.local_size)
+
+    def room(self, run: Run) -> int:
+        """The number of workers that were started."""
+        return self._worker.size
 
     def start(self, spec: WorkerSpec) -> ExternalLauncher:
         """Tell the workers where their supervisor is."""

@@ -20,11 +20,11 @@ class WorkerSpec(msgspec.Struct, frozen=True):
 
     run: str  # the folder of the run
     folder: str  # the current folder where training was begun
-    size: int
+    size: int  # how many workers are started
     transport: Transport
     control: ControlAddress
     beat: float  # seconds between two heartbeats
-    rank: int = 0
+    rank: int = 0  # its number, which it keeps when others leave or come
     local_rank: int = 0  # among the workers of its machine
     python: dict[str, str] = {}  # modules that may run, with folders; heeded where no file brings the spec
 
@@ -53,6 +53,10 @@ class Workers:
         """What the launcher itself says went wrong; empty if nothing did."""
         return ""
 
+    def start_again(self, rank: int) -> bool:
+        """End what is left of a lost worker, and start it again while the others go on; false if that can't be."""
+        return False
+
     def close(self) -> None:
         """End those that still run, and let go of them."""
 
@@ -62,6 +66,7 @@ class Launcher(Protocol):
 
     name: ClassVar[str]
     restarts: ClassVar[bool]  # whether it can start workers again when one is lost
+    regroups: ClassVar[bool]  # whether workers can go on when one is lost or comes
     host: str  # by which workers reach the control server
     bound: str  # which the control server listens at
     port: int  # 0 for any
@@ -71,6 +76,10 @@ class Launcher(Protocol):
 
         `note` is told what a user should know.
         """
+        ...
+
+    def room(self, run: Run) -> int:
+        """The number of workers to start now: that of the run, or as many as there is room for if it is elastic."""
         ...
 
     def start(self, spec: WorkerSpec) -> Workers:

@@ -28,6 +28,7 @@ class LocalLauncher:
 
     name: ClassVar[str] = "local"
     restarts: ClassVar[bool] = True
+    regroups: ClassVar[bool] = True
     host = bound = "127.0.0.1"
     port = 0
 
@@ -36,6 +37,11 @@ class LocalLauncher:
         if run.transport is Transport.RELAY:
             raise DistributedError("the transport relay is for workers that reach only a driver, as on Spark")
         return run.with_transport(per_machine=run.workers)
+
+    def room(self, run: Run) -> int:
+        """The number of workers; of an elastic run, one for each GPU that it names, or for each core."""
+        gpus = {device for device in run.devices if device.type == "cuda"}
+        return run.fitting(len(gpus) or os.cpu_count() or 1)
 
     def start(self, spec: WorkerSpec) -> LocalWorkers:
         """Start all workers."""
@@ -46,13 +52,12 @@ class LocalWorkers(Workers):
     """The processes of one attempt."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        self._processes: list[_WorkerProcess] = []
-        logs = Path(spec.run, "logs")
-        logs.mkdir(parents=True, exist_ok=True)
+        self._spec, self._processes = spec, list[_WorkerProcess]()
+        self._logs = Path(spec.run, "logs")
+        self._logs.mkdir(parents=True, exist_ok=True)
         try:
             for rank in range(spec.size):
-                worker = msgspec.structs.replace(spec, rank=rank, local_rank=rank)
-                self._processes.append(_WorkerProcess(worker, logs / f"worker-{rank}.log"))
+                self._processes.append(self._process(rank))
         except BaseException:
             self.close()
             raise
@@ -64,6 +69,17 @@ class LocalWorkers(Workers):
     def last_words(self, rank: int) -> str:
         """A worker's last lines in its log."""
         return self._processes[rank].last_words()
+
+    def start_again(self, rank: int) -> bool:
+        """End what is left of a lost worker, and start a process in its place."""
+        self._processes[rank].kill()
+        self._processes[rank].wait()
+        self._processes[rank] = self._process(rank)
+        return True
+
+    def _process(self, rank: int) -> _WorkerProcess:
+        worker = msgspec.structs.replace(self._spec, rank=rank, local_rank=rank)
+        return _WorkerProcess(worker, self._logs / f"worker-{rank}.log")
 
     def close(self) -> None:
         """End the processes that still run, with everything that they started."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any, Self
 
 import msgspec
@@ -22,6 +23,9 @@ from netdsl.distributed.supervision.protocol import (
     Ending,
     Heartbeat,
     Hello,
+    Join,
+    LeaveAfterRound,
+    Left,
     Purpose,
     StopAfterRound,
     ToWorker,
@@ -66,6 +70,8 @@ class ControlClient:
         self.pulse, self.interruption = Pulse(), Interruption()
         self._address, self._rank, self._beat, self._leave = address, rank, beat, leave
         self._sending, self._stop, self._closed = threading.Lock(), threading.Event(), threading.Event()
+        self._leaving, self._joins = threading.Event(), SimpleQueue[Join | None]()
+        self._meeting, self._rank_there = 0, rank
         self._stores: list[socket.socket] = []
         self._socket = self._connect(Purpose.CONTROL)
         self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
@@ -77,10 +83,8 @@ class ControlClient:
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
-        for connection in (*self._stores, self._socket):
-            with suppress(OSError):  # the server may have left first
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        self._close_stores()
+        _close(self._socket)
 
     def report(self, contents: dict[str, Any]) -> None:
         """WorkerReport an event or a record, as plain values."""
@@ -90,6 +94,20 @@ class ControlClient:
         """Say how the worker ended."""
         self._send(Ended(ending, reason))
         self._closed.set()  # from now on the server may go first
+
+    def await_join(self) -> Join | None:
+        """Wait until this worker takes part, and with whom; None if it shall stop instead."""
+        with self.pulse.waiting():
+            return self._joins.get()
+
+    def report_left(self, reason: str = "") -> None:
+        """Say that the worker takes part no longer, and waits."""
+        self._close_stores()
+        self._send(Left(reason))
+
+    def is_to_leave(self) -> bool:
+        """Whether the worker shall leave when it has finished a round."""
+        return self._leaving.is_set()
 
     def is_to_stop(self) -> bool:
         """Whether the worker shall stop when it has finished a round."""
@@ -104,6 +122,10 @@ class ControlClient:
         """A connection to a lane of the relay."""
         return self._connect(Purpose.RELAY, lane)
 
+    def _close_stores(self) -> None:
+        while self._stores:
+            _close(self._stores.pop())
+
     def _connect(self, purpose: Purpose, lane: int = 0) -> socket.socket:
         address = self._address
         where = f"the control server at {address.host}:{address.port}"
@@ -116,7 +138,8 @@ class ControlClient:
             with suppress(ConnectionError):  # which is how a server ends that lets nobody in, and leaves this unread
                 _keep_alive(connection)
                 connection.sendall(address.token.encode())
-                send(connection, Hello(self._rank, socket.gethostname(), purpose, lane))
+                rank = self._rank_there if purpose is Purpose.RELAY else self._rank
+                send(connection, Hello(rank, socket.gethostname(), purpose, lane, self._meeting))
                 answer = receive_from_server(connection, time.monotonic() + _ANSWER)
         except (OSError, DistributedError) as problem:
             connection.close()
@@ -127,7 +150,7 @@ class ControlClient:
         connection.settimeout(None)
         return connection
 
-    def _send(self, message: WorkerReport | Ended | Heartbeat) -> None:
+    def _send(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
         try:
             with self._sending:
                 send(self._socket, message)
@@ -138,11 +161,22 @@ class ControlClient:
         with suppress(OSError, DistributedError):
             while (message := receive_from_server(self._socket)) is not None:
                 match message:
+                    case Join():
+                        self._join(message)
+                    case LeaveAfterRound():
+                        self._leaving.set()
                     case StopAfterRound():
                         self._stop.set()
+                        self._joins.put(None)
                     case Abort(reason):
                         self.interruption.happen(reason)
         self._lose_supervisor()
+
+    def _join(self, join: Join) -> None:
+        self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
+        self.interruption = Interruption()
+        self._leaving.clear()
+        self._joins.put(join)
 
     def _pass_on_pulse(self) -> None:
         while not self._closed.wait(self._beat):
@@ -154,7 +188,14 @@ class ControlClient:
     def _lose_supervisor(self) -> None:
         if not self._closed.is_set():
             self.interruption.happen("the supervisor is gone")
+            self._joins.put(None)
             self._leave(f"worker {self._rank}: {self.interruption.reason}")
+
+
+def _close(connection: socket.socket) -> None:
+    with suppress(OSError):  # the server may have left first
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
 
 
 def _keep_alive(connection: socket.socket) -> None:

@@ -6,7 +6,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Self
@@ -19,6 +19,9 @@ from netdsl.distributed.supervision.protocol import (
     FromWorker,
     Heartbeat,
     Hello,
+    Join,
+    LeaveAfterRound,
+    Left,
     Purpose,
     StopAfterRound,
     Welcome,
@@ -34,18 +37,22 @@ _STRANGERS = 64  # connections at once that haven't shown the token yet; more ha
 _RETRY = 0.05  # seconds until a server without free descriptors tries again
 
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
-Happened = tuple[int, Hello | Heartbeat | WorkerReport | Ended | None]  # a message; None when a connection ended
+Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]  # a message; None when a connection ended
 
 _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
 
 
 class ControlServer:
-    """Lets in whoever has the token, as one of `size` workers. Leaving it ends all connections."""
+    """Lets in whoever has the token, as one of `size` workers. Leaving it ends all connections.
 
-    def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None) -> None:
+    With `again`, one who was lost may come again. The store and the relay are those of a meeting of workers, of which
+    there is one after the other.
+    """
+
+    def __init__(self, host: str, size: int, port: int = 0, adopt: Adopt | None = None, *, again: bool = False) -> None:
         self.token = secrets.token_hex(TOKEN_BYTES // 2)
-        self._size, self._adopt = size, adopt
-        self._store = StoreServer()
+        self._size, self._adopt, self._again = size, adopt, again
+        self._meeting, self._store = 0, StoreServer()
         self._happened: SimpleQueue[Happened] = SimpleQueue()
         self._workers: dict[int, socket.socket] = {}
         self._stores: set[socket.socket] = set()
@@ -82,12 +89,31 @@ class ControlServer:
         except Empty:
             return None
 
-    def tell_all(self, message: StopAfterRound | Abort) -> None:
+    def tell_all(self, message: StopAfterRound | LeaveAfterRound | Abort) -> None:
         """Send a message to all workers that are here."""
         with self._changing:
-            for connection in self._workers.values():
-                with suppress(OSError):  # if it has ended, that is noticed elsewhere
-                    send(connection, message)
+            self._tell(self._workers, message)
+
+    def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
+        """Let workers meet anew, and tell them with whom; what is left of the meeting before has no store any more."""
+        with self._changing:
+            store, self._store = self._store, StoreServer()
+            self._meeting, self._adopt = join.meeting, adopt
+            self._tell(join.membership.members, join)
+        store.close()
+
+    def dismiss(self, rank: int) -> None:
+        """End the connection of a worker, who ends when it notices that."""
+        with self._changing:
+            connection = self._workers.get(rank)
+            if connection is not None:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+    def _tell(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
+        for connection in (self._workers[rank] for rank in ranks if rank in self._workers):
+            with suppress(OSError):  # if it has ended, that is noticed elsewhere
+                send(connection, message)
 
     def _accept(self) -> None:
         while not self._closed:
@@ -127,26 +153,30 @@ class ControlServer:
 
     def _serve(self, connection: socket.socket, hello: Hello) -> bool:
         """Serve a connection to its end; returns whether somebody else has it now."""
-        if hello.purpose is Purpose.RELAY:
-            if self._adopt is None:
-                return False
-            send(connection, Welcome())
-            self._adopt(connection, hello.rank, hello.lane)
-            return True
-        if hello.purpose is Purpose.STORE:
-            self._serve_store(connection)
-        else:
+        if hello.purpose is Purpose.CONTROL:
             self._serve_worker(connection, hello)
-        return False
+            return False
+        with self._changing:
+            store, adopt = self._store, self._adopt
+            if self._closed or hello.meeting != self._meeting:
+                return False
+        if hello.purpose is Purpose.STORE:
+            self._serve_store(connection, store)
+            return False
+        if adopt is None:
+            return False
+        send(connection, Welcome())
+        adopt(connection, hello.rank, hello.lane)
+        return True
 
-    def _serve_store(self, connection: socket.socket) -> None:
+    def _serve_store(self, connection: socket.socket, store: StoreServer) -> None:
         with self._changing:
             if self._closed:
                 return
             self._stores.add(connection)
         try:
             send(connection, Welcome())
-            self._store.serve(connection)
+            store.serve(connection)
         finally:
             with self._changing:
                 self._stores.discard(connection)
@@ -155,15 +185,16 @@ class ControlServer:
         """Read a worker's messages, until it has no more to say."""
         rank = hello.rank
         with self._changing:
-            if self._closed or rank in self._seen:  # a worker that something began once more would be a second replica
+            known = self._workers if self._again else self._seen
+            if self._closed or rank in known:  # a worker that something began once more would be a second replica
                 return
             send(connection, Welcome())
             self._seen.add(rank)
             self._workers[rank] = connection
         self._happened.put((rank, hello))
         with suppress(*_NONSENSE):
-            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Ended):
+            while isinstance(message := receive_from_worker(connection), Heartbeat | WorkerReport | Left | Ended):
                 self._happened.put((rank, message))
-        with self._changing:
+        with self._changing:  # whoever comes in its place is heard of later
             del self._workers[rank]
-        self._happened.put((rank, None))
+            self._happened.put((rank, None))

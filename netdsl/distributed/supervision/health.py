@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from netdsl.distributed.supervision.protocol import Ending, Sign
@@ -19,11 +20,12 @@ class _WorkerHealth:
     worked: float  # of the last one that isn't of waiting
     ending: Ending | None = None
     reason: str = ""
+    takes_part: bool = False  # else it waits for the others
 
 
 @dataclass
 class Health:
-    """The health of `size` workers that have a deadline for their heartbeats."""
+    """The health of workers that have a deadline for their heartbeats. `size` of them are needed."""
 
     size: int
     deadline: float
@@ -51,9 +53,37 @@ class Health:
         if worker.ending is None:
             worker.ending, worker.reason = ending, reason
 
-    def all_done(self) -> bool:
-        """Whether all workers came to a good end."""
-        return [worker.ending for worker in self.workers.values()] == [Ending.DONE] * self.size
+    def forget(self, rank: int) -> None:
+        """Forget a worker that was lost."""
+        self.workers.pop(rank, None)
+        self._since = time.monotonic()
+
+    def note_join(self, ranks: Iterable[int]) -> None:
+        """Note that workers take part from now on."""
+        for rank in ranks:
+            self.workers[rank].takes_part = True
+
+    def note_left(self, rank: int) -> None:
+        """Note that a worker waits until it takes part again."""
+        self.workers[rank].takes_part = False
+        self._since = time.monotonic()
+
+    def done(self, rank: int) -> bool:
+        """Whether a worker came to a good end."""
+        return rank in self.workers and self.workers[rank].ending is Ending.DONE
+
+    def waiting(self) -> set[int]:
+        """The workers that have begun, and don't take part."""
+        return {rank for rank, worker in self.workers.items() if worker.ending is None and not worker.takes_part}
+
+    def taking_part(self) -> set[int]:
+        """The workers that take part, and haven't ended."""
+        return {rank for rank, worker in self.workers.items() if worker.ending is None and worker.takes_part}
+
+    def lost(self) -> set[int]:
+        """The workers that ended badly, or give no sign of life any more."""
+        bad = {rank for rank, worker in self.workers.items() if worker.ending not in (None, Ending.DONE)}
+        return bad | {*self.hung()}
 
     def running(self, rank: int) -> bool:
         """Whether a worker has begun and not ended."""
@@ -82,10 +112,9 @@ class Health:
     def standstill(self) -> str:
         """Why nothing gets on although nobody is hung, if that is so."""
         now = self._now()
-        running = [worker for worker in self.workers.values() if worker.ending is None]
         if len(self.workers) < self.size and now - self._since > START:
             return f"only {len(self.workers)} of {self.size} workers began within {START:g} s"
-        worked = max((worker.worked for worker in running), default=now)
+        worked = max((self.workers[rank].worked for rank in self.taking_part()), default=now)
         if now - max(worked, self._since) > _STUCK * self.deadline:
             return f"all workers wait for each other since {_STUCK * self.deadline:g} s"
         return ""

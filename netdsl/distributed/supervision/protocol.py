@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from netdsl.distributed.membership import Membership
 from netdsl.errors import DistributedError
 
 TOKEN_BYTES = 32
@@ -52,6 +53,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True):
     host: str
     purpose: Purpose = Purpose.CONTROL
     lane: int = 0
+    meeting: int = 0  # that the connection is for
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
@@ -73,8 +75,27 @@ class Ended(msgspec.Struct, frozen=True, tag=True):
     reason: str = ""
 
 
+class Left(msgspec.Struct, frozen=True, tag=True):
+    """A worker takes part no longer, and waits until it does again; with a reason if it lost another."""
+
+    reason: str = ""
+
+
 class Welcome(msgspec.Struct, frozen=True, tag=True):
     """The server's answer to a worker that it lets in."""
+
+
+class Join(msgspec.Struct, frozen=True, tag=True):
+    """The server's word that a worker takes part, and with whom."""
+
+    meeting: int  # its number, which tells what belongs to it from what is late
+    membership: Membership
+    elastic: bool  # whether those who are left wait for the next membership when a worker is lost
+    until: int | None = None  # the round after which all leave, if that is planned
+
+
+class LeaveAfterRound(msgspec.Struct, frozen=True, tag=True):
+    """The server's request to leave when a round is finished, since another worker has come."""
 
 
 class StopAfterRound(msgspec.Struct, frozen=True, tag=True):
@@ -104,8 +125,8 @@ class StoreReply(msgspec.Struct, frozen=True, tag=True):
     number: int = 0
 
 
-FromWorker = Hello | Heartbeat | WorkerReport | Ended | StoreRequest
-ToWorker = Welcome | StopAfterRound | Abort | StoreReply
+FromWorker = Hello | Heartbeat | WorkerReport | Left | Ended | StoreRequest
+ToWorker = Welcome | Join | LeaveAfterRound | StopAfterRound | Abort | StoreReply
 _FROM_WORKER = msgspec.msgpack.Decoder(FromWorker)
 _TO_WORKER = msgspec.msgpack.Decoder(ToWorker)
 

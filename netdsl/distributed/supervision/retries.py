@@ -40,11 +40,12 @@ class Retries:
             reason = attempt(number)
             if reason is None or self.stopping():
                 break
-            self._note_failure(reason)
+            self.note_failure(reason)
             on_restart(number + 1, reason)
         return End.STOPPED if self.stopping() else End.FINISHED
 
-    def _note_failure(self, reason: str) -> None:
+    def note_failure(self, reason: str) -> None:
+        """Count a failure; an error if there were too many without progress."""
         self._failures += 1
         if self._failures > self._most:
             times = f"{self._failures} times " if self._failures > 1 else ""

@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -35,6 +36,7 @@ class SparkLauncher:
 
     name: ClassVar[str] = "spark"
     restarts: ClassVar[bool] = True
+    regroups: ClassVar[bool] = False  # when a task of a barrier job ends badly, Spark ends them all
 
     def __init__(self, session: SparkSession) -> None:
         self.cluster = Cluster(session)
@@ -43,11 +45,17 @@ class SparkLauncher:
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """The run with a transport that works between the executors; an error if the cluster can't do the run."""
-        if run.transport is None or (run.workers, run.transport) != self._checked:
-            run = check(self.cluster, folder, run, note)
-            assert run.transport is not None
-            self._checked = run.workers, run.transport
+        room = self.room(run)
+        if run.transport is None or (room, run.transport) != self._checked:
+            checked = check(self.cluster, folder, replace(run, workers=room), note)
+            assert checked.transport is not None
+            self._checked = room, checked.transport
+            run = replace(run, transport=checked.transport)
         return run
+
+    def room(self, run: Run) -> int:
+        """The number of workers; of an elastic run, one for each task that Spark can run at once now."""
+        return run.workers if run.fewest is None else run.fitting(self.cluster.slots())
 
     def start(self, spec: WorkerSpec) -> SparkWorkers:
         """Start the job."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import torch
 from google.protobuf import text_format
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
 from netdsl.distributed.loop import Loop
+from netdsl.distributed.membership import Membership
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import compute_threads, open_worker
@@ -72,6 +74,8 @@ def run(param: pb.SolverParameter) -> Simulate:
         size: int = 2,
         *,
         journal: Journal | None = None,
+        membership: Membership | None = None,
+        began: dict[int, tuple[Tensor, Tensor]] | None = None,
         tables: Mapping[Phase, Table] | None = None,
         stop: int = -1,
         link: Link | None = None,
@@ -88,7 +92,14 @@ def run(param: pb.SolverParameter) -> Simulate:
                 def requested() -> Action:
                     return Action.STOP if worker.record.number == stop else Action.NONE
 
-                Loop(worker, plan.strategy, journal=journal, report=found.records.append, requested=requested).run()
+                report = found.records.append
+                loop = Loop(
+                    worker, plan.strategy, journal=journal, membership=membership, report=report, requested=requested
+                )
+                if began is not None:  # the history and the random numbers with which each worker begins
+                    history = next(iter(worker.solver.updater.histories))
+                    began[rank] = history.clone(), torch.get_rng_state()
+                loop.run()
                 return worker.weights.clone()
 
         with compute_threads(plan.threads):

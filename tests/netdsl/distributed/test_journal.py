@@ -80,11 +80,16 @@ def test_if_no_entry_is_whole_the_run_does_not_begin_anew(run: Simulate, folder:
         run(STRATEGY, journal=journal)
 
 
-def test_an_entry_of_fewer_workers(run: Simulate, folder: Path) -> None:
-    journal = Journal(folder, Retention())
-    run(STRATEGY, 2, journal=journal, stop=1)
-    with pytest.raises(DistributedError, match="has the parts of 2 workers, and none of worker 2"):
-        run(STRATEGY, 3, journal=journal)
+def test_an_entry_names_the_workers_of_its_round_and_one_that_lacks_parts_is_damaged(
+    run: Simulate, folder: Path
+) -> None:
+    journal = Journal(folder, Retention(newest=3))
+    run(STRATEGY, 3, journal=journal, stop=2)
+    entry = journal.newest()
+    assert entry is not None and (entry.members, entry.parts) == ((0, 1, 2), [0, 1, 2])
+    changed(members=[0, 1, 2, 5])(entry.path / "whole.json")
+    entry = journal.newest()
+    assert entry is not None and entry.round == 1
 
 
 def test_an_entry_of_an_older_version_is_read(run: Simulate, folder: Path) -> None:

@@ -175,7 +175,11 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         (["lenet", "--snapshot", "missing.solverstate"], "missing.solverstate: can't be opened"),
         (["lenet", "--snapshot", "a", "--weights", "b"], "give --snapshot or --weights, not both"),
         (["--solver", "missing.prototxt"], "missing.prototxt: can't be opened"),
-        (["lenet", "--backend", "local"], "--backend are for several workers; give --workers too."),
+        (["lenet", "--backend", "local"], "and --deadline are for several workers; give --workers too."),
+        (["lenet", "--deadline", "9"], "and --deadline are for several workers; give --workers too."),
+        (["lenet", "--workers", "2-8"], "--workers 2-8: give a number such as 4, or a range such as 2:8"),
+        (["lenet", "--workers", "2:4", "--strategy", "allreduce"], "workers divide each batch, so their number can't"),
+        (["--replay", "run", "--workers", "2"], "--replay repeats a run; give only the folder of the new one"),
         (["--resume", "run", "--strategy", "allreduce"], "--resume goes on as the run was begun"),
     ],
 )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, train_as_worker
+from netdsl.distributed.membership import read_memberships
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
@@ -97,5 +101,48 @@ def test_nobody_started_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_another_number_of_workers(param: pb.SolverParameter) -> None:
     launcher = ExternalLauncher(ExternalWorker(0, 2, 0, 2, "127.0.0.1"))
-    with pytest.raises(DistributedError, match="is a run of 3 workers, and 2 were started"):
+    with pytest.raises(DistributedError, match=r"is a run of 3 workers, and 2 were started; .* with --workers 2"):
         launcher.prepare(Path("run"), Run(param, workers=3), print)
+
+
+def test_a_late_worker_joins_and_a_lost_one_is_left_out(param: pb.SolverParameter, tmp_path: Path) -> None:
+    param.max_iter = 100_000
+    run = tmp_path / "run"
+    keeping = Retention(newest=9)  # whoever reads an entry has time for that
+    Run(param, parse("averaging:tau=20"), 3, deadline=PATIENCE, fewest=2, keeping=keeping).settled().save(run)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys; from pathlib import Path\n"
+        "from netdsl.distributed.launchers.external import train_as_worker\n"
+        "from netdsl.distributed.journal import Journal, Retention\n"
+        "from netdsl.distributed.supervision.supervisor import train\n"
+        "from netdsl.solver.action import Action\n"
+        "folder, seen = Path(sys.argv[1]), set()\n"
+        "def requested():\n"
+        "    entry = Journal(folder / 'rounds', Retention()).newest()\n"
+        "    if entry: seen.add(entry.members)\n"
+        "    return Action.STOP if {(0, 1, 2), (0, 2)} <= seen else Action.NONE\n"
+        "train_as_worker(folder, lambda launcher: train(folder, launcher, requested=requested))\n"
+    )
+
+    def start(rank: int) -> subprocess.Popen[bytes]:
+        settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "RANK": str(rank), "OMP_NUM_THREADS": "1"}
+        return subprocess.Popen([sys.executable, str(program), str(run)], env={**os.environ, **settings})
+
+    def await_round_of(*members: int) -> None:
+        journal = Journal(run / "rounds", Retention())
+        while (entry := journal.newest()) is None or entry.members != members:
+            assert processes[0].poll() is None
+            time.sleep(0.1)
+
+    processes = [start(0), start(1)]
+    try:
+        await_round_of(0, 1)
+        processes.append(start(2))
+        await_round_of(0, 1, 2)
+        processes[1].kill()
+        assert [process.wait(PATIENCE) for process in processes] == [0, -signal.SIGKILL, 0]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [each.members for each in read_memberships(run)] == [(0, 1), (0, 1, 2), (0, 2)]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
+from netdsl.distributed.journal import Journal, JournalEntry, Retention
 from netdsl.distributed.launchers.local import LocalLauncher
+from netdsl.distributed.membership import read_memberships
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told
@@ -172,3 +175,65 @@ def test_python_files_of_the_current_folder_are_not_run(
     param.max_iter = 3
     assert train(planned(param, tmp_path / "run", "averaging:tau=3"), LocalLauncher()) is End.FINISHED
     assert not (tmp_path / "executed").exists()
+
+
+class ThreePlaces(LocalLauncher):
+    """A machine that has room for three workers, whatever it is."""
+
+    def room(self, run: Run) -> int:
+        return run.fitting(3)
+
+
+def test_the_others_go_on_without_a_lost_worker_and_it_joins_again_which_can_be_replayed(
+    param: pb.SolverParameter, tmp_path: Path
+) -> None:
+    param.max_iter = 100_000
+    folder, killed = tmp_path / "run", list[int]()
+    Run(param, parse("outer:tau=20"), 3, deadline=PATIENCE, fewest=2).settled().save(folder)
+
+    def told(what: Told) -> None:
+        if isinstance(what, RoundRecord) and what.number == 3 and not killed:
+            killed.append(workers_of(folder)[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    def requested() -> Action:
+        """Stop when all three take part again."""
+        memberships = read_memberships(folder)
+        return Action.STOP if len(memberships) > 1 and memberships[-1].members == (0, 1, 2) else Action.NONE
+
+    starts: list[int] = []
+    end = train(
+        folder,
+        ThreePlaces(),
+        told=told,
+        on_restart=lambda number, why: starts.append(number),
+        requested=requested,
+    )
+    assert (end, starts) == (End.STOPPED, [])
+    first, second, third = read_memberships(folder)
+    assert [each.members for each in (first, second, third)] == [(0, 1, 2), (0, 2), (0, 1, 2)]
+    assert 2 <= second.after < third.after  # of a round that was done no more than one is lost
+    last = Journal(folder / "rounds", Retention()).newest()
+    assert last is not None and last.members == (0, 1, 2) and last.round > third.after
+    assert states(last) == states(replayed(folder, tmp_path / "again", last))
+
+
+def replayed(folder: Path, again: Path, last: JournalEntry) -> JournalEntry:
+    """The same round of a run in which the same workers leave and come."""
+    run, memberships = Run.load(folder), read_memberships(folder)
+    run.solver.max_iter = 20 * last.round
+    replace(run, fewest=None, memberships=memberships).save(again)
+    assert train(again, LocalLauncher()) is End.FINISHED
+    assert read_memberships(again) == memberships
+    entry = Journal(again / "rounds", Retention()).newest()
+    assert entry is not None and entry.round == last.round
+    return entry
+
+
+def states(entry: JournalEntry) -> list[dict[str, bytes]]:
+    """The tensors of all workers."""
+    journal = Journal(entry.path.parent, Retention())
+    return [
+        {name: tensor.numpy().tobytes() for name, tensor in journal.read_tensors(entry, number).items()}
+        for number in entry.parts
+    ]

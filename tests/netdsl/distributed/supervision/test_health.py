@@ -20,6 +20,7 @@ def two(clock, deadline=10.0):
     found._since, found._looked = clock[0], clock[0]
     for rank in (0, 1):
         found.welcome(rank, f"host{rank}")
+    found.note_join((0, 1))
     return found
 
 
@@ -79,8 +80,8 @@ def test_who_says_most_is_to_blame(clock):
 def test_the_end(clock):
     found = two(clock)
     found.note_end(1, Ending.DONE)
-    assert not found.all_done()
+    assert (found.done(0), found.done(1)) == (False, True)
     assert wait(found, clock, 8, [(0, Sign.WORKING)]) == ""
     found.note_end(0, Ending.DONE)
     found.note_end(0, Ending.GONE, "its connection")
-    assert found.all_done() and found.blame() == "" and wait(found, clock, 200) == ""
+    assert found.done(0) and found.blame() == "" and wait(found, clock, 200) == ""

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import pytest
+
+from netdsl.errors import DistributedError
+from zoo.worker_count import WorkerCount
+
+
+def test_a_number_and_a_range() -> None:
+    assert WorkerCount.parse("4") == WorkerCount(4)
+    assert WorkerCount.parse("2:8") == WorkerCount(most=8, fewest=2)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "two", "2:", ":8", "0:2", "1:2:3", "2-8"])
+def test_what_is_neither(text: str) -> None:
+    with pytest.raises(DistributedError, match="give a number such as 4, or a range such as 2:8"):
+        WorkerCount.parse(text)
