@@ -31,6 +31,10 @@ class Membership(msgspec.Struct, frozen=True):
         numbers = ", ".join(map(str, self.members))
         return f"worker {numbers}" if len(self.members) == 1 else f"workers {numbers}"
 
+    def __str__(self) -> str:
+        verb = "takes" if len(self.members) == 1 else "take"
+        return f"from round {self.after + 1} on {self.names()} {verb} part"
+
 
 def read_memberships(folder: Path) -> tuple[Membership, ...]:
     """The memberships of the run in a folder, one after the other."""

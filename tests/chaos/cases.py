@@ -9,7 +9,7 @@ from random import Random
 from netdsl.distributed.transports.transport import Transport
 from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import OF_WORKERS, Disturbance, DisturbanceKind
-from tests.chaos.settings import STRATEGY_TEXTS, LauncherName, Setting
+from tests.chaos.settings import ELASTIC, ONE, STRATEGY_TEXTS, THREE, LauncherName, Setting
 
 DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stopped for longer than that
 _LONG = 1.5 * DEADLINE
@@ -23,6 +23,7 @@ _TRANSPORTS = {
     LauncherName.SPARK: (Transport.GLOO, Transport.RELAY),
 }
 _STOPS = (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR)
+_OF_TWO = ("allreduce", "outer")  # one divides the batch; the momentum of the other has short trainings of one swing
 _HERE = (LauncherName.ALONE, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.EXTERNAL)
 
 
@@ -64,7 +65,12 @@ def _draw_setting(random: Random, launcher: LauncherName) -> Setting:
     if launcher is LauncherName.ALONE:
         return Setting(launcher, hdf5=random.random() < 0.5, iterations=_ITERATIONS_ALONE)
     setting = Setting(launcher, random.choice(STRATEGY_TEXTS), random.choice(_TRANSPORTS[launcher]))
-    return replace(setting, restarts=random.choice((0, 2))) if launcher is LauncherName.EXTERNAL else setting
+    if launcher is LauncherName.EXTERNAL:
+        return replace(setting, restarts=random.choice((0, 2)))
+    if launcher is LauncherName.LOCAL and not setting.strategy.startswith(_OF_TWO) and random.random() < 0.4:
+        others = random.choice(({"workers": ELASTIC}, {"resumed": ONE}, {"resumed": THREE}))
+        return replace(setting, **others)
+    return setting
 
 
 def _draw_command(random: Random, launcher: LauncherName) -> DisturbedCommand:

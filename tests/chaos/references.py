@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caffe_proto.files import read_net
 from netdsl.solver.events import as_numbers
 from netdsl.weights.match import arrays_of
-from tests.chaos.settings import LauncherName, Setting
+from tests.chaos.settings import TWO, LauncherName, Setting
 from tests.chaos.user_command import UserCommands
 from zoo.testing import TestRequest, test
 
@@ -42,7 +42,7 @@ class References:
     def of(self, setting: Setting) -> Reference:
         """The undisturbed training to compare with. The bits are the same over all transports."""
         launcher = LauncherName.LOCAL if setting.launcher is LauncherName.EXTERNAL else setting.launcher
-        plain = replace(setting, launcher=launcher, transport=None, restarts=0)
+        plain = replace(setting, launcher=launcher, transport=None, restarts=0, workers=TWO, resumed="")
         if plain not in self._made:
             self._made[plain] = self._make(plain)
         return self._made[plain]

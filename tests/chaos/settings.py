@@ -13,10 +13,12 @@ from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
 from zoo import distributed_run
 from zoo.backends import Backend, LocalBackend, SparkBackend
+from zoo.worker_count import WorkerCount
 
 ZOO = Path(sys.executable).with_name("zoo")
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--redirects", "3"]
 MASTER = "local-cluster[2,1,2048]"
+TWO, ELASTIC, ONE, THREE = "2", "1:2", "1", "3"  # workers
 RUN, RANK_LOGS = "run", "torchrun"  # folders of a case
 
 STRATEGY_TEXTS = (
@@ -73,13 +75,17 @@ class Setting:
     hdf5: bool = False
     restarts: int = 0  # by torchrun
     iterations: int = 120
+    workers: str = TWO  # as the command has them; a range is for an elastic run
+    resumed: str = ""  # the workers of commands that resume, if they are others
 
     def __str__(self) -> str:
         if self.launcher is LauncherName.ALONE:
             return f"alone, {'HDF5' if self.hdf5 else 'binary'} snapshots"
         over = f" over {self.transport.value}" if self.transport else ""
         again = f", {self.restarts} restarts of torchrun" if self.restarts else ""
-        return f"{self.launcher.value} {self.strategy}{over}{again}"
+        others = f", then {self.resumed}" if self.resumed else ""
+        count = f", {self.workers} workers{others}" if self.workers != TWO or others else ""
+        return f"{self.launcher.value} {self.strategy}{over}{again}{count}"
 
     @property
     def has_journal(self) -> bool:
@@ -101,6 +107,8 @@ class Setting:
         """Whether the bits at the end are promised, whatever happens."""
         if not self.has_journal:
             return True
+        if self.workers != TWO or self.resumed:  # they depend on the moments at which workers change
+            return False
         name, _, rest = self.strategy.partition(":")
         return bool(STRATEGIES[name].synchronous) and "seconds" not in rest
 
@@ -123,7 +131,8 @@ class Setting:
         run.solver.snapshot_prefix = str(folder / run.solver.snapshot_prefix)
         if not self.has_journal:
             return run
-        return replace(run, strategy=parse(self.strategy), workers=2, transport=self.transport)
+        most, fewest = WorkerCount.parse(self.workers)
+        return replace(run, strategy=parse(self.strategy), workers=most, fewest=fewest, transport=self.transport)
 
     def begin(self, folder: Path, deadline: float) -> None:
         """Begin the run as the command does, with another deadline, by which a worker without a heartbeat is lost."""
@@ -137,10 +146,10 @@ class Setting:
         if not self.has_journal:
             return [*words, "--solver", "solver.prototxt", "--snapshot", "auto"]
         if begun:
-            words += ["--resume", RUN]
+            words += ["--resume", RUN, *(["--workers", self.resumed] if self.resumed else [])]
         else:
             words += ["--solver", "solver.prototxt", "--strategy", self.strategy, "--run", RUN]
-            words += [] if self.is_torchrun else ["--workers", "2"]
+            words += [] if self.is_torchrun else ["--workers", self.workers]
         if self.transport:
             words += ["--transport", self.transport.value]
         if self.is_torchrun:

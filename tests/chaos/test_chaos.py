@@ -26,7 +26,7 @@ from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import Disturbance, DisturbanceKind
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.references import Reference, read_blobs
-from tests.chaos.settings import RUN, STRATEGY_TEXTS, ZOO, LauncherName, Setting
+from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, Setting
 from tests.chaos.user_command import CommandResult
 from tests.chaos.verdict import FAILURES, OTHER_BITS, Verdict, judge_command, judge_model, tracebacks
 from zoo.training import train
@@ -81,6 +81,8 @@ def test_what_is_drawn_has_every_strategy_launcher_and_disturbance() -> None:
     cases = [draw_case(seed, spark=True) for seed in range(300)]
     assert cases == [draw_case(seed, spark=True) for seed in range(300)]
     assert {case.setting.launcher for case in cases} == {*LauncherName}
+    assert {case.setting.workers for case in cases} == {TWO, ELASTIC}
+    assert {case.setting.resumed for case in cases} == {"", ONE, THREE}
     commands = [command for case in cases for command in case.commands]
     assert {each.kind for command in commands for each in command.disturbances} == {*DisturbanceKind}
     assert {command.damage.kind for command in commands if command.damage} == {*DamageKind}

@@ -142,8 +142,8 @@ class Attempt:
     def _let_all_leave(self, reason: str) -> None:
         """Let those who take part leave at once, since one of them lost another."""
         if not self._trouble:
+            self._trouble = reason
             self._server.tell_all(Abort(f"a worker was lost: {reason}"))
-        self._trouble = reason
 
     def _leave_out(self, rank: int) -> None:
         """Let go of a lost worker; its launcher starts it again if it can, and it hasn't been lost too often."""
@@ -198,14 +198,10 @@ class Attempt:
         before = membership.members if entry is None else entry.members or membership.members
         if before != membership.members:
             others = Membership(membership.after, before).names()
-            self._told(
-                Notice(
-                    f"from round {membership.after + 1} on {membership.names()} take part, in place of {others}; they "
-                    "divide the data anew from where it was read up to"
-                )
-            )
+            divided = "the data are divided anew from where they were read up to"
+            self._told(Notice(f"{membership}, in place of {others}; {divided}"))
         elif self._elastic:
-            self._told(Notice(f"from round {membership.after + 1} on {membership.names()} take part"))
+            self._told(Notice(str(membership)))
 
     def _take_until(self, condition: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
