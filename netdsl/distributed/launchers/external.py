@@ -24,7 +24,7 @@ from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.supervision.health import START
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.ranks import ranks_in
+from netdsl.ranks import Ranks, ranks_in
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
 _NAP, _GRACE = 0.1, 10.0  # seconds between two looks for the first worker; for its own part to end
@@ -47,8 +47,13 @@ class ExternalWorker(NamedTuple):
             raise DistributedError(
                 "no RANK and WORLD_SIZE say which worker this is; start workers with torchrun or the like"
             )
+        return cls.of_ranks(ranks, environment.get("MASTER_ADDR", ""))
+
+    @classmethod
+    def of_ranks(cls, ranks: Ranks, host: str = "") -> ExternalWorker:
+        """The worker with these ranks; by default the name of this machine is its host."""
         address = socket.gethostname() if ranks.size > ranks.local_size else "127.0.0.1"
-        return cls(*ranks, environment.get("MASTER_ADDR") or address)
+        return cls(*ranks, host or address)
 
 
 class ExternalLauncher(Workers):
@@ -57,6 +62,7 @@ class ExternalLauncher(Workers):
     name: ClassVar[str] = "external"
     restarts: ClassVar[bool] = False
     regroups: ClassVar[bool] = True
+    mpi: ClassVar[bool] = False  # whether the workers are ranks of mpiexec
     port = 0
 
     def __init__(self, worker: ExternalWorker) -> None:
@@ -72,7 +78,7 @@ class ExternalLauncher(Workers):
                 f"{folder}: is a run of {run.workers} workers, and {size} were started; to go on with these, resume it "
                 f"with --workers {size}"
             )
-        return run.with_transport(self._worker.local_size)
+        return run.with_transport(self._worker.local_size, mpi=self.mpi)
 
     def room(self, run: Run) -> int:
         """The number of workers that were started."""
@@ -89,6 +95,10 @@ class ExternalLauncher(Workers):
     def close(self) -> None:
         """Let the first worker's own part end, which still needs its supervisor."""
         self._file.unlink(missing_ok=True)
+        self.await_end()
+
+    def await_end(self) -> None:
+        """Wait for the first worker's own part, for a while."""
         self.finished.wait(_GRACE)
 
 
@@ -99,13 +109,19 @@ def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) 
         spec = _await_spec(folder)
         run_worker(msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank))
         return None
-    launcher = ExternalLauncher(worker)
+    return lead(ExternalLauncher(worker), supervise, run_worker)
+
+
+def lead(
+    launcher: ExternalLauncher, supervise: Callable[[ExternalLauncher], End], take_part: Callable[[WorkerSpec], object]
+) -> End:
+    """Do the first worker's part, beside a thread that supervises all."""
     with ThreadPoolExecutor(1) as pool:
         supervision = pool.submit(supervise, launcher)
         supervision.add_done_callback(lambda _: launcher.published.cancel())
         with suppress(PeerLostError, CancelledError):  # the supervisor knows more about it
             try:
-                run_worker(launcher.published.result())
+                take_part(launcher.published.result())
             finally:
                 launcher.finished.set()
         return supervision.result()

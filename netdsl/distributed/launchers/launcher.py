@@ -49,6 +49,10 @@ class Workers:
         """What a worker wrote last, and where; empty if the launcher doesn't know."""
         return ""
 
+    def first_lost(self) -> int | None:
+        """The worker with which the launcher ended all others, if it does so and knows."""
+        return None
+
     def problem(self) -> str:
         """What the launcher itself says went wrong; empty if nothing did."""
         return ""

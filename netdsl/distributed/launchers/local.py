@@ -14,13 +14,12 @@ from typing import IO, ClassVar
 import msgspec
 
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
+from netdsl.distributed.launchers.process_end import ending_of, last_words
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"]
-_LAST = 3  # lines of its log that a worker is remembered by
-_TAIL = 8192  # bytes that they are looked for in
 
 
 class LocalLauncher:
@@ -104,19 +103,11 @@ class _WorkerProcess:
     def ending(self) -> str:
         """How the process ended; empty if it runs."""
         code = self._process.poll()
-        if code is None:
-            return ""
-        return f"ended with exit code {code}" if code >= 0 else f"ended by {signal.Signals(-code).name}"
+        return "" if code is None else ending_of(code)
 
     def last_words(self) -> str:
         """The last lines that the process wrote, and where the rest is."""
-        with self._log.open("rb") as log:
-            end = log.seek(0, os.SEEK_END)
-            log.seek(max(self._start, end - _TAIL))
-            lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
-        if not lines:
-            return f"it wrote nothing to {self._log}"
-        return f"its last lines in {self._log}: {' | '.join(lines[-_LAST:])}"
+        return last_words(self._log, self._start)
 
     def kill(self) -> None:
         """End the process at once, with everything that it started."""

@@ -217,7 +217,7 @@ class Attempt:
                 self._connected.discard(rank)  # of one that was left out
             case rank, None:
                 self._connected.discard(rank)
-                self._note_end(rank, Ending.GONE, f"was lost: {self._ending_of(rank)}")
+                self._note_gone(rank)
             case rank, Hello(host=host):
                 self._connected.add(rank)
                 self._expected.add(rank)
@@ -258,6 +258,12 @@ class Attempt:
     def _note_end(self, rank: int, ending: Ending, reason: str) -> None:
         if rank not in self._health.workers or self._health.running(rank):
             self._health.note_end(rank, ending, f"{reason}{self._last_words(rank)}")
+
+    def _note_gone(self, rank: int) -> None:
+        how = self._ending_of(rank)
+        first = self._workers.first_lost()
+        ending = Ending.GONE if first in (None, rank) else Ending.LOST
+        self._note_end(rank, ending, f"was lost: {how}")
 
     def _ending_of(self, rank: int) -> str:
         """How a worker ended whose connection has; its launcher may take a moment to know."""

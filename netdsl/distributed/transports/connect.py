@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import struct
+from collections.abc import Callable
 
 import torch
 
@@ -22,6 +23,8 @@ from netdsl.errors import DistributedError
 _MEMORY = "shared memory"  # the store's key for the path of the memory that the first worker made
 _ADDRESS_OF_INTERFACE = 0x8915  # SIOCGIFADDR, which asks Linux for the address of an interface
 _GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
+
+Connect = Callable[[Transport, ControlClient, int, int, torch.device], Communicator]
 
 
 def connect(
@@ -49,6 +52,7 @@ def connect(
                 interruption=control.interruption,
                 timeout=timeout,
             )
+    raise DistributedError(f"the transport {transport.value} is between ranks of mpiexec; give --backend mpi")
 
 
 def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryCommunicator:

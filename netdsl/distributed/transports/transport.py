@@ -18,12 +18,22 @@ class Transport(Enum):
     GLOO = "gloo"  # over the network, from worker to worker
     NCCL = "nccl"  # between GPUs, of which each worker has one
     RELAY = "relay"  # over the network by way of the driver, which adds them up
+    MPI = "mpi"  # between ranks of mpiexec
+    MPI_BY_NODE = "mpi-by-node"  # likewise, and the ranks of each machine average before machines do
 
 
-def choose_transport(devices: Sequence[torch.device], machines: int) -> Transport:
-    """The best transport for workers on these devices: of one machine all, of several those of each machine."""
+OF_MPI = (Transport.MPI, Transport.MPI_BY_NODE)
+
+
+def choose_transport(devices: Sequence[torch.device], machines: int, *, mpi: bool = False) -> Transport:
+    """The best transport for workers on these devices: of one machine all, of several those of each machine.
+
+    `mpi` is whether the workers are ranks of mpiexec.
+    """
     if all(device.type == "cuda" for device in devices) and len(set(devices)) == len(devices):
         return Transport.NCCL
+    if mpi:
+        return Transport.MPI
     return Transport.SHARED_MEMORY if machines == 1 and is_memory_shareable() else Transport.GLOO
 
 

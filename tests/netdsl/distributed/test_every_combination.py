@@ -21,6 +21,7 @@ from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
+from netdsl.mpi.mpiexec import MpiexecLauncher
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
@@ -31,8 +32,8 @@ TRANSPORTS = [Transport.SHARED_MEMORY, Transport.GLOO]
 EXTERNAL = Path(__file__).with_name("launchers") / "external_worker.py"
 
 
-def begin(param: pb.SolverParameter, folder: Path, strategy: str, transport: Transport) -> Path:
-    Run(param, parse(strategy), 2, transport=transport, deadline=PATIENCE).settled().save(folder)
+def begin(param: pb.SolverParameter, folder: Path, strategy: str, transport: Transport, size: int = 2) -> Path:
+    Run(param, parse(strategy), size, transport=transport, deadline=PATIENCE).settled().save(folder)
     return folder
 
 
@@ -40,12 +41,12 @@ def blobs_of(folder: Path) -> list[np.ndarray]:
     return [blob for blobs in arrays_of(read_net(folder / MODEL)).values() for blob in blobs]
 
 
-def check_bits(folder: Path, strategy: str, simulate: Simulate) -> None:
+def check_bits(folder: Path, strategy: str, simulate: Simulate, size: int = 2) -> None:
     """The model is there; that of a synchronous strategy has the bits of the simulated workers'."""
     blobs = blobs_of(folder)
     assert blobs
     if parse(strategy).synchronous:
-        weights = simulate(strategy).weights[0].numpy().tobytes()  # in which blobs lie with gaps between them
+        weights = simulate(strategy, size).weights[0].numpy().tobytes()  # in which blobs lie with gaps between them
         assert all(blob.tobytes() in weights for blob in blobs)
 
 
@@ -54,6 +55,16 @@ def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: T
     folder = begin(param, tmp_path / "run", strategy, transport)
     assert train(folder, LocalLauncher()) is End.FINISHED
     check_bits(folder, strategy, run)
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("strategy", LINES)
+def test_mpi(param, run: Simulate, tmp_path: Path, strategy: str, size: int) -> None:
+    """With ranks that mpiexec starts."""
+    param.net_param.layer[0].data_param.batch_size = 8  # which both numbers divide
+    folder = begin(param, tmp_path / "run", strategy, Transport.MPI, size)
+    assert train(folder, MpiexecLauncher()) is End.FINISHED
+    check_bits(folder, strategy, run, size)
 
 
 def test_external(param, run: Simulate, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from netdsl.distributed.journal import Journal, JournalEntry, Retention
+from netdsl.distributed.launchers.launcher import Launcher
 from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.membership import read_memberships
 from netdsl.distributed.record import RoundRecord
@@ -28,6 +29,7 @@ from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
+from netdsl.mpi.mpiexec import MpiexecLauncher
 from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
@@ -62,12 +64,13 @@ def workers_of(folder: Path) -> list[int]:
     return [process for _, process in sorted(workers)]
 
 
-def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:
-    """At moments that are drawn: whenever it is, the bits are those of the undisturbed run."""
+@pytest.mark.parametrize("launcher", [LocalLauncher(), MpiexecLauncher()], ids=lambda launcher: launcher.name)
+def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path, launcher: Launcher) -> None:
+    """At moments that are drawn: whenever it is, it is told who, and the bits are those of the undisturbed run."""
     param.max_iter = 60
     folder, draw, starts = planned(param, tmp_path / "run", "averaging:tau=3"), random.Random(5), []
     victims = [draw.randrange(2) for _ in range(2)]
-    rounds = sorted(draw.sample(range(2, 18), 2))
+    killed, rounds = victims[::-1], sorted(draw.sample(range(2, 18), 2))
 
     def told(what: Told) -> None:
         if isinstance(what, RoundRecord) and rounds and what.number >= rounds[0]:
@@ -76,12 +79,15 @@ def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_p
             os.kill(workers_of(folder)[victims.pop()], signal.SIGKILL)
 
     assert (
-        train(folder, LocalLauncher(), told=told, on_restart=lambda number, why: starts.append((number, why)))
-        is End.FINISHED
+        train(folder, launcher, told=told, on_restart=lambda number, why: starts.append((number, why))) is End.FINISHED
     )
     assert [number for number, _ in starts] == [1, 2]
-    assert all("ended by SIGKILL" in why for _, why in starts)
+    assert all(
+        why.startswith(f"worker {rank} was lost: ended by SIGKILL")
+        for rank, (_, why) in zip(killed, starts, strict=True)
+    )
     assert same(folder, run("averaging:tau=3").weights[0])
+    assert not workers_of(folder)
 
 
 def test_the_whole_tree_is_killed(param: pb.SolverParameter, run: Simulate, tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Training under MPI: the launcher, and the transport between ranks."""

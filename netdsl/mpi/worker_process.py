@@ -1,0 +1,52 @@
+"""A worker as a rank that mpiexec started: `python -m netdsl.mpi.worker_process`. The first one reads the spec."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from caffe_proto.errors import CaffeError
+from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.run_worker import run_worker
+from netdsl.layer.allowed_python import allowing
+from netdsl.mpi.connect import connect
+from netdsl.mpi.library import world
+from netdsl.mpi.spec import share
+
+_GRACE = 30.0  # seconds for the supervisor to end all ranks; one that ended badly by itself would silence the others
+
+
+def log_of(run: Path, rank: int) -> Path:
+    """The log of a worker."""
+    return run / "logs" / f"worker-{rank}.log"
+
+
+def main() -> int:
+    """Take part in a run, and return the exit code."""
+    rank = world().rank
+    sys.stderr.write(f"worker {rank} is process {os.getpid()}\n")
+    sys.stderr.flush()
+    spec = share(WorkerSpec.of(sys.stdin.readline()) if rank == 0 else None)
+    _log_to(log_of(Path(spec.run), rank))
+    try:
+        with allowing(spec.python):
+            run_worker(spec, connect=connect)
+    except CaffeError as problem:
+        sys.stderr.write(f"{problem}\n")
+        time.sleep(_GRACE)
+        return 1
+    return 0
+
+
+def _log_to(log: Path) -> None:
+    """Write what this process and its libraries say into a log from now on."""
+    with log.open("wb") as file:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            os.dup2(file.fileno(), stream.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Exchanges between ranks of a real mpiexec."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from netdsl.mpi.mpiexec import SETTINGS, mpiexec
+
+PROGRAM = Path(__file__).with_name("exchanges.py")
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("per_machine", [[], ["2"]])
+def test_exchanges(ranks: int, per_machine: list[str]) -> None:
+    """Means have the bits of every other transport; by machines they are near. No change of a variable is lost."""
+    command = [mpiexec(), "-n", str(ranks), sys.executable, str(PROGRAM), *per_machine]
+    environment = {**SETTINGS, **os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "right\n" * ranks), done.stderr
