@@ -12,6 +12,7 @@ from caffe_proto.locations import error_label
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.user_code import RunsUserCode
+from netdsl.pycaffe import modes
 from netdsl.pycaffe.gradient_needs import GradientNeeds
 from netdsl.pycaffe.memory import ActivationMemory, ParameterMemory
 
@@ -41,7 +42,7 @@ class LayerRunner:
 
     def _compute_tops(self) -> Sequence[Tensor]:
         if self.feed is not None:
-            return self.feed()
+            return modes.divide(self.feed())
         return () if isinstance(self.layer, BringsData) else self._record()
 
     def _record(self) -> tuple[Tensor, ...]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from netdsl.layer import Layer, Shape
+from netdsl.pycaffe import modes
 
 
 class ArrayMemory:
@@ -32,7 +33,7 @@ class ArrayMemory:
     def show(self) -> Tensor:
         """The values for scripts to read and write."""
         if not self.is_exposed:
-            self._flat, self.is_exposed = self.read().flatten().clone(), True
+            self._flat, self.is_exposed = modes.join(self.read()).flatten().clone(), True
         return self.read()
 
     def put(self, tensor: Tensor) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from netdsl.errors import NetError
 
@@ -17,6 +20,8 @@ class _Mode:
     solver_count: int = 1
     solver_rank: int = 0
     multiprocess: bool = False
+    divide: Callable[[Sequence[Tensor]], Sequence[Tensor]] = tuple
+    join: Callable[[Tensor], Tensor] = torch.Tensor.detach
 
 
 _mode = _Mode()
@@ -84,3 +89,26 @@ def set_multiprocess(multiprocess: bool) -> None:
 def has_nccl() -> bool:
     """Whether several solvers can train together."""
     return True
+
+
+@contextmanager
+def divided_batches(
+    divide: Callable[[Sequence[Tensor]], Sequence[Tensor]], join: Callable[[Tensor], Tensor]
+) -> Iterator[None]:
+    """Let `divide` make of every batch what this process computes with, and `join` of values what scripts see."""
+    before = _mode.divide, _mode.join
+    _mode.divide, _mode.join = divide, join
+    try:
+        yield
+    finally:
+        _mode.divide, _mode.join = before
+
+
+def divide(batch: Sequence[Tensor]) -> Sequence[Tensor]:
+    """What this process computes with, of a batch that a net has read."""
+    return _mode.divide(batch)
+
+
+def join(values: Tensor) -> Tensor:
+    """What scripts see of values that this process has computed."""
+    return _mode.join(values)

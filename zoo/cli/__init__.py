@@ -25,6 +25,7 @@ _COMMANDS = {
     "import": ("zoo.cli.import_", "Write a net as a readable Python program."),
     "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
+    "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),
     "report": ("zoo.cli.report", "Report how a run with several workers went."),
     "test": ("zoo.cli.test", "Test a net with weights on its test data."),
     "predict": ("zoo.cli.predict", "Write a table with a net's prediction for each row."),

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ from netdsl.distributed.supervision.health import START
 from netdsl.distributed.supervision.retries import End
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.ranks import Ranks, ranks_in
+
+Result = TypeVar("Result")
 
 _SPEC = "control.json"  # in the run's folder; only the user may read it, since it has a secret
 _NAP, _GRACE = 0.1, 10.0  # seconds between two looks for the first worker; for its own part to end
@@ -104,24 +106,31 @@ class ExternalLauncher(Workers):
 
 def train_as_worker(folder: Path, supervise: Callable[[ExternalLauncher], End]) -> End | None:
     """Do this process's part of a run; in the first worker `supervise` watches all of them from a thread."""
+    return take_part(folder, supervise, run_worker)
+
+
+def take_part(
+    folder: Path, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
+) -> Result | None:
+    """Do this process's part of the work that begins in a folder; the first worker supervises beside its own."""
     worker = ExternalWorker.of(os.environ)
     if worker.rank:
         spec = _await_spec(folder)
-        run_worker(msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank))
+        work(msgspec.structs.replace(spec, rank=worker.rank, local_rank=worker.local_rank))
         return None
-    return lead(ExternalLauncher(worker), supervise, run_worker)
+    return lead(ExternalLauncher(worker), supervise, work)
 
 
 def lead(
-    launcher: ExternalLauncher, supervise: Callable[[ExternalLauncher], End], take_part: Callable[[WorkerSpec], object]
-) -> End:
+    launcher: ExternalLauncher, supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]
+) -> Result:
     """Do the first worker's part, beside a thread that supervises all."""
     with ThreadPoolExecutor(1) as pool:
         supervision = pool.submit(supervise, launcher)
         supervision.add_done_callback(lambda _: launcher.published.cancel())
         with suppress(PeerLostError, CancelledError):  # the supervisor knows more about it
             try:
-                take_part(launcher.published.result())
+                work(launcher.published.result())
             finally:
                 launcher.finished.set()
         return supervision.result()

@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from pathlib import Path
 from typing import IO, ClassVar
 
@@ -22,14 +23,25 @@ from netdsl.errors import DistributedError
 COMMAND = [sys.executable, "-P", "-m", "netdsl.distributed.launchers.worker_process"]
 
 
+class Shown(Enum):
+    """The workers whose output isn't in logs, but where this process writes its own."""
+
+    NONE = "none"
+    FIRST = "first"
+    ALL = "all"
+
+
 class LocalLauncher:
-    """Starts a process for each worker; their logs are in the run's folder."""
+    """Starts a process for each worker by a command; their logs are in the run's folder."""
 
     name: ClassVar[str] = "local"
     restarts: ClassVar[bool] = True
     regroups: ClassVar[bool] = True
     host = bound = "127.0.0.1"
     port = 0
+
+    def __init__(self, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:
+        self._command, self._shown = command, shown
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
         """The run with a transport that suits the workers' devices."""
@@ -44,14 +56,15 @@ class LocalLauncher:
 
     def start(self, spec: WorkerSpec) -> LocalWorkers:
         """Start all workers."""
-        return LocalWorkers(spec)
+        return LocalWorkers(spec, self._command, self._shown)
 
 
 class LocalWorkers(Workers):
     """The processes of one attempt."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        self._spec, self._processes = spec, list[_WorkerProcess]()
+    def __init__(self, spec: WorkerSpec, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:
+        self._spec, self._command, self._shown = spec, command, shown
+        self._processes = list[_WorkerProcess]()
         self._logs = Path(spec.run, "logs")
         self._logs.mkdir(parents=True, exist_ok=True)
         try:
@@ -78,7 +91,8 @@ class LocalWorkers(Workers):
 
     def _process(self, rank: int) -> _WorkerProcess:
         worker = msgspec.structs.replace(self._spec, rank=rank, local_rank=rank)
-        return _WorkerProcess(worker, self._logs / f"worker-{rank}.log")
+        is_shown = self._shown is Shown.ALL or (self._shown is Shown.FIRST and rank == 0)
+        return _WorkerProcess(worker, self._command, None if is_shown else self._logs / f"worker-{rank}.log")
 
     def close(self) -> None:
         """End the processes that still run, with everything that they started."""
@@ -89,14 +103,17 @@ class LocalWorkers(Workers):
 
 
 class _WorkerProcess:
-    """One process and its log. It reads its spec, which has a secret, from its standard input."""
+    """One process, and its log if it has one. It reads its spec, which has a secret, from its standard input."""
 
-    def __init__(self, spec: WorkerSpec, log: Path) -> None:
+    def __init__(self, spec: WorkerSpec, command: Sequence[str], log: Path | None) -> None:
         self._log = log
         try:
+            if log is None:
+                self._process = _start(spec, command, None)
+                return
             with log.open("ab") as output:
                 self._start = output.tell()
-                self._process = _start(spec, output)
+                self._process = _start(spec, command, output)
         except OSError as problem:
             raise DistributedError(f"worker {spec.rank} can't be started: {problem}") from None
 
@@ -107,7 +124,7 @@ class _WorkerProcess:
 
     def last_words(self) -> str:
         """The last lines that the process wrote, and where the rest is."""
-        return last_words(self._log, self._start)
+        return "" if self._log is None else last_words(self._log, self._start)
 
     def kill(self) -> None:
         """End the process at once, with everything that it started."""
@@ -120,9 +137,9 @@ class _WorkerProcess:
         self._process.wait()
 
 
-def _start(spec: WorkerSpec, output: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start(spec: WorkerSpec, command: Sequence[str], output: IO[bytes] | None) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        COMMAND,
+        command,
         stdin=subprocess.PIPE,
         stdout=output,
         stderr=output,

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
-from netdsl.distributed.journal import Journal, JournalEntry
+from netdsl.distributed.journal import Journal, JournalEntry, Retention
 from netdsl.distributed.launchers.launcher import Launcher, WorkerSpec
 from netdsl.distributed.membership import Membership, members_after, note_membership
 from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told, from_plain
 from netdsl.distributed.supervision.control_client import ControlAddress
 from netdsl.distributed.supervision.control_server import ControlServer
@@ -44,8 +44,42 @@ _BEATS = 5  # in a deadline, at least
 _SLOWEST_BEAT = 1.0  # seconds
 
 
+class Supervised(Protocol):
+    """What workers do together, as far as who watches them must know."""
+
+    @property
+    def workers(self) -> int:
+        """The number of workers, at most if there is a fewest one."""
+        ...
+
+    @property
+    def fewest(self) -> int | None:
+        """The number of workers that must be left, if they may be lost and come."""
+        ...
+
+    @property
+    def memberships(self) -> tuple[Membership, ...]:
+        """Who takes part from which round on, if that is planned."""
+        ...
+
+    @property
+    def transport(self) -> Transport | None:
+        """How they exchange buffers."""
+        ...
+
+    @property
+    def deadline(self) -> float:
+        """The seconds without a heartbeat after which a worker counts as lost."""
+        ...
+
+    @property
+    def keeping(self) -> Retention:
+        """The saved rounds that stay."""
+        ...
+
+
 class Attempt:
-    """One attempt at a run.
+    """One attempt at a run, whose launcher has room for so many workers.
 
     Workers come, wait, and are told who takes part from the newest entry of the journal on. Where the run is elastic,
     and the launcher lets workers go on, those who take part leave when one of them is lost or another has come, and are
@@ -53,12 +87,17 @@ class Attempt:
     """
 
     def __init__(
-        self, folder: Path, run: Run, launcher: Launcher, retries: Retries, told: Callable[[Told], object]
+        self,
+        folder: Path,
+        run: Supervised,
+        launcher: Launcher,
+        room: int,
+        retries: Retries,
+        told: Callable[[Told], object],
     ) -> None:
         self._folder, self._run, self._retries, self._told = folder, run, retries, told
         self._journal = Journal(folder / "rounds", run.keeping)
         self._elastic = run.fewest is not None and launcher.regroups
-        room = launcher.room(run)
         self._health = Health(run.fewest or room if self._elastic else room, run.deadline)
         self._expected = set(range(room))  # the workers that were started, and not lost since
         self._members = set[int]()  # those that take part, or did until they were done

@@ -8,7 +8,7 @@ from pathlib import Path
 from netdsl.distributed.launchers.launcher import Launcher
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import Told
-from netdsl.distributed.supervision.attempt import Attempt
+from netdsl.distributed.supervision.attempt import Attempt, Supervised
 from netdsl.distributed.supervision.retries import RETRIES, End, Retries
 from netdsl.errors import DistributedError
 from netdsl.solver.action import Action, no_action
@@ -37,9 +37,17 @@ def train(
     attempts = Retries(lambda: requested() is Action.STOP, retries)
 
     def attempt(number: int) -> str | None:
-        reason = Attempt(folder, run, launcher, attempts, told).follow()
+        reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
         if reason is not None and not launcher.restarts and not attempts.stopping():
             raise DistributedError(f"{reason}; to go on, start the workers again with --resume {folder}")
         return reason
 
     return attempts.run(attempt, on_restart)
+
+
+def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
+    """Start the workers of something that can't go on when one is lost, and watch them to the end."""
+    retries = Retries(lambda: False, 0)
+    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None).follow()
+    if reason is not None:
+        raise DistributedError(reason)

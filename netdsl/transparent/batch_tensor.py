@@ -1,0 +1,210 @@
+"""Tensors of which each rank has its part, and which to a script are those of the whole batch.
+
+A `BatchTensor` holds a rank's own values and says what they are to the whole: a `Part` of its items, or a value whose
+mean over the ranks is the whole's (`RANK_MEAN`). A rule for each operation computes the values and placement of the
+result from those of its arguments. Where there is no rule, the whole is gathered and computed by every rank, which is
+right for any operation. Whatever else a script has, its other tensors and numbers, is the same on all ranks.
+
+Gradients have one convention: those of what all ranks share, such as parameters, are such that the mean over the ranks
+is the true gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from netdsl.errors import DistributedError
+from netdsl.transparent.ranks import ScriptRanks
+
+Function = Callable[..., Any]
+Rule = Callable[[Function, tuple[Any, ...], dict[str, Any]], Any]
+
+RULES: dict[Function, list[Rule]] = {}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A rank's part of `items` along a dimension, in which each item has `granule` rows one after the other."""
+
+    dim: int
+    items: int
+    granule: int = 1
+
+
+class Shared(Enum):
+    """Values that aren't of single items."""
+
+    RANK_MEAN = "mean"  # the value is the mean of what the ranks have
+
+
+RANK_MEAN = Shared.RANK_MEAN
+Placement = Part | Shared
+
+
+class BatchTensor(Tensor):
+    """A rank's own values, which a script sees as the whole batch's."""
+
+    ranks: ClassVar[ScriptRanks]  # of this process
+    placement: Placement
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Function, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Compute by the operation's rule, or else on the whole batch."""
+        with torch._C.DisableTorchFunctionSubclass():
+            return _compute(func, args, kwargs or {})
+
+
+def place(values: Tensor, placement: Placement) -> BatchTensor:
+    """A rank's values as what they are to the whole."""
+    placed = values.as_subclass(BatchTensor)
+    placed.placement = placement
+    return placed
+
+
+def place_like(result: Any, placement: Placement) -> Any:
+    """The results of an operation, all of one placement; what was changed in place stays itself."""
+    if isinstance(result, BatchTensor):
+        return result
+    if isinstance(result, Tensor):
+        return place(result, placement)
+    if isinstance(result, (tuple, list)):
+        return type(result)([place_like(value, placement) for value in result])
+    return result
+
+
+def whole_shape(tensor: Tensor) -> torch.Size:
+    """The shape that a script sees."""
+    shape = list(tensor.shape)
+    if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part):
+        shape[tensor.placement.dim] = tensor.placement.items * tensor.placement.granule
+    return torch.Size(shape)
+
+
+def own_part(whole: Tensor, placement: Part, dim: int | None = None) -> Tensor:
+    """A rank's part of what all ranks have."""
+    part = BatchTensor.ranks.part(placement.items)
+    length = (part.stop - part.start) * placement.granule
+    return whole.narrow(placement.dim if dim is None else dim, part.start * placement.granule, length)
+
+
+def fraction(placement: Part) -> float:
+    """The number of items of this rank beside that of an even share."""
+    part = BatchTensor.ranks.part(placement.items)
+    share: float = (part.stop - part.start) * BatchTensor.ranks.size / placement.items
+    return share
+
+
+def scaled(tensor: Tensor, factor: float) -> Tensor:
+    """A multiple; the tensor itself where the factor is 1."""
+    return tensor if factor == 1 else tensor * (int(factor) if factor == int(factor) else factor)
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """The whole batch's values, which all ranks have then; gradients go back through the exchange."""
+    if not isinstance(tensor, BatchTensor):
+        return tensor
+    with torch._C.DisableTorchFunctionSubclass():
+        if not isinstance(tensor.placement, Part):
+            return mean_of_ranks(tensor)
+        gathered: Tensor = _Gather.apply(tensor, tensor.placement)  # type: ignore[no-untyped-call]
+        return gathered
+
+
+def mean_of_ranks(tensor: Tensor) -> Tensor:
+    """The mean of what the ranks have; gradients go back through the exchange."""
+    mean: Tensor = _Mean.apply(tensor)  # type: ignore[no-untyped-call]
+    return mean
+
+
+class _Mean(torch.autograd.Function):
+    """The mean over the ranks. Everybody's gradient of it is a share of the true one, so backward is a mean as well."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return BatchTensor.ranks.mean(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return mean_of_ranks(gradient)
+
+
+class _Gather(torch.autograd.Function):
+    """The parts of all ranks, one after the other. An item is one rank's, so its gradient counts as those of all."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, placement: Part) -> Tensor:
+        ctx.placement = placement
+        return BatchTensor.ranks.gather(tensor, placement.dim, placement.items)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return own_part(mean_of_ranks(gradient), ctx.placement) * BatchTensor.ranks.size, None
+
+
+def batch_tensors(*values: Any) -> Iterator[BatchTensor]:
+    """The batch tensors among arguments."""
+    for value in pytree.tree_leaves(values):
+        if isinstance(value, BatchTensor):
+            yield value
+
+
+def has_batch_tensor(*values: Any) -> bool:
+    """Whether a batch tensor is among arguments."""
+    return next(batch_tensors(*values), None) is not None
+
+
+def _compute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    result = _by_rule(func, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    if len({type(tensor.placement) for tensor in batch_tensors(args, kwargs)}) > 1:
+        args, kwargs = pytree.tree_map(_without_rank_means, (args, kwargs))
+        result = _by_rule(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return _on_whole(func, args, kwargs)
+
+
+def _by_rule(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    for rule in RULES.get(func, ()):
+        result = rule(func, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def _without_rank_means(value: Any) -> Any:
+    return whole(value) if isinstance(value, BatchTensor) and value.placement is RANK_MEAN else value
+
+
+def _on_whole(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Compute on the whole batch, which is right for any operation that leaves its arguments as they are."""
+    name = getattr(func, "__name__", str(func))
+    if (changes_argument(name) and args and isinstance(args[0], BatchTensor)) or has_batch_tensor(kwargs.get("out")):
+        raise DistributedError(
+            f"the script changes a batch in place by '{name}', which several ranks can't do each with its part; "
+            "compute a new tensor, or run it with --workers 1"
+        )
+    if torch.is_grad_enabled() and any(isinstance(tensor.placement, Part) for tensor in batch_tensors(args, kwargs)):
+        BatchTensor.ranks.whole[name] = BatchTensor.ranks.whole.get(name, 0) + 1
+    args, kwargs = pytree.tree_map_only(BatchTensor, whole, (args, kwargs))
+    return func(*args, **kwargs)
+
+
+def changes_argument(name: str) -> bool:
+    """Whether an operation of this name changes its first argument."""
+    if name.startswith("__"):
+        return name in ("__setitem__", "__set__", "__delete__") or (name[2] == "i" and name[3:-2] in _IN_PLACE)
+    return name.endswith("_")
+
+
+_IN_PLACE = {"add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"}

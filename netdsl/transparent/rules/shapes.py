@@ -1,0 +1,157 @@
+"""Operations that give values other shapes and places: reshapes, transposes, indices, joins, splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from netdsl.transparent.batch_tensor import (
+    BatchTensor,
+    Function,
+    Part,
+    batch_tensors,
+    own_part,
+    place,
+    place_like,
+    whole_shape,
+)
+from netdsl.transparent.rules.elementwise import align
+from netdsl.transparent.rules.registry import argument, name_of, rule
+
+
+def _placement(args: tuple[Any, ...]) -> Part | None:
+    """The placement of the first argument, if that is a part."""
+    tensor = args[0] if args else None
+    return tensor.placement if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part) else None
+
+
+def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.Size:
+    """The shape that the operation makes of the whole batch."""
+
+    def outline(tensor: Tensor) -> Tensor:
+        return torch.empty(whole_shape(tensor), device="meta")
+
+    args, kwargs = pytree.tree_map_only(Tensor, outline, (args, kwargs))
+    shape: torch.Size = func(*args, **kwargs).shape
+    return shape
+
+
+@rule("view reshape view_as reshape_as flatten unflatten ravel squeeze unsqueeze")
+def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Rows of items stay together where what lies before them keeps its size."""
+    placement, tensor = _placement(args), args[0]
+    if placement is None or any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
+        return NotImplemented
+    shape = list(_result_shape(func, args, kwargs))
+    before = math.prod(tensor.shape[: placement.dim])
+    sizes_before = accumulate(shape, mul, initial=1)
+    for dim, size_before in enumerate(list(sizes_before)[:-1]):
+        if size_before == before and shape[dim] % placement.items == 0 and shape[dim]:
+            break
+    else:
+        return NotImplemented
+    part, granule = BatchTensor.ranks.part(placement.items), shape[dim] // placement.items
+    shape[dim] = (part.stop - part.start) * granule
+    result = tensor.view(shape) if name_of(func).startswith("view") else tensor.reshape(shape)
+    return place(result, Part(dim, placement.items, granule))
+
+
+@rule("permute transpose swapaxes swapdims movedim moveaxis t adjoint T mT H mH")
+def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Other orders of dimensions."""
+    placement, tensor = _placement(args), args[0]
+    if placement is None:
+        return NotImplemented
+    marked = torch.empty(tuple(range(2, 2 + tensor.ndim)), device="meta")  # each dimension has a length of its own
+    dim = list(func(marked, *args[1:], **kwargs).shape).index(2 + placement.dim)
+    return place(func(*args, **kwargs), Part(dim, placement.items, placement.granule))
+
+
+@rule("expand expand_as broadcast_to")
+def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Items are repeated along other dimensions."""
+    placement, tensor = _placement(args), args[0]
+    if placement is None:
+        return NotImplemented
+    shape = list(_result_shape(func, args, kwargs))
+    dim = len(shape) - tensor.ndim + placement.dim
+    shape[dim] = tensor.shape[placement.dim]
+    return place(tensor.expand(shape), Part(dim, placement.items, placement.granule))
+
+
+@rule("__getitem__")
+def index(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Whole numbers and slices along other dimensions."""
+    placement, tensor = _placement(args), args[0]
+    indices = args[1] if isinstance(args[1], tuple) else (args[1],)
+    if placement is None or not all(_is_plain(value) for value in indices):
+        return NotImplemented
+    missing = tensor.ndim - sum(value is not None and value is not Ellipsis for value in indices)
+    rest = (slice(None),) * missing
+    at = indices.index(Ellipsis) if Ellipsis in indices else len(indices)
+    indices = (*indices[:at], *rest, *indices[at + 1 :])
+    sources = [number for number, value in enumerate(indices) if value is not None]
+    number = sources[placement.dim]
+    value, size = indices[number], whole_shape(tensor)[placement.dim]
+    if not isinstance(value, slice) or range(size)[value] != range(size):
+        return NotImplemented
+    dim = sum(not isinstance(before, int) for before in indices[:number])
+    indices = (*indices[:number], slice(None), *indices[number + 1 :])
+    return place(tensor[indices], Part(dim, placement.items, placement.granule))
+
+
+def _is_plain(value: Any) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value is None or value is Ellipsis or isinstance(value, slice) or is_number
+
+
+_DIM_PLACES = {"split": 2, "chunk": 2, "tensor_split": 2, "split_with_sizes": 2, "take_along_dim": 2}
+
+
+@rule("split chunk tensor_split split_with_sizes unbind narrow select index_select gather take_along_dim flip roll")
+def take(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Parts along other dimensions, also by an index for every item."""
+    placement, tensor = _placement(args), args[0]
+    name = name_of(func)
+    default = 0 if name in ("split", "chunk", "tensor_split", "split_with_sizes", "unbind") else None
+    dim = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", default)
+    if placement is None or not isinstance(dim, int) or dim % tensor.ndim == placement.dim:
+        return NotImplemented
+    if any(each.ndim != tensor.ndim or each.placement != placement for each in batch_tensors(args, kwargs)):
+        return NotImplemented
+    if name in ("gather", "take_along_dim"):
+        aligned = align(args, kwargs)
+        if aligned is None or not isinstance(
+            argument(aligned[0], kwargs, 2 - (name != "gather"), "index"), BatchTensor
+        ):
+            return NotImplemented
+    result = func(*args, **kwargs)
+    one = result if isinstance(result, Tensor) else result[0]
+    lost = one.ndim < tensor.ndim and dim % tensor.ndim < placement.dim
+    return place_like(result, Part(placement.dim - lost, placement.items, placement.granule))
+
+
+@rule("cat concat concatenate stack")
+def join(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Joined along other dimensions."""
+    tensors: Sequence[Tensor] = args[0]
+    first = next(batch_tensors(args))
+    placement, dim = first.placement, argument(args, kwargs, 1, "dim", kwargs.get("axis", 0))
+    is_new = name_of(func) == "stack"
+    if not isinstance(placement, Part) or not isinstance(dim, int) or kwargs.get("out") is not None:
+        return NotImplemented
+    dim %= first.ndim + is_new
+    if (not is_new and dim == placement.dim) or any(tensor.ndim != first.ndim for tensor in tensors):
+        return NotImplemented
+    if any(tensor.placement != placement for tensor in batch_tensors(args)):
+        return NotImplemented
+    own = [tensor if isinstance(tensor, BatchTensor) else own_part(tensor, placement) for tensor in tensors]
+    moved = is_new and dim <= placement.dim
+    return place(func(own, *args[1:], **kwargs), Part(placement.dim + moved, placement.items, placement.granule))

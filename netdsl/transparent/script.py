@@ -1,0 +1,151 @@
+"""One rank's part of a script: the script runs as with plain Python, and torch works for all ranks together."""
+
+from __future__ import annotations
+
+import random
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from netdsl.distributed.communicator import Communicator
+from netdsl.errors import DistributedError
+from netdsl.pycaffe import modes
+from netdsl.transparent import rules
+from netdsl.transparent.backward import Gradients
+from netdsl.transparent.batch_tensor import BatchTensor, has_batch_tensor, whole
+from netdsl.transparent.files import Replacement, patched, private_files
+from netdsl.transparent.loader import divide, divided_loaders
+from netdsl.transparent.ranks import Doing, ScriptRanks
+
+__all__ = ["Script", "run_alone", "run_script"]
+assert rules
+
+
+class Script(msgspec.Struct, frozen=True):
+    """A Python program and the words of its command line."""
+
+    path: str
+    arguments: tuple[str, ...] = ()
+    all_output: bool = False  # whether every rank writes files and prints, instead of the first
+
+
+def run_alone(script: Script) -> None:
+    """Run a script as one process, as Python itself does."""
+    path = Path(script.path).resolve()
+    if not path.is_file():
+        raise DistributedError(f"{script.path}: is no file; name a Python program")
+    sys.argv[:] = [script.path, *script.arguments]
+    sys.path.insert(0, str(path.parent))
+    runpy.run_path(str(path), run_name="__main__")
+
+
+def run_script(script: Script, communicator: Communicator) -> None:
+    """Run a script as one of the ranks of a communicator, which are all to end together."""
+    if communicator.size == 1:
+        run_alone(script)
+        return
+    ranks = ScriptRanks(communicator)
+    with ExitStack() as stack:
+        stack.enter_context(transparent(ranks))
+        if ranks.rank and not script.all_output:
+            stack.enter_context(private_files())
+        try:
+            run_alone(script)
+        except SystemExit as ending:
+            if ending.code not in (None, 0):
+                raise
+        ranks.meet(Doing.END)
+        if ranks.rank == 0 and ranks.whole:
+            names = ", ".join(sorted(ranks.whole))
+            complain(f"all ranks computed on whole batches, which is right but no faster: {names}")
+
+
+def complain(text: str) -> None:
+    """Tell the user something that isn't the script's output."""
+    sys.stderr.write(f"zoo run: {text}\n")
+
+
+@contextmanager
+def transparent(ranks: ScriptRanks) -> Iterator[None]:
+    """Let torch, its DataLoaders and pycaffe's nets work for all ranks together."""
+    BatchTensor.ranks = ranks
+    _seed(ranks)
+    notes: set[str] = set()
+
+    def note(text: str) -> None:
+        if ranks.rank == 0 and text not in notes:
+            notes.add(text)
+            complain(text)
+
+    torch.compiler.set_stance("force_eager")  # compiled programs know nothing of parts
+    try:
+        with (
+            Gradients(ranks).installed(),
+            divided_loaders(ranks, note),
+            patched(_replacements(ranks)),
+            modes.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
+        ):
+            yield
+    finally:
+        torch.compiler.set_stance("default")
+
+
+def _seed(ranks: ScriptRanks) -> None:
+    """Let random numbers that the script doesn't seed be the same on all ranks."""
+    (seed, *_), *_ = ranks.communicator.gather([float(random.SystemRandom().getrandbits(32))])
+    torch.manual_seed(int(seed))
+    random.seed(int(seed))
+    np.random.seed(int(seed))
+    _Generators.made, _Generators.seed = 0, int(seed)
+
+
+class _Generators:
+    """The random generators that numpy makes without a seed."""
+
+    make = staticmethod(np.random.default_rng)
+    made = seed = 0
+
+    @classmethod
+    def default_rng(cls, seed: Any = None) -> np.random.Generator:
+        if seed is None:
+            cls.made += 1
+            seed = (cls.seed, cls.made)
+        return cls.make(seed)
+
+
+def _divide_batch(batch: Sequence[Tensor], ranks: ScriptRanks) -> Sequence[Tensor]:
+    """The parts of a pycaffe net's tops that have the same number of items; of others the whole."""
+    lengths = {len(tensor) if tensor.ndim else 0 for tensor in batch}
+    return [divide(tensor) for tensor in batch] if len(lengths) == 1 and min(lengths) >= ranks.size else batch
+
+
+def _replacements(ranks: ScriptRanks) -> list[Replacement]:
+    """Functions that torch's own protocol for kinds of tensors doesn't reach."""
+    apply = torch.autograd.Function.__dict__["apply"].__func__
+
+    def apply_to_whole(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch._C._is_torch_function_enabled() and has_batch_tensor(args, kwargs):
+            args, kwargs = pytree.tree_map_only(BatchTensor, whole, (args, kwargs))
+            ranks.whole[cls.__name__] = ranks.whole.get(cls.__name__, 0) + 1
+        return apply(cls, *args, **kwargs)
+
+    def making(function: Callable[..., Any]) -> Callable[..., Any]:
+        def make(values: Any, *args: Any, **kwargs: Any) -> Any:
+            return function(pytree.tree_map_only(BatchTensor, whole, values), *args, **kwargs)
+
+        return make
+
+    return [
+        (torch.autograd.Function, "apply", classmethod(apply_to_whole)),
+        (np.random, "default_rng", _Generators.default_rng),
+        *((torch, name, making(getattr(torch, name))) for name in ("tensor", "as_tensor", "asarray")),
+    ]

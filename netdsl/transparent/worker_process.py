@@ -1,0 +1,25 @@
+"""A rank's process: `python -m netdsl.transparent.worker_process`, with its spec as standard input."""
+
+from __future__ import annotations
+
+import sys
+
+from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.errors import DistributedError
+from netdsl.transparent.run_rank import run_rank
+
+
+def main() -> int:
+    """Run the script as one rank, and return the exit code."""
+    spec = WorkerSpec.of(sys.stdin.readline())
+    try:
+        run_rank(spec)
+    except DistributedError as problem:
+        if spec.rank:  # what the first one says comes from the supervisor
+            sys.stderr.write(f"{problem}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
