@@ -6,8 +6,9 @@ import atexit
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from netdsl.mpi.connect import connect
 from netdsl.mpi.library import world
 from netdsl.mpi.mpiexec import check_number
 from netdsl.mpi.spec import share, this_rank
+
+Result = TypeVar("Result")
 
 _GRACE = 30.0  # seconds for the first rank to say what happened and end all others
 
@@ -54,7 +57,12 @@ class RankLauncher(ExternalLauncher):
 
 
 def train_as_rank(supervise: Callable[[ExternalLauncher], End]) -> End | None:
-    """Do this rank's part of a run; in the first one `supervise` watches all of them from a thread.
+    """Do this rank's part of a run; in the first one `supervise` watches all of them from a thread."""
+    return take_part(supervise, partial(run_worker, connect=connect))
+
+
+def take_part(supervise: Callable[[ExternalLauncher], Result], work: Callable[[WorkerSpec], object]) -> Result | None:
+    """Do this rank's part of some work, for which it gets a spec; the first one supervises beside its own.
 
     If that fails the first rank ends all others when it ends itself, and until then they wait, so that nobody is ended
     by mpiexec before it was said why.
@@ -64,8 +72,8 @@ def train_as_rank(supervise: Callable[[ExternalLauncher], End]) -> End | None:
     worker = this_rank()
     try:
         if worker.rank == 0:
-            return lead(RankLauncher(worker, processes.tolist()), supervise, _take_part)
-        _take_part(None)
+            return lead(RankLauncher(worker, processes.tolist()), supervise, lambda spec: work(share(spec)))
+        work(share(None))
     except BaseException:
         if worker.rank:
             time.sleep(_GRACE)
@@ -73,7 +81,3 @@ def train_as_rank(supervise: Callable[[ExternalLauncher], End]) -> End | None:
             atexit.register(world().Abort, 1)
         raise
     return None
-
-
-def _take_part(spec: WorkerSpec | None) -> None:
-    run_worker(share(spec), connect=connect)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, take_part
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
 from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.transports.transport import Transport, is_memory_shareable
 from netdsl.transparent.run_rank import ScriptPlan, run_rank
 from netdsl.transparent.script import Script
 
@@ -18,7 +20,7 @@ _HASHES = "PYTHONHASHSEED"  # the order of sets of strings, which must be the sa
 
 def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
     """Run a script as several processes of this machine, whose logs are in a folder."""
-    plan = ScriptPlan(script, workers, workers, threads=_share_of_cores(workers), deadline=deadline)
+    plan = ScriptPlan(script, workers, _transport(workers, workers), share_of_cores(workers), deadline)
     plan.save(folder)
     os.environ.setdefault(_HASHES, "0")
     shown = Shown.ALL if script.all_output else Shown.FIRST
@@ -28,23 +30,29 @@ def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) 
 def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
     """Run a script as the worker that the environment describes; all meet in a folder that they share."""
     worker = ExternalWorker.of(os.environ)
-    plan = ScriptPlan(script, worker.size, worker.local_size, _share_of_cores(worker.local_size), deadline)
-    if worker.rank == 0:
-        plan.save(folder)
-    elif not script.all_output:
-        _keep_output(folder / "logs" / f"worker-{worker.rank}.log")
+    transport, cores = _transport(worker.size, worker.local_size), share_of_cores(worker.local_size)
+    plan = ScriptPlan(script, worker.size, transport, cores, deadline)
+    if worker.rank and not script.all_output:
+        keep_output(folder / "logs" / f"worker-{worker.rank}.log")
 
     def supervise(launcher: ExternalLauncher) -> None:
         watch(folder, plan, launcher)
 
-    take_part(folder, supervise, run_rank)
+    take_part(folder, supervise, partial(run_rank, plan=plan))
 
 
-def _share_of_cores(workers: int) -> int:
+def _transport(workers: int, per_machine: int) -> Transport:
+    """How ranks exchange buffers in main memory, wherever the script's tensors are."""
+    is_one_machine = workers == per_machine and is_memory_shareable()
+    return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
+
+
+def share_of_cores(workers: int) -> int:
+    """The number of cores for each of so many workers of this machine."""
     return max(1, (os.cpu_count() or 1) // workers)
 
 
-def _keep_output(log: Path) -> None:
+def keep_output(log: Path) -> None:
     """Let this process's standard output go to a file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:

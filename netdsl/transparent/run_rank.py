@@ -1,4 +1,4 @@
-"""A worker that is one rank of a script: what it needs is in the folder of its spec."""
+"""A worker that is one rank of a script."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from netdsl.distributed.run_worker import compute_threads
 from netdsl.distributed.supervision.control_client import ControlClient
 from netdsl.distributed.supervision.heartbeat import WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending
-from netdsl.distributed.transports.connect import connect
-from netdsl.distributed.transports.transport import Transport, is_memory_shareable
+from netdsl.distributed.transports.connect import Connect, connect
+from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.transparent.script import Script, run_script
 
@@ -32,18 +32,12 @@ class ScriptPlan(msgspec.Struct, frozen=True):
 
     script: Script
     workers: int
-    per_machine: int
+    transport: Transport
     threads: int
     deadline: float
     fewest: None = None  # workers that are lost can't be done without
     memberships: tuple[Membership, ...] = ()
     keeping: Retention = Retention()
-
-    @property
-    def transport(self) -> Transport:
-        """How the ranks exchange buffers, wherever the script's tensors are."""
-        is_one_machine = self.workers == self.per_machine and is_memory_shareable()
-        return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
 
     def save(self, folder: Path) -> None:
         """Write the plan for workers, which find it in the folder."""
@@ -56,12 +50,12 @@ class ScriptPlan(msgspec.Struct, frozen=True):
         return msgspec.json.decode((folder / _FILE).read_bytes(), type=cls)
 
 
-def run_rank(spec: WorkerSpec) -> None:
-    """Run a script as one rank, and tell the supervisor how that ended."""
+def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) -> None:
+    """Run a script as one rank, and tell the supervisor how that ended. `connect` makes the rank's communicator."""
     with ControlClient(spec.control, spec.rank, spec.beat) as control:
         try:
             with control.pulse.waiting():
-                plan = ScriptPlan.load(Path(spec.run))
+                control.await_join()  # until all are there
                 _choose_gpu(spec.local_rank)
                 communicator = WatchedCommunicator(
                     connect(spec.transport, control, spec.rank, spec.size, torch.device("cpu")), control.pulse

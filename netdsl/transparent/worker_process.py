@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.errors import DistributedError
-from netdsl.transparent.run_rank import run_rank
+from netdsl.transparent.run_rank import ScriptPlan, run_rank
 
 
 def main() -> int:
     """Run the script as one rank, and return the exit code."""
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
-        run_rank(spec)
+        run_rank(spec, ScriptPlan.load(Path(spec.run)))
     except DistributedError as problem:
         if spec.rank:  # what the first one says comes from the supervisor
             sys.stderr.write(f"{problem}\n")

@@ -10,7 +10,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
-_BACKENDS = ("local", "external")
+from netdsl.ranks import started_by_mpiexec
+
+_BACKENDS = ("local", "mpi", "external")
 
 
 @click.command(
@@ -26,8 +28,7 @@ _BACKENDS = ("local", "external")
 @click.option(
     "--backend",
     type=click.Choice(_BACKENDS),
-    default="local",
-    help="What starts them: this command, or torchrun and the like.",
+    help="What starts them: this command, mpiexec, or torchrun and the like; by default what has started this process.",
 )
 @click.option(
     "--run", "folder", metavar="FOLDER", help="The folder for the workers' logs; needed with --backend external."
@@ -44,7 +45,7 @@ def command(
     script: str,
     arguments: tuple[str, ...],
     workers: int | None,
-    backend: str,
+    backend: str | None,
     folder: str | None,
     all_output: bool,
     deadline: float,
@@ -55,10 +56,13 @@ def command(
     what the script sees is the same as in one process: batches, losses, gradients and weights. ARGUMENTS are the
     script's own.
     """
+    backend = backend or ("mpi" if started_by_mpiexec(os.environ) else "local")
     if backend == "external" and folder is None:
         raise click.UsageError("--backend external needs --run FOLDER, on storage that all workers share.")
-    if backend == "external" and workers is not None:
-        raise click.UsageError("With --backend external the number of workers is that of the processes.")
+    if backend != "local" and workers is not None:
+        raise click.UsageError(f"With --backend {backend} the number of workers is that of the processes.")
+    if backend == "mpi" and not started_by_mpiexec(os.environ):
+        raise click.UsageError(f"With --backend mpi, start the workers yourself: mpiexec -n 4 zoo run {script}")
     if backend == "local" and (workers or 1) == 1:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, script, *arguments])
@@ -69,6 +73,11 @@ def command(
     if backend == "external":
         assert folder is not None
         run_as_worker(program, Path(folder), deadline=deadline)
+        return
+    if backend == "mpi":
+        from netdsl.mpi.script import run_as_rank
+
+        run_as_rank(program, None if folder is None else Path(folder), deadline=deadline)
         return
     with ExitStack() as stack:
         logs = Path(folder or stack.enter_context(TemporaryDirectory(prefix="zoo-run-")))

@@ -155,8 +155,8 @@ class Attempt:
 
     def _hung(self) -> str:
         """Which workers give no sign of life any more, if any."""
-        names = [f"{self._health.name(rank)}{self._last_words(rank)}" for rank in self._health.hung()]
-        return f"{', '.join(names)} gave no sign of life for {self._health.deadline:g} s" if names else ""
+        silent = f"gave no sign of life for {self._health.deadline:g} s"
+        return "; ".join(f"{self._health.name(rank)} {silent}{self._last_words(rank)}" for rank in self._health.hung())
 
     def _blame(self) -> str:
         """What workers and their launcher say about a bad end, for which they have a moment."""

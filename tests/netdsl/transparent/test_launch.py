@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from netdsl.mpi.mpiexec import SETTINGS, mpiexec
 from tests.patience import PATIENCE
 from tests.test_house import ROOT
 
 ZOO = [sys.executable, "-c", "from zoo.cli import main; main()"]
 RANK = "from netdsl.transparent.batch_tensor import BatchTensor\nrank = BatchTensor.ranks.rank\n"
-EXAMPLES = ("train_digits", "train_sequences", "train_pycaffe")
+EXAMPLES = (
+    "train_digits",
+    pytest.param("train_sequences", marks=pytest.mark.slow),
+    pytest.param("train_pycaffe", marks=pytest.mark.slow),
+)
 
 
 def zoo_run(folder: Path, script: Path, *words: str, workers: int = 2) -> subprocess.CompletedProcess[str]:
@@ -50,7 +55,7 @@ def test_only_the_first_rank_prints_and_writes(tmp_path: Path) -> None:
         tmp_path,
         "import sys, os, torch\nfrom pathlib import Path\nimport helper\n"
         "Path('made').mkdir()\n"
-        "with open('lines', 'a') as file: print(*sys.argv[1:], helper.NAME, file=file)\n"
+        "with open('lines', 'w') as file: print(*sys.argv[1:], helper.NAME, file=file)\n"
         "print(Path('lines').read_text().strip(), len(sys.argv))\n"
         "torch.save(torch.ones(2), 'made/ones.pt')\nprint(torch.load('made/ones.pt').sum().item())\n",
     )
@@ -100,6 +105,16 @@ def test_torchrun_starts_the_ranks(tmp_path: Path) -> None:
     done = subprocess.run([*torchrun, *ZOO, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "0.5\n"
+
+
+def test_mpiexec_starts_the_ranks(tmp_path: Path) -> None:
+    script = program(tmp_path, f"{RANK}import torch\nprint(BatchTensor.ranks.mean(torch.tensor(float(rank))).item())\n")
+    environment = {**SETTINGS, **os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [mpiexec(), "-n", "2", *ZOO, "run", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0.5\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
 def test_wrong_calls_are_refused(tmp_path: Path) -> None:

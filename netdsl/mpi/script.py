@@ -1,0 +1,32 @@
+"""Scripts for one process, run by the ranks that a user's mpiexec started."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from netdsl.distributed.launchers.external import ExternalLauncher
+from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.transports.transport import Transport
+from netdsl.mpi.connect import connect
+from netdsl.mpi.launcher import take_part
+from netdsl.mpi.spec import this_rank
+from netdsl.transparent.launch import keep_output, share_of_cores
+from netdsl.transparent.run_rank import ScriptPlan, run_rank
+from netdsl.transparent.script import Script
+
+
+def run_as_rank(script: Script, folder: Path | None, *, deadline: float) -> None:
+    """Run a script as the rank that this process is; other ranks print to files in the folder, if there is one."""
+    rank = this_rank()
+    plan = ScriptPlan(script, rank.size, Transport.MPI, share_of_cores(rank.local_size), deadline)
+    if rank.rank and not script.all_output:
+        keep_output(Path(os.devnull) if folder is None else folder / "logs" / f"worker-{rank.rank}.log")
+
+    def supervise(launcher: ExternalLauncher) -> None:
+        with TemporaryDirectory(prefix="zoo-run-") as temporary:
+            watch(folder or Path(temporary), plan, launcher)
+
+    take_part(supervise, partial(run_rank, plan=plan, connect=connect))
