@@ -21,6 +21,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 ZOO = Path(sys.executable).with_name("zoo")
 COMMANDS = ("zoo", "torchrun", "mpiexec")  # the others of a page are the reader's own: make, pip, spark-submit
 MARKS = {
+    "run_a_script.md": [pytest.mark.slow],
     "several_workers.md": [pytest.mark.slow],
     "spark.md": [pytest.mark.spark],
 }
