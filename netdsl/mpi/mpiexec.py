@@ -30,6 +30,7 @@ SETTINGS = {  # of Open MPI, which otherwise wants a core for each rank, and no 
 }
 _RANK = re.compile(r"^worker (\d+) is process (\d+)$", re.MULTILINE)  # as each rank writes it
 _FIRST_LOST = re.compile(r"\bPID (\d+)")  # of the process whose end made mpiexec end the others, in its words
+_SIGNAL = re.compile(r"\bsignal (\d+)")  # that ended it
 _LEAVE = 5.0  # seconds for mpiexec to end its ranks
 
 
@@ -88,7 +89,9 @@ class MpiexecWorkers(Workers):
         first = self.first_lost()
         if first is None:
             return dict.fromkeys(range(self._size), f"mpiexec {ending_of(code)}")
-        return dict.fromkeys(range(self._size), "mpiexec ended it") | {first: ending_of(code)}
+        signaled = _SIGNAL.search(self._log.read_text(errors="replace"))
+        how = ending_of(-int(signaled[1]) if signaled else code)
+        return dict.fromkeys(range(self._size), "mpiexec ended it") | {first: how}
 
     def first_lost(self) -> int | None:
         """The rank whose end made mpiexec end the others."""

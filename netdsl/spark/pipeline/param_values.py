@@ -11,7 +11,7 @@ from caffe_proto.text.prototxt import from_text, text_of
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.distributed.strategies import settings
 from netdsl.distributed.strategies.settings import AnyStrategy
-from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.transports.transport import OF_MPI, Transport
 from netdsl.dsl.assign import assign
 from netdsl.dsl.params import NetParams
 from netdsl.errors import NetError
@@ -66,12 +66,11 @@ def strategy_of(value: AnyStrategy | str) -> str:
 
 def transport_of(value: Transport | str) -> str:
     """The name of a transport."""
-    try:
-        return Transport(value).value
-    except ValueError:
-        raise TypeError(
-            f"a transport is one of {', '.join(transport.value for transport in Transport)}, not {value!r}"
-        ) from None
+    possible = {transport.value: transport for transport in Transport if transport not in OF_MPI}
+    name = value.value if isinstance(value, Transport) else value
+    if name not in possible:
+        raise TypeError(f"a transport is one of {', '.join(possible)}, not {name!r}")
+    return name
 
 
 def names_of(value: Mapping[str, str]) -> dict[str, str]:

@@ -59,7 +59,7 @@ def workers_of(folder: Path) -> list[int]:
     for path in Path("/proc").glob("[0-9]*/fd/1"):
         with suppress(OSError):  # it ends just now, or is of another user
             log = path.readlink()
-            if log.parent == folder / "logs":
+            if log.parent == folder / "logs" and log.match("worker-*"):
                 workers.append((log, int(path.parts[2])))
     return [process for _, process in sorted(workers)]
 
@@ -82,10 +82,9 @@ def test_workers_that_are_killed(param: pb.SolverParameter, run: Simulate, tmp_p
         train(folder, launcher, told=told, on_restart=lambda number, why: starts.append((number, why))) is End.FINISHED
     )
     assert [number for number, _ in starts] == [1, 2]
-    assert all(
-        why.startswith(f"worker {rank} was lost: ended by SIGKILL")
-        for rank, (_, why) in zip(killed, starts, strict=True)
-    )
+    assert [why.partition(";")[0] for _, why in starts] == [
+        f"worker {rank} was lost: ended by SIGKILL" for rank in killed
+    ]
     assert same(folder, run("averaging:tau=3").weights[0])
     assert not workers_of(folder)
 
