@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.launchers import local
 from netdsl.distributed.launchers.local import LocalLauncher
 from netdsl.distributed.run import Run
 from netdsl.distributed.supervision.retries import End
@@ -27,19 +26,18 @@ WORKER = Path(__file__).with_name("worker.py")
 class TaskLauncher(LocalLauncher):
     """Starts processes that do a task, instead of training."""
 
-    def __init__(self, task, monkeypatch):
-        self.attempts = 0
-        self.task, self.monkeypatch = task, monkeypatch
+    def __init__(self, task):
+        super().__init__()
+        self.task, self.attempts = task, 0
 
     def start(self, spec):
         command = [sys.executable, str(WORKER), self.task, str(self.attempts)]
-        self.monkeypatch.setattr(local, "COMMAND", command)
         self.attempts += 1
-        return super().start(spec)
+        return LocalLauncher(command).start(spec)
 
 
 @pytest.fixture
-def supervise(param, tmp_path, monkeypatch):
+def supervise(param, tmp_path):
     """Do a task; what happened is its `records`, `restarts` and `end`."""
 
     class Supervised:
@@ -49,7 +47,7 @@ def supervise(param, tmp_path, monkeypatch):
             replace(Run(param, workers=size), deadline=deadline).save(self.folder)
             self.end = train(
                 self.folder,
-                TaskLauncher(task, monkeypatch),
+                TaskLauncher(task),
                 told=self.hear,
                 on_restart=lambda attempt, reason: self.restarts.append((attempt, reason)),
                 retries=retries,
@@ -161,10 +159,10 @@ def test_workers_go_when_the_supervisor_is_killed(param, tmp_path):
     Run(param, workers=2).save(tmp_path / "run")
     program = (
         "import sys; from pathlib import Path\n"
-        "from netdsl.distributed.launchers import local\n"
+        "from netdsl.distributed.launchers.local import LocalLauncher\n"
         "from netdsl.distributed.supervision.supervisor import train\n"
-        f"local.COMMAND = [sys.executable, {str(WORKER)!r}, 'silent', '0']\n"
-        "train(Path(sys.argv[1]), local.LocalLauncher(), told=lambda record: print(record.steps, flush=True))"
+        f"launcher = LocalLauncher([sys.executable, {str(WORKER)!r}, 'silent', '0'])\n"
+        "train(Path(sys.argv[1]), launcher, told=lambda record: print(record.steps, flush=True))"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as supervisor:
