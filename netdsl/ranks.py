@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -49,3 +50,8 @@ def ranks_in(environment: Mapping[str, str]) -> Ranks | None:
 def started_by_mpiexec(environment: Mapping[str, str]) -> bool:
     """Whether the processes are those of one MPI job."""
     return any(environment.keys() >= set(names[:2]) for names in _MPI_VARIABLES)
+
+
+def share_of_cores(processes: int) -> int:
+    """The number of processor cores for each of so many processes of this machine."""
+    return max(1, (os.cpu_count() or 1) // processes)

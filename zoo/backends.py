@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from caffe_proto.errors import FileError, MissingExtraError
 from netdsl.errors import DataError, DistributedError
-from netdsl.ranks import started_by_mpiexec
+from netdsl.ranks import share_of_cores, started_by_mpiexec
 from netdsl.spark.session import open_session, task_cores
 
 if TYPE_CHECKING:  # whoever only names a backend needn't wait for torch
@@ -67,7 +67,7 @@ class LocalBackend:
 
     def cores(self, workers: int) -> int:
         """A worker's share of the cores of this machine."""
-        return max(1, (os.cpu_count() or 1) // workers)
+        return share_of_cores(workers)
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, once its nets, data and weights were opened."""
@@ -164,7 +164,7 @@ class ExternalBackend:
 
     def cores(self, workers: int) -> int:
         """A worker's share of the cores of its machine."""
-        return max(1, (os.cpu_count() or 1) // self.worker.local_size)
+        return share_of_cores(self.worker.local_size)
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, in the first worker; a run of restarted workers is resumed."""
@@ -220,7 +220,7 @@ class MpiBackend:
 
     def cores(self, workers: int) -> int:
         """A worker's share of the cores of its machine."""
-        return max(1, (os.cpu_count() or 1) // (self.workers_here(workers) or 1))
+        return share_of_cores(workers if self.rank is None else self.rank.local_size)
 
     def begin(self, run: Run, folder: Path) -> None:
         """Begin a run in a folder, in the first rank."""

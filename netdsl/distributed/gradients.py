@@ -29,6 +29,13 @@ class Bucket:
             else:
                 view.copy_(tensor.grad)
 
+    @torch.no_grad()
+    def put_back(self) -> None:
+        """Copy the buffer into the gradients, where there are any."""
+        for tensor, view in zip(self.tensors, self.views, strict=True):
+            if tensor.grad is not None:
+                tensor.grad.copy_(view)
+
 
 class GradientBuckets:
     """Buckets that all workers send in the same order, each as soon as it and those before it are complete.

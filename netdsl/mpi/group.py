@@ -36,10 +36,14 @@ class MpiGroup:
         self.communicator = communicator.Dup()
         self.rank, self.size = self.communicator.rank, self.communicator.size
         self.traffic, self.interruption = traffic, interruption
-        node = self.communicator.Split_type(self.mpi.COMM_TYPE_SHARED)
-        self.on_one_machine = node.size == self.size
-        node.Free()
         self._others = [rank for rank in range(self.size) if rank != self.rank]
+
+    def is_on_one_machine(self) -> bool:
+        """Whether all ranks are; all of them must ask."""
+        node = self.communicator.Split_type(self.mpi.COMM_TYPE_SHARED)
+        alone: bool = node.size == self.size
+        node.Free()
+        return alone
 
     def gather(self, values: Sequence[float], doing: str) -> list[list[float]]:
         """Everybody's numbers, of which all give as many. Who comes first sleeps until the others are there."""

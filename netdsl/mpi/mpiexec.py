@@ -15,10 +15,9 @@ from typing import ClassVar
 
 from caffe_proto.errors import MissingExtraError
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.process_end import ending_of, last_words
+from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.errors import DistributedError
-from netdsl.mpi.worker_process import log_of
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.mpi.worker_process"]
 SETTINGS = {  # of Open MPI, which otherwise wants a core for each rank, and no administrator

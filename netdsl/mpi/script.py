@@ -8,12 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from netdsl.distributed.launchers.external import ExternalLauncher
+from netdsl.distributed.launchers.process_end import log_of
 from netdsl.distributed.supervision.supervisor import watch
 from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.connect import connect
 from netdsl.mpi.launcher import take_part
 from netdsl.mpi.spec import this_rank
-from netdsl.transparent.launch import keep_output, share_of_cores
+from netdsl.ranks import share_of_cores
+from netdsl.transparent.launch import keep_output
 from netdsl.transparent.run_rank import ScriptPlan, run_rank
 from netdsl.transparent.script import Script
 
@@ -23,7 +25,7 @@ def run_as_rank(script: Script, folder: Path | None, *, deadline: float) -> None
     rank = this_rank()
     plan = ScriptPlan(script, rank.size, Transport.MPI, share_of_cores(rank.local_size), deadline)
     if rank.rank and not script.all_output:
-        keep_output(Path(os.devnull) if folder is None else folder / "logs" / f"worker-{rank.rank}.log")
+        keep_output(Path(os.devnull) if folder is None else log_of(folder, rank.rank))
 
     def supervise(launcher: ExternalLauncher) -> None:
         with TemporaryDirectory(prefix="zoo-run-") as temporary:

@@ -23,7 +23,7 @@ class MpiValues:
         self._window = group.mpi.Win.Allocate(size, like.itemsize, comm=group.communicator)
         self._window.Lock_all()
         self._helper = threading.Thread(target=self._help, name="shared variable", daemon=True)
-        if group.rank == 0 and not group.on_one_machine:
+        if not group.is_on_one_machine() and group.rank == 0:
             self._helper.start()
 
     def read(self, values: Tensor) -> None:

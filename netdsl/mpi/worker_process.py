@@ -9,6 +9,7 @@ from pathlib import Path
 
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launchers.process_end import log_of
 from netdsl.distributed.run_worker import run_worker
 from netdsl.layer.allowed_python import allowing
 from netdsl.mpi.connect import connect
@@ -16,11 +17,6 @@ from netdsl.mpi.library import world
 from netdsl.mpi.spec import share
 
 _GRACE = 30.0  # seconds for the supervisor to end all ranks; one that ended badly by itself would silence the others
-
-
-def log_of(run: Path, rank: int) -> Path:
-    """The log of a worker."""
-    return run / "logs" / f"worker-{rank}.log"
 
 
 def main() -> int:

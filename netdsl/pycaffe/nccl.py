@@ -10,6 +10,7 @@ import msgspec
 import torch
 
 from netdsl.distributed.communicator import Communicator
+from netdsl.distributed.gradients import Bucket
 from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
 from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.supervision.protocol import Abort
@@ -38,9 +39,12 @@ class NCCL:
         if rank not in range(size):
             raise NetError(f"solver {rank} of {size}: call set_solver_count and set_solver_rank first")
         self._solver, self._weights = solver, solver._loop.weights
-        self._gradient = torch.zeros_like(self._weights.buffer[: self._weights.learned_size])
+        gradient = torch.zeros_like(self._weights.buffer[: self._weights.learned_size])
+        blobs = [blob for blob in self._weights.blobs if blob.learns]
+        views = [FlatWeights.view(gradient, blob) for blob in blobs]
+        self._bucket = Bucket([blob.tensor for blob in blobs], views, gradient)
         control = ControlClient(_address(uid), rank, leave=lambda reason: None).__enter__()
-        self._communicator = _meet(control, rank, size, self._gradient.device)
+        self._communicator = _meet(control, rank, size, gradient.device)
         weakref.finalize(self, _leave, self._communicator, control)  # also when the interpreter exits
 
     @staticmethod
@@ -61,17 +65,9 @@ class NCCL:
     def on_gradients_ready(self) -> None:
         """Replace the gradients by their mean. Caffe's rule: they are clipped, and the weights decayed, afterwards."""
         self._solver.net._flush()
-        blobs = [blob for blob in self._weights.blobs if blob.learns]
-        for blob in blobs:
-            view = FlatWeights.view(self._gradient, blob)
-            if blob.tensor.grad is None:  # nothing in this net depends on it
-                view.zero_()
-            else:
-                view.copy_(blob.tensor.grad)
-        self._communicator.mean(self._gradient).wait()
-        for blob in blobs:
-            if blob.tensor.grad is not None:  # in its place, since scripts may keep the array
-                blob.tensor.grad.copy_(FlatWeights.view(self._gradient, blob))
+        self._bucket.fill()
+        self._communicator.mean(self._bucket.buffer).wait()
+        self._bucket.put_back()  # in their place, since scripts may keep the arrays
 
     def __call__(self, layer: int) -> None:
         """Do nothing after a layer's backward pass: gradients are exchanged in one piece, once all are computed."""

@@ -101,11 +101,8 @@ class Gradients:
                 buckets.complete()
             finally:
                 self._active = before
-            with torch.no_grad():
-                for bucket in buckets.buckets:
-                    for tensor, view in zip(bucket.tensors, bucket.views, strict=True):
-                        if tensor.grad is not None:
-                            tensor.grad.copy_(view)
+            for bucket in buckets.buckets:
+                bucket.put_back()
 
     def _check(self, roots: Sequence[Tensor], leaves: Sequence[Tensor]) -> None:
         """Whether all ranks go backward from the same loss to the same tensors."""

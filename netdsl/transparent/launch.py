@@ -9,8 +9,10 @@ from pathlib import Path
 
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, take_part
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
+from netdsl.distributed.launchers.process_end import log_of
 from netdsl.distributed.supervision.supervisor import watch
 from netdsl.distributed.transports.transport import Transport, is_memory_shareable
+from netdsl.ranks import share_of_cores
 from netdsl.transparent.run_rank import ScriptPlan, run_rank
 from netdsl.transparent.script import Script
 
@@ -33,9 +35,10 @@ def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
     transport, cores = _transport(worker.size, worker.local_size), share_of_cores(worker.local_size)
     plan = ScriptPlan(script, worker.size, transport, cores, deadline)
     if worker.rank and not script.all_output:
-        keep_output(folder / "logs" / f"worker-{worker.rank}.log")
+        keep_output(log_of(folder, worker.rank))
 
     def supervise(launcher: ExternalLauncher) -> None:
+        plan.save(folder)  # which makes the folder where the others look for the launcher's word
         watch(folder, plan, launcher)
 
     take_part(folder, supervise, partial(run_rank, plan=plan))
@@ -45,11 +48,6 @@ def _transport(workers: int, per_machine: int) -> Transport:
     """How ranks exchange buffers in main memory, wherever the script's tensors are."""
     is_one_machine = workers == per_machine and is_memory_shareable()
     return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
-
-
-def share_of_cores(workers: int) -> int:
-    """The number of cores for each of so many workers of this machine."""
-    return max(1, (os.cpu_count() or 1) // workers)
 
 
 def keep_output(log: Path) -> None:

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from google.protobuf import text_format
-
 from caffe_proto import caffe_pb2 as pb
+from zoo.simulating.digits import digits_settings
 
 _NET = """
 name: "small AlexNet"
-layer {
-  name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
-  data_param { source: "digits:train" shuffle: true } include { phase: TRAIN }
-}
-layer {
-  name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
-  data_param { source: "digits:test" batch_size: 355 } include { phase: TEST }
-}
 layer {
   name: "conv1" type: "Convolution" bottom: "data" top: "conv1"
   convolution_param { num_output: 12 kernel_size: 3 pad: 1 weight_filler { type: "msra" } }
@@ -80,10 +71,6 @@ class AlexNetTask:
 
     def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
         """The settings of a solver, including the net."""
-        param = pb.SolverParameter(type="SGD", base_lr=self.rate, lr_policy="fixed", max_iter=self.iterations)
+        param = digits_settings(_NET, self.batch, self.rate, self.iterations, seed, test_interval)
         param.momentum, param.weight_decay = 0.9, 0.0005
-        param.random_seed, param.test_interval = seed, test_interval
-        param.test_iter.append(1)
-        text_format.Parse(_NET, param.net_param)
-        param.net_param.layer[0].data_param.batch_size = self.batch
         return param

@@ -8,8 +8,7 @@ from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
 
-_NET = """
-name: "digits"
+_DATA = """
 layer {
   name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
   data_param { source: "digits:train" shuffle: true } include { phase: TRAIN }
@@ -18,6 +17,9 @@ layer {
   name: "data" type: "Data" top: "data" top: "label" transform_param { scale: 0.00390625 }
   data_param { source: "digits:test" batch_size: 355 } include { phase: TEST }
 }
+"""
+_NET = """
+name: "digits"
 layer {
   name: "ip1" type: "InnerProduct" bottom: "data" top: "ip1"
   inner_product_param { num_output: 64 weight_filler { type: "xavier" } }
@@ -48,9 +50,16 @@ class DigitsTask:
 
     def settings(self, seed: int, test_interval: int) -> pb.SolverParameter:
         """The settings of a solver, including the net."""
-        param = pb.SolverParameter(type="SGD", base_lr=self.rate, lr_policy="fixed", max_iter=self.iterations)
-        param.random_seed, param.test_interval = seed, test_interval
-        param.test_iter.append(1)
-        text_format.Parse(_NET, param.net_param)
-        param.net_param.layer[0].data_param.batch_size = self.batch
-        return param
+        return digits_settings(_NET, self.batch, self.rate, self.iterations, seed, test_interval)
+
+
+def digits_settings(
+    net: str, batch: int, rate: float, iterations: int, seed: int, test_interval: int
+) -> pb.SolverParameter:
+    """The settings of plain SGD with a fixed rate, for a net that reads digits in batches."""
+    param = pb.SolverParameter(type="SGD", base_lr=rate, lr_policy="fixed", max_iter=iterations)
+    param.random_seed, param.test_interval = seed, test_interval
+    param.test_iter.append(1)
+    text_format.Parse(_DATA + net, param.net_param)
+    param.net_param.layer[0].data_param.batch_size = batch
+    return param

@@ -15,7 +15,7 @@ from typing import IO, ClassVar
 import msgspec
 
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.process_end import ending_of, last_words
+from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
@@ -65,8 +65,7 @@ class LocalWorkers(Workers):
     def __init__(self, spec: WorkerSpec, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:
         self._spec, self._command, self._shown = spec, command, shown
         self._processes = list[_WorkerProcess]()
-        self._logs = Path(spec.run, "logs")
-        self._logs.mkdir(parents=True, exist_ok=True)
+        log_of(Path(spec.run), 0).parent.mkdir(parents=True, exist_ok=True)
         try:
             for rank in range(spec.size):
                 self._processes.append(self._process(rank))
@@ -92,7 +91,7 @@ class LocalWorkers(Workers):
     def _process(self, rank: int) -> _WorkerProcess:
         worker = msgspec.structs.replace(self._spec, rank=rank, local_rank=rank)
         is_shown = self._shown is Shown.ALL or (self._shown is Shown.FIRST and rank == 0)
-        return _WorkerProcess(worker, self._command, None if is_shown else self._logs / f"worker-{rank}.log")
+        return _WorkerProcess(worker, self._command, None if is_shown else log_of(Path(self._spec.run), rank))
 
     def close(self) -> None:
         """End the processes that still run, with everything that they started."""

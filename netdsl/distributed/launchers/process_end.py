@@ -10,6 +10,11 @@ _LAST = 3  # lines of its log that a worker is remembered by
 _TAIL = 8192  # bytes that they are looked for in
 
 
+def log_of(run: Path, rank: int) -> Path:
+    """The log of a worker, in the folder of its run."""
+    return run / "logs" / f"worker-{rank}.log"
+
+
 def ending_of(code: int) -> str:
     """How a process ended that has this exit code; programs that start others give 128 and more for signals."""
     number = -code if code < 0 else code - 128
