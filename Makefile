@@ -80,6 +80,7 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging
+	@$(BIN)/python -m benchmarks.mpi_averaging
 	@$(BIN)/python -m benchmarks.distributed_training
 	@$(BIN)/python -m benchmarks.transparent
 	@$(BIN)/python -m benchmarks.spark_rounds

@@ -19,7 +19,7 @@ from netdsl.distributed.transports.weighted_mean import scales_of
 from netdsl.errors import DistributedError
 from netdsl.mpi.group import MpiGroup
 from netdsl.mpi.shared_variable import MpiValues
-from netdsl.mpi.sums import OrderedSum, Sum, SumByNode
+from netdsl.mpi.sums import Sum, SumByNode, SumByRank
 
 _SUMMED = (torch.float32, torch.float64, torch.int64)
 
@@ -108,7 +108,7 @@ class MpiCommunicator:
     def _new_lane(self, number: int, communicator: Any, node: Any) -> _MpiLane:
         group = self._duplicate(communicator)
         if node is None:
-            return _MpiLane(group, OrderedSum(group), Lane(f"lane {number}", self.interruption))
+            return _MpiLane(group, SumByRank(group), Lane(f"lane {number}", self.interruption))
         first = group.mpi.UNDEFINED if node.rank else 0
         leaders = communicator.Split(first, self.rank)
         by_node = SumByNode(group, self._duplicate(node), None if node.rank else self._duplicate(leaders))

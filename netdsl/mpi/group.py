@@ -58,10 +58,10 @@ class MpiGroup:
         """Wait until everybody is there."""
         self._await_others(self.communicator.Ibarrier, doing)
 
-    def finish(self, requests: Sequence[Any], doing: str) -> None:
-        """Wait for requests to which everybody has come, so that they get on as fast as they can."""
+    def finish(self, begun: Sequence[Any], doing: str) -> None:
+        """Wait for what has begun and everybody has come to, so that it gets on as fast as it can."""
         with mpi_errors(doing):
-            while not self.mpi.Request.Testall(requests):
+            while not self.mpi.Request.Testall(begun):
                 if self.interruption.reason is not None:
                     raise PeerLostError(f"{doing}: {self.interruption.reason}")
                 os.sched_yield()
@@ -71,14 +71,22 @@ class MpiGroup:
         self.finish([self.communicator.Ibcast(piece, root) for piece in pieces(values)], doing)
         self.traffic.add(count=values.nbytes)
 
+    def begin_send(self, values: Array, to: int) -> Any:
+        """Begin to send values to another rank."""
+        return self.communicator.Isend(values, to)
+
+    def begin_receive(self, values: Array, source: int) -> Any:
+        """Begin to fill an array with what another rank sends."""
+        return self.communicator.Irecv(values, source)
+
     def send(self, values: Array, to: int, doing: str) -> None:
         """Send bytes to another rank."""
-        self.finish([self.communicator.Isend(piece, to) for piece in pieces(values)], doing)
+        self.finish([self.begin_send(piece, to) for piece in pieces(values)], doing)
         self.traffic.add(count=values.nbytes)
 
     def receive(self, values: Array, source: int, doing: str) -> None:
         """Fill an array with the bytes that another rank sends."""
-        self.finish([self.communicator.Irecv(piece, source) for piece in pieces(values)], doing)
+        self.finish([self.begin_receive(piece, source) for piece in pieces(values)], doing)
         self.traffic.add(count=values.nbytes)
 
     def _await_others(self, begin: Callable[..., Any], doing: str, *buffers: Array) -> None:

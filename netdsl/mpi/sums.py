@@ -1,14 +1,14 @@
-"""Weighted means over MPI, added up in the order of ranks, piece by piece."""
+"""Weighted means over MPI, added up in the order of ranks or of machines."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from netdsl.distributed.transports.weighted_mean import Array, add_up
-from netdsl.mpi.group import MpiGroup, pieces
+from netdsl.distributed.transports.ordered_sum import OrderedSum
+from netdsl.distributed.transports.weighted_mean import Array
+from netdsl.mpi.group import PIECE, MpiGroup
 
 
 class Sum(Protocol):
@@ -23,57 +23,19 @@ class Sum(Protocol):
         ...
 
 
-class OrderedSum:
-    """Adds up what ranks have: of each piece every rank adds up a share, and all collect the sums."""
+class SumByRank:
+    """Adds up what ranks have in the order of ranks."""
 
     def __init__(self, group: MpiGroup) -> None:
-        self._group = group
-        self._room = np.empty(0, np.uint8)  # for everybody's part of a share
+        self._group, self._sum = group, OrderedSum(group, PIECE)
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
         """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
-        for piece in pieces(values):
-            shares = self._shares(piece)
-            rows = self._exchange(piece, shares, doing)
-            collects = root in (None, self._group.rank)
-            own = piece[shares[self._group.rank]] if collects else rows[0]
-            add_up(list(rows), scales, own)
-            self._collect(piece, own, shares, root, doing)
-        count = 2 * (self._group.size - 1) * values.nbytes // self._group.size
-        self._group.traffic.add(count=2 * count)
+        self._group.traffic.add(count=self._sum.add_up(values, lambda: scales, root, doing))
 
     def close(self) -> None:
         """Free the duplicate."""
         self._group.close()
-
-    def _shares(self, piece: Array) -> list[slice]:
-        """Each rank's share of a piece."""
-        length = -(-piece.size // self._group.size)
-        starts = [min(rank * length, piece.size) for rank in range(self._group.size + 1)]
-        return [slice(start, stop) for start, stop in pairwise(starts)]
-
-    def _exchange(self, piece: Array, shares: list[slice], doing: str) -> Array:
-        """Everybody's part of this rank's share, by rank."""
-        group, length = self._group, _length(shares[self._group.rank])
-        needed = length * group.size * piece.itemsize
-        if self._room.size < needed:
-            self._room = np.empty(needed, np.uint8)
-        rows = self._room[:needed].view(piece.dtype).reshape(group.size, length)
-        received = [rows, [length] * group.size, [rank * length for rank in range(group.size)], _type(group, piece)]
-        group.finish([group.communicator.Ialltoallv(_by_rank(group, piece, shares), received)], doing)
-        return rows
-
-    def _collect(self, piece: Array, own: Array, shares: list[slice], root: int | None, doing: str) -> None:
-        """Fill the piece with all shares' sums, or that of the root."""
-        group = self._group
-        everything, in_place = _by_rank(group, piece, shares), group.mpi.IN_PLACE
-        if root is None:
-            request = group.communicator.Iallgatherv(in_place, everything)
-        elif root == group.rank:
-            request = group.communicator.Igatherv(in_place, everything, root)
-        else:
-            request = group.communicator.Igatherv([own, _type(group, piece)], None, root)
-        group.finish([request], doing)
 
 
 class SumByNode:
@@ -85,8 +47,8 @@ class SumByNode:
     def __init__(self, group: MpiGroup, node: MpiGroup, leaders: MpiGroup | None) -> None:
         self._group, self._node, self._leaders = group, node, leaders
         self._members = [int(rank) for (rank,) in node.gather([group.rank], "finding the ranks of this machine")]
-        self._within = OrderedSum(node)
-        self._among = None if leaders is None else (OrderedSum(leaders), [1.0] * leaders.size)
+        self._within = SumByRank(node)
+        self._among = None if leaders is None else (SumByRank(leaders), [1.0] * leaders.size)
 
     def add_up(self, values: Array, scales: list[float], root: int | None, doing: str) -> None:
         """Replace the values by the sum of everybody's, times their scales; with a root, only the root's values."""
@@ -104,17 +66,3 @@ class SumByNode:
         """Free all duplicates."""
         for group in filter(None, (self._group, self._node, self._leaders)):
             group.close()
-
-
-def _by_rank(group: MpiGroup, piece: Array, shares: list[slice]) -> list[Any]:
-    """A piece as MPI's functions take it, with the places of all ranks' shares."""
-    return [piece, [_length(share) for share in shares], [share.start for share in shares], _type(group, piece)]
-
-
-def _type(group: MpiGroup, values: Array) -> Any:
-    """MPI's type of values."""
-    return group.mpi.Datatype.fromcode(values.dtype.char)
-
-
-def _length(share: slice) -> int:
-    return int(share.stop - share.start)

@@ -10,6 +10,7 @@ from netdsl.distributed.interruption import Interruption
 from netdsl.errors import DistributedError, PeerLostError
 
 LANES = 4  # of every communicator
+_GRACE = 5.0  # seconds for a thread to end
 
 
 class Operation:
@@ -58,7 +59,8 @@ class Lane:
         self._pending: set[Operation] = set()
         self._changing = threading.Lock()
         self._lost: PeerLostError | None = None
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
         if interruption is not None:
             interruption.listen(self._interrupt)
 
@@ -77,8 +79,15 @@ class Lane:
         self.add(work).wait()
 
     def close(self) -> None:
-        """End the thread when everything is done."""
+        """End the thread when everything is done, and wait for that unless it has something left to do.
+
+        A thread that is still at it when Python ends can end the process with SIGABRT.
+        """
         self._queue.put(None)
+        with self._changing:
+            is_idle = self._lost is None and all(operation.done() for operation in self._pending)
+        if is_idle:
+            self._thread.join(_GRACE)
 
     def _interrupt(self, problem: PeerLostError) -> None:
         with self._changing:

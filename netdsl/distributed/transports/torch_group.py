@@ -19,12 +19,13 @@ from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
 from netdsl.distributed.transports.lane_variable import LaneVariable
+from netdsl.distributed.transports.ordered_sum import OrderedSum
 from netdsl.distributed.transports.staging import StagedBuffer
 from netdsl.distributed.transports.torch_shared_variable import TorchValues, peer_errors
-from netdsl.distributed.transports.weighted_mean import add_up, check_weights, scales_of
+from netdsl.distributed.transports.weighted_mean import Array, check_weights, scales_of
 
 TIMEOUT = 86400.0  # seconds; who hangs is found by who watches the workers, and who is gone by the connection
-_PIECE = 1 << 24  # bytes that are averaged at once; smaller pieces stay in the cache, and wait more often
+_PIECE = 1 << 25  # bytes that are averaged at once; smaller pieces wait more often for others
 _SMALL = 1 << 21  # bytes; torch's sum of two larger buffers is quicker, though it must wait for the weights
 
 
@@ -33,6 +34,27 @@ class Library(Enum):
 
     GLOO = "gloo"
     NCCL = "nccl"
+
+
+class GlooMessages:
+    """Messages over one of gloo's groups."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+        self.rank, self.size = group.rank(), group.size()
+
+    def begin_send(self, values: Array, to: int) -> Any:
+        """Begin to send values."""
+        return self._group.send([torch.from_numpy(values)], to, 0)
+
+    def begin_receive(self, values: Array, source: int) -> Any:
+        """Begin to fill an array with what another worker sends."""
+        return self._group.recv([torch.from_numpy(values)], source, 0)
+
+    def finish(self, begun: Sequence[Any], doing: str) -> None:
+        """Wait for what has begun."""
+        for work in begun:
+            work.wait()
 
 
 class TorchGroup:
@@ -62,7 +84,7 @@ class TorchGroup:
         self._control_lane = Lane("control", self._interruption)
         self._lanes = [Lane(f"lane {number}", self._interruption) for number in range(LANES)]
         self._groups: list[Any] = []
-        self._rooms: dict[Any, Tensor] = {}  # of groups, for everybody's shares; new memory is slow when first used
+        self._sums: dict[Any, OrderedSum] = {}  # of groups
         self._control_lane.do(self._meet)
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
@@ -142,7 +164,7 @@ class TorchGroup:
         for lane in (*self._lanes, self._control_lane):
             lane.close()
         self._groups.clear()
-        self._rooms.clear()
+        self._sums.clear()
         del self._control
 
     def _meet(self) -> None:
@@ -199,34 +221,9 @@ class TorchGroup:
             if root in (None, self.rank):
                 torch.mul(total, scales()[0], out=buffer)
             return 2 * buffer.nbytes
-        if group not in self._rooms:
-            self._rooms[group] = torch.empty(_PIECE, dtype=torch.uint8)
-        values, room = buffer.view(-1), self._rooms[group].view(buffer.dtype)
-        length = _PIECE // buffer.itemsize // self.size * self.size
-        for start in range(0, values.numel(), length):
-            piece = values[start : start + length]
-            padding = -piece.numel() % self.size
-            padded = torch.cat((piece, piece.new_zeros(padding))) if padding else piece
-            self._average_piece(group, root, padded, room[: padded.numel()], scales)
-            if padding and root in (None, self.rank):
-                piece.copy_(padded[: piece.numel()])
-        return 4 * (self.size - 1) * buffer.nbytes // self.size
-
-    def _average_piece(
-        self, group: Any, root: int | None, piece: Tensor, shares: Tensor, scales: Callable[[], list[float]]
-    ) -> None:
-        """Replace a piece by its mean, of which each worker adds up a share. `shares` is room for everybody's."""
-        exchange = group.alltoall_base(shares, piece, [], [])
-        rows, means, scales_of_rows = shares.view(self.size, -1), piece.view(self.size, -1), scales()
-        exchange.wait()
-        mean = means[self.rank] if root in (None, self.rank) else rows[0]
-        add_up([row.numpy() for row in rows], scales_of_rows, mean.numpy())
-        receivers = range(self.size) if root is None else [root]
-        works = [group.send([mean], to, 0) for to in receivers if to != self.rank]
-        if self.rank in receivers:
-            works += [group.recv([means[source]], source, 0) for source in range(self.size) if source != self.rank]
-        for work in works:
-            work.wait()
+        if group not in self._sums:
+            self._sums[group] = OrderedSum(GlooMessages(group), _PIECE)
+        return self._sums[group].add_up(buffer.view(-1).numpy(), scales, root, f"mean of {buffer.numel()} values")
 
     def _average_by_nccl(self, weight: float, root: int | None, group: Any, buffer: Tensor) -> int:
         """The mean as a sum over NCCL. The weights go along at the same time, since each round trip counts."""
