@@ -105,6 +105,10 @@ class ClassLoss(LabelLoss, HasOnnxForm):
             what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
             raise ShapeError(f"{what} need {math.prod(places)} labels, the other bottom has {list(bottoms[1])}")
 
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """The loss is a number, and the softmax as large as the predictions."""
+        return [(), bottoms[0]] if self.shows_softmax else [()]
+
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
         loss, log, _ = self.evaluated(x, labels, *more)
         return (loss, log.detach().exp()) if self.shows_softmax else loss

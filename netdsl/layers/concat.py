@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -38,6 +39,13 @@ class Concat(HasOnnxForm, MakesNewMemory):
                 where = f"except on axis {self.axis}; bottom '{layer.bottom[0]}' is {list(bottoms[0])}"
                 other = f"'{layer.bottom[index]}' is {list(shape)}"
                 raise ShapeError(f"all bottoms must have the same shape {where}, {other}")
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """As long along the axis as all bottoms together."""
+        if self.permutes:
+            return [(*bottoms[0][:1], sum(math.prod(shape[1:]) for shape in bottoms), 1, 1)]
+        length = sum(shape[self.axis] for shape in bottoms)
+        return [(*bottoms[0][: self.axis], length, *bottoms[0][self.axis + 1 :])]
 
     def forward(self, *bottoms: Tensor) -> Tensor:
         if self.permutes:

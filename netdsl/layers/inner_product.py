@@ -58,11 +58,19 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         weight = (self.weight.t() if self.transpose else self.weight).reshape(p.num_output, -1, height, width)
         return made, [weight, *([] if self.bias is None else [self.bias])]
 
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """Said here, since products of tensors without memory load torch's compiler, which takes seconds."""
+        self._check(bottoms[0])
+        return [(*bottoms[0][: self.axis], self.weight.shape[1 if self.transpose else 0])]
+
     def forward(self, x: Tensor) -> Tensor:
-        flat, inputs = x.flatten(self.axis), self.weight.shape[0 if self.transpose else 1]
-        if flat.shape[-1] != inputs:
-            raise ShapeError(f"takes {inputs} values of each item, and a bottom {list(x.shape)} has {flat.shape[-1]}")
-        return F.linear(flat, self.weight.t() if self.transpose else self.weight, self.bias)
+        self._check(x.shape)
+        return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+
+    def _check(self, bottom: Shape) -> None:
+        inputs, found = self.weight.shape[0 if self.transpose else 1], math.prod(bottom[self.axis :])
+        if found != inputs:
+            raise ShapeError(f"takes {inputs} values of each item, and a bottom {list(bottom)} has {found}")
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)

@@ -35,6 +35,10 @@ class LRN(HasOnnxForm, MakesNewMemory):
         self.size, self.alpha, self.beta, self.k = p.local_size, p.alpha, p.beta, p.k
         self.within = p.norm_region == pb.LRNParameter.WITHIN_CHANNEL
 
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """The top is as large as the bottom."""
+        return list(bottoms)
+
     def forward(self, x: Tensor) -> Tensor:
         if x.dtype in (torch.half, torch.bfloat16):  # squares are more than a half can hold
             return self._normalised(x.float()).to(x.dtype)

@@ -51,7 +51,9 @@ class Pooling(HasOnnxForm, MakesNewMemory):
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """What the window leaves of the bottom, which must have room for one."""
-        if self.window is not None and min(pool.pooled_size(bottoms[0][2:], self.window, self.ceil)) < 1:
+        if self.window is None:
+            return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
+        if min(pool.pooled_size(bottoms[0][2:], self.window, self.ceil)) < 1:
             sizes = _numbers(bottoms[0][2:])
             raise ShapeError(f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad")
         return super().top_shapes(bottoms)

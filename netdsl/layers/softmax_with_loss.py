@@ -44,6 +44,12 @@ class SoftmaxWithLoss(ClassLoss):
             raise NetError(f"has {len(p.class_weighting)} class_weighting for {classes} classes; give one for each")
         return torch.tensor(list(p.class_weighting))
 
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """With the places of a third top."""
+        if len(self.layer.top) < 3:
+            return super().top_shapes(bottoms)
+        return [(), bottoms[0], self._places(bottoms[0], bottoms[1])]
+
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         right = of_class(log, self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
         losses = -floored(right, _LEAST)

@@ -20,11 +20,19 @@ _START = 6.0  # seconds in which a training begins, about
 _TRANSPORTS = {
     LauncherName.LOCAL: (Transport.SHARED_MEMORY, Transport.GLOO),
     LauncherName.EXTERNAL: (Transport.SHARED_MEMORY, Transport.GLOO),
+    LauncherName.MPI: (Transport.MPI, Transport.MPI_BY_NODE),
+    LauncherName.MPIEXEC: (Transport.MPI, Transport.MPI_BY_NODE),
     LauncherName.SPARK: (Transport.GLOO, Transport.RELAY),
 }
 _STOPS = (DisturbanceKind.STOP_WORKER, DisturbanceKind.STOP_SUPERVISOR)
 _OF_TWO = ("allreduce", "outer")  # one divides the batch; the momentum of the other has short trainings of one swing
-_HERE = (LauncherName.ALONE, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.LOCAL, LauncherName.EXTERNAL)
+_HERE = (
+    LauncherName.ALONE,
+    *3 * (LauncherName.LOCAL,),
+    LauncherName.EXTERNAL,
+    LauncherName.MPI,
+    LauncherName.MPIEXEC,
+)
 
 
 @dataclass(frozen=True)

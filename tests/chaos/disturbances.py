@@ -31,6 +31,8 @@ class DisturbanceKind(Enum):
 Later = list[tuple[float, Callable[[], object]]]  # seconds from now, and what happens then
 OF_WORKERS = (DisturbanceKind.KILL_WORKER, DisturbanceKind.STOP_WORKER)
 
+RANK_NAMES = {LauncherName.EXTERNAL: "RANK", LauncherName.MPIEXEC: "PMI_RANK"}  # in the environment of each process
+
 
 @dataclass(frozen=True)
 class Disturbance:
@@ -68,9 +70,9 @@ class Disturbance:
             case DisturbanceKind.KILL_WORKER | DisturbanceKind.STOP_WORKER:
                 return is_worker(process, launcher)
             case DisturbanceKind.KILL_SUPERVISOR | DisturbanceKind.STOP_SUPERVISOR:
-                if launcher is LauncherName.EXTERNAL:
-                    return process.environment.get("RANK") == "0"
-        return process.pid == command.process.pid  # torchrun hands signals on to its workers
+                if launcher in RANK_NAMES:
+                    return process.environment.get(RANK_NAMES[launcher]) == "0"
+        return process.pid == command.process.pid  # torchrun and mpiexec hand signals on to their workers
 
     def _signal(self, process: MarkedProcess) -> Later:
         match self.kind:
@@ -102,8 +104,10 @@ def is_worker(process: MarkedProcess, launcher: LauncherName) -> bool:
     match launcher:
         case LauncherName.LOCAL:
             return "launchers.worker_process" in process.command
-        case LauncherName.EXTERNAL:
-            return process.environment.get("RANK", "0") != "0"  # the first one supervises
+        case LauncherName.EXTERNAL | LauncherName.MPIEXEC:
+            return process.environment.get(RANK_NAMES[launcher], "0") != "0"  # the first one supervises
+        case LauncherName.MPI:
+            return "mpi.worker_process" in process.command and "PMI_RANK" in process.environment
         case LauncherName.SPARK:
             return "pyspark.daemon" in process.command or "pyspark/daemon" in process.command
     return False

@@ -17,6 +17,7 @@ from tests.chaos.user_command import UserCommands
 from zoo.testing import TestRequest, test
 
 _BATCHES = 6  # of the test data, which are all
+_LIKE_LOCAL = (LauncherName.EXTERNAL, LauncherName.MPI, LauncherName.MPIEXEC)
 _PATIENCE = 600.0  # seconds without anything to be seen
 
 Blobs = dict[str, list[NDArray[np.float32]]]
@@ -41,7 +42,7 @@ class References:
 
     def of(self, setting: Setting) -> Reference:
         """The undisturbed training to compare with. The bits are the same over all transports."""
-        launcher = LauncherName.LOCAL if setting.launcher is LauncherName.EXTERNAL else setting.launcher
+        launcher = LauncherName.LOCAL if setting.launcher in _LIKE_LOCAL else setting.launcher
         plain = replace(setting, launcher=launcher, transport=None, restarts=0, workers=TWO, resumed="")
         if plain not in self._made:
             self._made[plain] = self._make(plain)

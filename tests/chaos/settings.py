@@ -11,8 +11,9 @@ from caffe_proto.files import read_solver
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
+from netdsl.mpi.mpiexec import mpiexec
 from zoo import distributed_run
-from zoo.backends import Backend, LocalBackend, SparkBackend
+from zoo.backends import Backend, LocalBackend, MpiBackend, SparkBackend
 from zoo.worker_count import WorkerCount
 
 ZOO = Path(sys.executable).with_name("zoo")
@@ -57,11 +58,13 @@ display: 20 test_iter: 4 test_interval: 40 snapshot: 12 snapshot_prefix: "small"
 
 
 class LauncherName(Enum):
-    """What starts the workers; `ALONE` is training in one process, with snapshots."""
+    """What starts the workers; `ALONE` is training in one process, with snapshots, and `MPIEXEC` the user's own."""
 
     ALONE = "alone"
     LOCAL = "local"
     EXTERNAL = "external"
+    MPI = "mpi"
+    MPIEXEC = "mpiexec"
     SPARK = "spark"
 
 
@@ -93,14 +96,14 @@ class Setting:
         return self.launcher is not LauncherName.ALONE
 
     @property
-    def is_torchrun(self) -> bool:
-        """Whether the command is torchrun's, which says things of its own."""
-        return self.launcher is LauncherName.EXTERNAL
+    def is_started(self) -> bool:
+        """Whether the command is torchrun's or mpiexec's, which says things of its own."""
+        return self.launcher in (LauncherName.EXTERNAL, LauncherName.MPIEXEC)
 
     @property
     def restarts_workers(self) -> bool:
         """Whether a worker that is lost is started again without the user."""
-        return self.launcher in (LauncherName.LOCAL, LauncherName.SPARK)
+        return self.launcher in (LauncherName.LOCAL, LauncherName.MPI, LauncherName.SPARK)
 
     @property
     def same_bits(self) -> bool:
@@ -136,7 +139,12 @@ class Setting:
 
     def begin(self, folder: Path, deadline: float) -> None:
         """Begin the run as the command does, with another deadline, by which a worker without a heartbeat is lost."""
-        backend: Backend = SparkBackend(MASTER) if self.launcher is LauncherName.SPARK else LocalBackend()
+        backends: dict[LauncherName, Backend] = {
+            LauncherName.SPARK: SparkBackend(MASTER),
+            LauncherName.MPI: MpiBackend(),
+            LauncherName.MPIEXEC: MpiBackend(),
+        }
+        backend = backends.get(self.launcher, LocalBackend())
         distributed_run.begin(replace(self.run(folder), deadline=deadline), folder / RUN, backend)
 
     def command(self, folder: Path) -> list[str]:
@@ -149,13 +157,28 @@ class Setting:
             words += ["--resume", RUN, *(["--workers", self.resumed] if self.resumed else [])]
         else:
             words += ["--solver", "solver.prototxt", "--strategy", self.strategy, "--run", RUN]
-            words += [] if self.is_torchrun else ["--workers", self.workers]
+            words += [] if self.is_started else ["--workers", self.workers]
         if self.transport:
             words += ["--transport", self.transport.value]
-        if self.is_torchrun:
-            torchrun = [*TORCHRUN, "--log-dir", RANK_LOGS, "--max-restarts", str(self.restarts), "--no-python", "--"]
-            return [*torchrun, *words, "--backend", "external"]
-        return [*words, "--backend", "spark", "--master", MASTER] if self.launcher is LauncherName.SPARK else words
+        match self.launcher:
+            case LauncherName.EXTERNAL:
+                torchrun = [
+                    *TORCHRUN,
+                    "--log-dir",
+                    RANK_LOGS,
+                    "--max-restarts",
+                    str(self.restarts),
+                    "--no-python",
+                    "--",
+                ]
+                return [*torchrun, *words, "--backend", "external"]
+            case LauncherName.MPI:
+                return [*words, "--backend", "mpi"]
+            case LauncherName.MPIEXEC:
+                return [mpiexec(), "-n", TWO, *words, "--backend", "mpi"]
+            case LauncherName.SPARK:
+                return [*words, "--backend", "spark", "--master", MASTER]
+        return words
 
     def model(self, folder: Path) -> Path:
         """The model at the end."""

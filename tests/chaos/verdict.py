@@ -64,7 +64,7 @@ def judge_command(setting: Setting, result: CommandResult, verdict: Verdict) -> 
     if result.code and (not kinds or (recovers and set(kinds) <= set(OF_WORKERS))):
         what = "by itself" if not kinds else "although all workers could begin again"
         verdict.blame(FAILURES, f"a command ended with code {result.code} {what}: {_last_line(result.text)}")
-    elif result.code > 0 and not (result.code in _BY_SIGNAL or "zoo: " in result.text or setting.is_torchrun):
+    elif result.code > 0 and not (result.code in _BY_SIGNAL or "zoo: " in result.text or setting.is_started):
         verdict.blame(FAILURES, f"a command ended with code {result.code} without saying why")
 
 
@@ -111,8 +111,8 @@ def judge_folder(setting: Setting, folder: Path, verdict: Verdict) -> None:
 
 
 def judge_output(setting: Setting, folder: Path, verdict: Verdict) -> None:
-    """Look for tracebacks in what a user can see: of torchrun's own only those of the workers."""
-    outputs = [] if setting.is_torchrun else list(folder.glob("output-*.txt"))
+    """Look for tracebacks in what a user can see: of torchrun and mpiexec only those of the workers."""
+    outputs = [] if setting.is_started else list(folder.glob("output-*.txt"))
     for path in [*outputs, *folder.glob(f"{RUN}/logs/*"), *(folder / RANK_LOGS).rglob("*.log")]:
         for error in tracebacks(path.read_text(errors="replace")):
             verdict.blame(TRACEBACKS, f"{path.relative_to(folder)}: {error}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
+from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources.arrays import ArraySource
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.types import Array
@@ -18,8 +19,8 @@ class DigitsSource(ArraySource):
     """Images with values from 0 to 255 and their digits; without a split, all of them."""
 
     def __init__(self, split: DataSplit | None = None) -> None:
-        digits = _library().load_digits()
-        images, labels = digits.images, digits.target
+        rows = np.loadtxt(_file(), delimiter=",")
+        images, labels = rows[:, :64].reshape(-1, 8, 8), rows[:, 64].astype(np.int64)
         selected = np.ones(len(labels), bool) if split is None else _for_testing(labels) == (split is DataSplit.TEST)
         pixels = np.rint(images[selected] * (255 / 16)).astype(np.uint8)
         super().__init__([(pixels[:, np.newaxis], labels[selected])])
@@ -33,5 +34,9 @@ def _for_testing(labels: Array) -> Array:
     return selected
 
 
-def _library() -> Any:
-    return import_extra("sklearn.datasets", "data", "the digits need scikit-learn")
+def _file() -> Path:
+    """scikit-learn's file. It is read as it lies there, since importing the package takes seconds."""
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise MissingExtraError("the digits need scikit-learn: pip install 'netdsl[data]'")
+    return Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
-from netdsl.mpi.mpiexec import MpiexecLauncher
+from netdsl.mpi.mpiexec import SETTINGS, mpiexec
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE
@@ -29,7 +30,9 @@ from tests.patience import PATIENCE
 STEPS = {"averaging": "tau=3", "outer": "tau=3", "allreduce": "tau=3", "elastic-sync": "tau=3", "elastic": "tau=3"}
 LINES = [f"{name}:{STEPS.get(name, '')}" for name in STRATEGIES]
 TRANSPORTS = [Transport.SHARED_MEMORY, Transport.GLOO]
-EXTERNAL = Path(__file__).with_name("launchers") / "external_worker.py"
+SYNCHRONOUS = [line for line in LINES if parse(line).synchronous]
+EXTERNAL, RANK = (Path(__file__).with_name("launchers") / name for name in ("external_worker.py", "mpi_rank.py"))
+ROOT = Path(__file__).parents[3]
 
 
 def begin(param: pb.SolverParameter, folder: Path, strategy: str, transport: Transport, size: int = 2) -> Path:
@@ -58,25 +61,33 @@ def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: T
 
 
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("strategy", LINES)
-def test_mpi(param, run: Simulate, tmp_path: Path, strategy: str, size: int) -> None:
-    """With ranks that mpiexec starts."""
+def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
+    """Under mpiexec; the same ranks take part in all runs, one after the other."""
     param.net_param.layer[0].data_param.batch_size = 8  # which both numbers divide
-    folder = begin(param, tmp_path / "run", strategy, Transport.MPI, size)
-    assert train(folder, MpiexecLauncher()) is End.FINISHED
-    check_bits(folder, strategy, run, size)
+    folders = [begin(param, tmp_path / f"run{number}", line, Transport.MPI, size) for number, line in enumerate(LINES)]
+    start([mpiexec(), "-n", str(size), sys.executable, str(RANK)], folders, SETTINGS)
+    for folder, strategy in zip(folders, LINES, strict=True):
+        check_bits(folder, strategy, run, size)
 
 
-def test_external(param, run: Simulate, tmp_path: Path) -> None:
-    """Under torchrun; the same two processes take part in all runs, one after the other."""
-    cases = [*product(LINES, TRANSPORTS)]
-    folders = [begin(param, tmp_path / f"run{number}", *case) for number, case in enumerate(cases)]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", str(EXTERNAL)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+@pytest.mark.parametrize(
+    ("size", "cases"),
+    [(2, [*product(LINES, TRANSPORTS)]), (3, [*product(SYNCHRONOUS, [Transport.GLOO])])],  # sums of three have an order
+    ids=["two", "three"],
+)
+def test_external(param, run: Simulate, tmp_path: Path, size: int, cases: list[tuple[str, Transport]]) -> None:
+    """Under torchrun; the same processes take part in all runs, one after the other."""
+    folders = [begin(param, tmp_path / f"run{number}", *case, size) for number, case in enumerate(cases)]
+    start([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(size), str(EXTERNAL)], folders)
+    for folder, (strategy, _) in zip(folders, cases, strict=True):
+        check_bits(folder, strategy, run, size)
+
+
+def start(command: list[str], folders: list[Path], settings: Mapping[str, str] | None = None) -> None:
+    """Let a command's processes train in folders."""
+    environment = {**(settings or {}), **os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([*command, *map(str, folders)], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    for folder, (strategy, _) in zip(folders, cases, strict=True):
-        check_bits(folder, strategy, run)
 
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
@@ -87,13 +98,3 @@ def test_nccl(param, tmp_path: Path, strategy: str) -> None:
     Run(param, parse(strategy), 2, devices=devices, transport=Transport.NCCL).settled().save(folder)
     assert train(folder, LocalLauncher()) is End.FINISHED
     assert blobs_of(folder)
-
-
-@pytest.mark.parametrize("strategy", ["averaging:tau=3", "allreduce:tau=3", "outer:tau=3", "elastic-sync:tau=3"])
-def test_three_workers(param, run: Simulate, tmp_path: Path, strategy: str) -> None:
-    """Sums of three have an order, which is the same everywhere."""
-    folder = tmp_path / "run"
-    Run(param, parse(strategy), 3, transport=Transport.GLOO).settled().save(folder)
-    assert train(folder, LocalLauncher()) is End.FINISHED
-    weights = run(strategy, 3).weights[0].numpy().tobytes()
-    assert all(blob.tobytes() in weights for blob in blobs_of(folder))

@@ -16,8 +16,8 @@ from netdsl.distributed.transports.lane_variable import LaneVariable
 from netdsl.distributed.transports.shared_memory.memory import CELLS, SharedBlock, fence, reserve
 from netdsl.distributed.transports.shared_memory.pieces import Pieces
 from netdsl.distributed.transports.shared_memory.shared_variable import SharedMemoryValues, room
-from netdsl.distributed.transports.shared_memory.waiting import wait_until_none
 from netdsl.distributed.transports.staging import StagedBuffer
+from netdsl.distributed.transports.waiting import wait_until_none
 from netdsl.errors import DistributedError
 
 _SUMMED = (torch.float32, torch.float64, torch.int64)
@@ -134,6 +134,7 @@ class SharedMemoryCommunicator:
         waited = wait_until_none(
             lambda: np.flatnonzero(memory.turns[:, 0] < turn).tolist(), self._interruption, "a gather of numbers"
         )
+        fence()
         self.traffic.add(waited=waited, count=8 * len(values) * self.size)
         if len(counts := set(memory.turns[:, 1 + row].tolist())) > 1:
             raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")

@@ -25,7 +25,7 @@ from netdsl.distributed.transports.shared_memory.memory import (
     SharedBlock,
     fence,
 )
-from netdsl.distributed.transports.shared_memory.waiting import Missing, wait_until_none
+from netdsl.distributed.transports.waiting import Missing, wait_until_none
 from netdsl.distributed.transports.weighted_mean import Array, add_up, scales_of
 from netdsl.errors import DistributedError
 
@@ -183,6 +183,7 @@ class Pieces:
 
     def _wait_for(self, missing: Missing) -> None:
         self.waited += wait_until_none(missing, self._interruption, self.doing)
+        fence()
 
     def _check(self, ranks: list[int], number: int) -> None:
         """Whether the others want the same."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.transports.shared_memory.memory import Numbers, SharedBlock, fence, pages
-from netdsl.distributed.transports.shared_memory.waiting import wait_until_none
+from netdsl.distributed.transports.waiting import wait_until_none
 
 _HEAD = pages(1)  # who has the lock
 _FREE = -1
@@ -64,6 +64,7 @@ class SharedMemoryValues:
     def _alone(self, doing: str) -> Iterator[None]:
         """While nobody else changes it."""
         waited = wait_until_none(self._other_holder, self._interruption, f"{doing} of the shared variable")
+        fence()
         begun = time.monotonic()
         self._holder[0] = self._rank
         try:

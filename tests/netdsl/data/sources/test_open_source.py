@@ -177,7 +177,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
     [
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
-        ("sklearn.datasets", digits._library),
+        ("sklearn", digits._file),
         ("PIL.ImageDraw", contact_sheet._library),
     ],
 )

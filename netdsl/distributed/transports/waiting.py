@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.shared_memory.memory import fence
 from netdsl.errors import PeerLostError
 
 _AWAKE = 0.0003  # seconds; what is longer than that goes to sleep
@@ -20,7 +19,6 @@ Missing = Callable[[], list[int]]  # the ranks of the workers that aren't there 
 def wait_until_none(missing: Missing, interruption: Interruption, doing: str) -> float:
     """Wait until no worker is missing, and return the seconds that took."""
     if not missing():
-        fence()
         return 0.0
     begun, nap = time.monotonic(), _NAPS[0]
     while ranks := missing():
@@ -31,7 +29,6 @@ def wait_until_none(missing: Missing, interruption: Interruption, doing: str) ->
         else:
             time.sleep(nap)
             nap = min(nap * 1.3, _NAPS[1])
-    fence()
     return time.monotonic() - begun
 
 
