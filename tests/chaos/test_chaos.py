@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import zipfile
@@ -32,6 +33,7 @@ from tests.chaos.verdict import FAILURES, OTHER_BITS, Verdict, judge_command, ju
 from zoo.training import train
 
 LOCAL = Setting(LauncherName.LOCAL, "averaging:tau=4", Transport.SHARED_MEMORY, iterations=36)
+KILLS = 10
 ALONE = Setting(LauncherName.ALONE, iterations=60)
 
 
@@ -74,6 +76,39 @@ def test_a_training_that_is_attacked_ends_with_the_same_bits(case: ChaosCase, tm
     assert not outcome.verdict.problems, outcome.story
     kinds = [disturbance.kind.value for command in case.commands for disturbance in command.disturbances]
     assert outcome.verdict.counts == dict.fromkeys([*kinds, "damages", "recoveries", "same bits"], 1)
+
+
+@pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")
+@pytest.mark.parametrize(
+    ("launcher", "transport"),
+    [
+        pytest.param(LauncherName.LOCAL, Transport.SHARED_MEMORY, marks=pytest.mark.slow),
+        pytest.param(LauncherName.EXTERNAL, Transport.GLOO, marks=pytest.mark.slow),
+        pytest.param(LauncherName.MPI, Transport.MPI, marks=pytest.mark.slow),
+        pytest.param(LauncherName.MPIEXEC, Transport.MPI, marks=pytest.mark.slow),
+        pytest.param(LauncherName.SPARK, Transport.GLOO, marks=[pytest.mark.slow, pytest.mark.spark]),
+    ],
+)
+def test_any_rank_may_be_killed_at_ten_moments(launcher: LauncherName, transport: Transport, tmp_path: Path) -> None:
+    """In one command where the launcher starts workers again, and else in ten, of which each resumes."""
+    setting, draw = Setting(launcher, "averaging:tau=4", transport, iterations=320), random.Random(launcher.value)
+    if setting.restarts_workers:
+        moments = [(number + draw.random()) / KILLS for number in range(KILLS)]
+        commands = (tuple(killed(DisturbanceKind.KILL_WORKER, moment, draw) for moment in moments),)
+    else:
+        kinds = [draw.choice((DisturbanceKind.KILL_WORKER, DisturbanceKind.KILL_SUPERVISOR)) for _ in range(KILLS)]
+        commands = tuple((killed(kind, 0.3 * draw.random(), draw),) for kind in kinds)
+    case = ChaosCase(0, setting, tuple(map(DisturbedCommand, commands)))
+    outcome = attack(case, tmp_path / "case", undisturbed(setting, tmp_path / "undisturbed"))
+    assert not outcome.verdict.problems, outcome.story
+    counts = outcome.verdict.counts
+    kills = counts[DisturbanceKind.KILL_WORKER.value] + counts[DisturbanceKind.KILL_SUPERVISOR.value]
+    assert (kills, counts["same bits"]) == (KILLS, 1), outcome.story
+
+
+def killed(kind: DisturbanceKind, moment: float, draw: random.Random) -> Disturbance:
+    """A kill at a moment of a command's training, of whom is drawn."""
+    return Disturbance(kind, moment, 0.2 * draw.random(), draw.random())
 
 
 def test_what_is_drawn_has_every_strategy_launcher_and_disturbance() -> None:
