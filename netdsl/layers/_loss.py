@@ -100,14 +100,14 @@ class ClassLoss(LabelLoss, HasOnnxForm):
         self.axis = axis_of(axis, len(bottoms[0]))
         self.normaliser = Normaliser.of(layer.loss_param)
         self.shows_softmax = len(layer.top) == 2
-        places = _without(bottoms[0], self.axis)
-        if math.prod(places) != math.prod(bottoms[1]):
-            what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
-            raise ShapeError(f"{what} need {math.prod(places)} labels, the other bottom has {list(bottoms[1])}")
+        self.check_places(bottoms)
 
-    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """The loss is a number, and the softmax as large as the predictions."""
-        return [(), bottoms[0]] if self.shows_softmax else [()]
+    def check_places(self, bottoms: Sequence[Shape]) -> None:
+        """Raise a ShapeError unless there is a label for each place."""
+        places = math.prod(_without(bottoms[0], self.axis))
+        if places != math.prod(bottoms[1]):
+            what = f"predictions of shape {list(bottoms[0])} with classes on axis {self.axis}"
+            raise ShapeError(f"{what} need {places} labels, the other bottom has {list(bottoms[1])}")
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
         loss, log, _ = self.evaluated(x, labels, *more)

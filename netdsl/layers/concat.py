@@ -33,15 +33,11 @@ class Concat(HasOnnxForm, MakesNewMemory):
         old = p.HasField("concat_dim")
         self.axis = axis_of(p.concat_dim if old else p.axis, len(bottoms[0]), "concat_dim" if old else "axis")
         self.permutes = p.per_fla_fuse and self.axis == 1
-        rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]
-        for index, (shape, rest) in enumerate(zip(bottoms, rests, strict=True)):
-            if rest != rests[0] or len(shape) != len(bottoms[0]):
-                where = f"except on axis {self.axis}; bottom '{layer.bottom[0]}' is {list(bottoms[0])}"
-                other = f"'{layer.bottom[index]}' is {list(shape)}"
-                raise ShapeError(f"all bottoms must have the same shape {where}, {other}")
+        self._check(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """As long along the axis as all bottoms together."""
+        self._check(bottoms)
         if self.permutes:
             return [(*bottoms[0][:1], sum(math.prod(shape[1:]) for shape in bottoms), 1, 1)]
         length = sum(shape[self.axis] for shape in bottoms)
@@ -51,6 +47,14 @@ class Concat(HasOnnxForm, MakesNewMemory):
         if self.permutes:
             return torch.cat([bottom.movedim(1, -1).flatten(1) for bottom in bottoms], 1)[..., None, None]
         return torch.cat(bottoms, self.axis)
+
+    def _check(self, bottoms: Sequence[Shape]) -> None:
+        rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]
+        for index, (shape, rest) in enumerate(zip(bottoms, rests, strict=True)):
+            if rest != rests[0] or len(shape) != len(bottoms[0]):
+                where = f"except on axis {self.axis}; bottom '{self.layer.bottom[0]}' is {list(bottoms[0])}"
+                other = f"'{self.layer.bottom[index]}' is {list(shape)}"
+                raise ShapeError(f"all bottoms must have the same shape {where}, {other}")
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         if not self.permutes:

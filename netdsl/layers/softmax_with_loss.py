@@ -45,10 +45,9 @@ class SoftmaxWithLoss(ClassLoss):
         return torch.tensor(list(p.class_weighting))
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """With the places of a third top."""
-        if len(self.layer.top) < 3:
-            return super().top_shapes(bottoms)
-        return [(), bottoms[0], self._places(bottoms[0], bottoms[1])]
+        """The loss is a number, the softmax as large as the predictions, and the third top has their places."""
+        self.check_places(bottoms)
+        return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         right = of_class(log, self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)

@@ -92,7 +92,7 @@ def private_files() -> Iterator[None]:
     """Write nothing that others see: by `open`, `torch.save` and what uses them, such as numpy; nor remove it."""
     with TemporaryDirectory(prefix="zoo-run-") as folder:
         files = PrivateFiles(Path(folder))
-        opened, saved, loaded = io.open, torch.save, torch.load
+        opened, saved, loaded, status_of = io.open, torch.save, torch.load, os.stat
         target_of = storage._target
 
         def open_private(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
@@ -104,12 +104,17 @@ def private_files() -> Iterator[None]:
         def load(file: Any, *args: Any, **kwargs: Any) -> Any:
             return loaded(files.path(file, writing=False), *args, **kwargs)
 
+        def status(file: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
+            seen = file if dir_fd is not None else files.path(file, writing=False)
+            return status_of(seen, dir_fd=dir_fd, follow_symlinks=follow_symlinks)
+
         replacements: list[Replacement] = [
             (builtins, "open", open_private),
             (io, "open", open_private),
             (torch, "save", save),
             (torch, "load", load),
             (os, "mkdir", files.make_folder),
+            (os, "stat", status),
             (storage, "_target", lambda path: files.path(target_of(path), writing=True)),
             (shutil, "rmtree", files.remove_folder),
             *((os, name, files.remove) for name in ("remove", "unlink")),

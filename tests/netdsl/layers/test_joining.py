@@ -44,6 +44,22 @@ def test_concat_as_intel_fuses_it_with_permute_and_flatten():
     np.testing.assert_array_equal(top, np.concatenate(wanted, 1))
 
 
+@pytest.mark.parametrize(
+    ("type_name", "settings", "shapes", "others"),
+    [
+        ("Concat", "", ((2, 3), (2, 5)), ((4, 3), (2, 5))),
+        ("SoftmaxWithLoss", "", ((2, 3, 4), (2, 4)), ((2, 3, 4), (2, 5))),
+        ("InnerProduct", "inner_product_param { num_output: 2 }", ((2, 3),), ((2, 4),)),
+    ],
+)
+def test_other_shapes_must_fit_too(type_name, settings, shapes, others):
+    """By these an export finds which lengths follow the batch."""
+    layer = make(type_name, settings, *shapes)
+    assert layer.top_shapes(shapes)
+    with pytest.raises(ShapeError):
+        layer.top_shapes(others)
+
+
 def test_concat_of_one():
     np.testing.assert_array_equal(make("Concat", "", (2, 3))(numbers(2, 3)), numbers(2, 3))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import check_regular, write_pieces
 from netdsl.transparent.files import private_files
 
 
@@ -28,8 +29,20 @@ def test_others_see_nothing_of_what_it_writes(tmp_path: Path, monkeypatch: pytes
         assert np.load("made/values.npy").tolist() == [0, 1, 2]
         assert torch.load("made/ones.pt").sum() == 2
         assert Path("net.caffemodel").read_bytes() == b"blobs"
+        assert Path("net.caffemodel").is_file() and Path("made/ones.pt").stat().st_size > 100
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
     assert Path("log").read_text() == "old\n"
+
+
+def test_a_file_is_as_large_as_what_it_wrote(tmp_path: Path) -> None:
+    """Also while the first rank is about to write it anew."""
+    file = tmp_path / "net.prototxt"
+    with private_files():
+        file.write_text("layer {}")
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT))  # as the first rank has it at that moment
+        assert file.stat().st_size == 8
+        check_regular(file)
+    assert file.stat().st_size == 0
 
 
 def test_temporary_folders_are_made_and_go(tmp_path: Path) -> None:
