@@ -147,13 +147,14 @@ def test_data_that_arent_there(param: pb.SolverParameter, tmp_path: Path) -> Non
 
 
 def listening(process: int) -> set[str]:
-    """The addresses, as hexadecimal digits, at which a process listens."""
+    """The addresses, as hexadecimal digits, at which a process listens; none once it has ended."""
     sockets = set()
-    for path in Path(f"/proc/{process}/fd").iterdir():
-        with suppress(OSError):  # it is closed just now
-            sockets.add(str(path.readlink()))
-    tables = (Path(f"/proc/{process}/net/{name}").read_text().splitlines() for name in ("tcp", "tcp6"))
-    rows = [row.split() for table in tables for row in table]
+    with suppress(OSError):  # the process ends just now
+        for path in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # it is closed just now
+                sockets.add(str(path.readlink()))
+    tables = (Path(f"/proc/self/net/{name}") for name in ("tcp", "tcp6"))  # the machine's, which outlive a process
+    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()]
     return {row[1].partition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
 
 
