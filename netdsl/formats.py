@@ -1,8 +1,9 @@
-"""The formats that nets and weights come in, beside Caffe's own: by the suffixes of files."""
+"""The formats that nets and weights come in beside Caffe's own, by the suffixes of files; and models with names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,18 @@ _PACKAGES = {".onnx": "converters"}
 _readers: dict[str, FormatReader] = {}
 
 
+@dataclass(frozen=True)
+class ModelFiles:
+    """The files of a model that has a name or a folder; `net` is the one to train or, `deployed`, the one to use."""
+
+    net: Path
+    deployed: Path
+    weights: tuple[Path, ...] = ()
+
+
+_finders: list[Callable[[Path], ModelFiles | None]] = []
+
+
 def register_format(suffix: str, reader: FormatReader) -> None:
     """Let files with a suffix be opened wherever a net or weights are, as what their reader makes of them."""
     _readers[suffix] = reader
@@ -33,6 +46,20 @@ def reader_of(path: Path) -> FormatReader | None:
         package = _PACKAGES[path.suffix]
         raise FileError(f"{path}: {path.suffix} files are read by the package {package}; write `import {package}`")
     return _readers.get(path.suffix)
+
+
+def register_models(finder: Callable[[Path], ModelFiles | None]) -> None:
+    """Let models be named wherever a net is taken: `finder` says which files a name or a folder stands for."""
+    _finders.append(finder)
+
+
+def model_files(path: Path) -> ModelFiles:
+    """The files that a path stands for: itself, or those of a model's folder or name."""
+    if path.is_file():
+        return ModelFiles(path, path)
+    if not _finders and not path.suffix and not path.exists():
+        raise FileError(f"{path}: no such file; for the names of models write `import zoo` first")
+    return next((files for finder in _finders if (files := finder(path)) is not None), ModelFiles(path, path))
 
 
 def holds_weights(path: str | Path) -> bool:

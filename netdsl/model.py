@@ -12,7 +12,7 @@ from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import TENSOR_SUFFIXES, holds_weights, reader_of, register_format
+from netdsl.formats import TENSOR_SUFFIXES, holds_weights, model_files, reader_of, register_format
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Phase, resolve
@@ -57,13 +57,19 @@ class WeightsFile:
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
 
 
-def open_model(net: NetSource, weights: Iterable[str | Path] = (), *, types: Types = LAYERS) -> Model:
+def open_model(
+    net: NetSource, weights: Iterable[str | Path] = (), *, deployed: bool = False, types: Types = LAYERS
+) -> Model:
     """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
 
     Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
+    A model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
     """
-    model = open_net(net)
-    files = _open_all(weights, model.net, types)
+    model = open_net(net, deployed=deployed)
+    paths = tuple(weights)
+    if not paths and isinstance(net, (str, Path)):
+        paths = model_files(Path(net)).weights
+    files = _open_all(paths, model.net, types)
     if not files:
         return model
     return replace(

@@ -15,7 +15,7 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError
-from netdsl.formats import TENSOR_SUFFIXES, reader_of
+from netdsl.formats import TENSOR_SUFFIXES, model_files, reader_of
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
 
@@ -57,13 +57,15 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
-    """A net of any age, with the weights that its own file has.
+def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False, deployed: bool = False) -> Model:
+    """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, which
+    have a net to train and, `deployed`, one to use.
 
     `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
     if isinstance(net, (str, Path)):
-        return _open_file(Path(net), dialect, lenient)
+        files = model_files(Path(net))
+        return _open_file(files.deployed if deployed else files.net, dialect, lenient)
     if isinstance(net, CaffeFile):
         return _of_caffe(net)
     message = getattr(net, "message", net)

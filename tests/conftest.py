@@ -52,6 +52,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.broad)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What is fetched or made once stays in the tests' own folders."""
+    os.environ["NETDSL_HOME"] = str(tmp_path_factory.mktemp("home"))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """Random weights are the same whenever a test runs, and whatever ran before it."""

@@ -62,7 +62,7 @@ class ExportedFiles:
 
 def export(request: Export) -> ExportedFiles:
     """Export a net. On an error nothing is written."""
-    trained = open_model(request.net, request.weights)
+    trained = open_model(request.net, request.weights, deployed=True)
     try:
         model = deploy_model(trained, shapes=request.shapes, batch=request.batch, stages=request.stages)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)

@@ -56,7 +56,7 @@ def predict(
     if table is None:
         command = f"zoo data convert {request.data} rows.parquet"
         raise DataError(f"{request.data}: is no table of Parquet or Arrow; `{command}` makes one of it")
-    model = open_model(request.net, request.weights)
+    model = open_model(request.net, request.weights, deployed=True)
     try:
         if isinstance(backend, SparkBackend):
             _on_spark(request, model, parquet_of(request.data), backend, listen)

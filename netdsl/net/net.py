@@ -18,7 +18,7 @@ from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
-from netdsl.model import NetSource, check_names, copy_model, load_weights, open_net
+from netdsl.model import NetSource, check_names, copy_model, load_weights, open_model, open_net
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
@@ -53,7 +53,7 @@ class Net:
         stages: Sequence[str] = (),
         types: Types = LAYERS,
     ) -> None:
-        model = open_net(net)
+        model = open_model(net) if weights is None else open_net(net)
         self._net = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
         self._values: dict[Phase, Values | Table] = {}

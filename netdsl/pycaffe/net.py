@@ -19,7 +19,7 @@ from netdsl.layer import BringsData, Layer
 from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import LAYERS, insert_splits
-from netdsl.model import copy_model, load_weights, open_net, open_weights
+from netdsl.model import copy_model, load_weights, open_model, open_net, open_weights
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
@@ -57,7 +57,7 @@ class Net(BatchCalls, Callbacks):
             new = f"Net('{network_file}', {level}, weights='{phase}')"
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
-        model = open_net(network_file)
+        model = open_net(network_file) if weights else open_model(network_file)
         model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
         self._init(model.net)
         copy_model(model, self._built)

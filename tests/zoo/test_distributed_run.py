@@ -23,7 +23,7 @@ from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from zoo import distributed_run
 from zoo.backends import HERE
-from zoo.models import folder_of, solver_of
+from zoo.names import solver_of
 from zoo.training import train, with_data
 from zoo.worker_count import WorkerCount
 
@@ -45,12 +45,13 @@ def digits(folder: Path, iterations: int) -> Run:
     The rate falls to nothing, so that what is tested at the end isn't where noise has led to last: an image of the 360
     more or less is a quarter of a percent.
     """
-    param = with_data(solver_of("lenet"), folder_of("lenet"), "digits", None)
+    settings, folder = solver_of("lenet")
+    param = with_data(settings, folder, "digits", None)
     param.max_iter, param.test_interval, param.display = iterations, iterations, 0
     param.test_initialization = False
     param.lr_policy, param.power = "poly", 1
     param.snapshot_prefix = str(folder / "lenet")
-    return Run(param, folder=folder_of("lenet"))
+    return Run(param, folder=folder)
 
 
 def begin(run: Run, folder: Path, strategy: str = "averaging", workers: int = 2) -> None:

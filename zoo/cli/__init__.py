@@ -19,10 +19,12 @@ from zoo.cli.output import complain
 
 # The module of every command and its line in the help, so that the help imports none of them.
 _COMMANDS = {
+    "list": ("zoo.cli.list", "List the models of the zoo."),
+    "card": ("zoo.cli.card", "Show what a model is for, takes and gives."),
     "show": ("zoo.cli.show", "Show what files hold: nets, weights, solvers, means."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
-    "import": ("zoo.cli.import_", "Write a net as a readable Python program."),
+    "import": ("zoo.cli.import_", "Write a model's files, or a net as a Python program."),
     "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
     "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),

@@ -1,6 +1,8 @@
-"""`zoo import`: write a net as a Python program in the DSL."""
+"""`zoo import`: write a model of the zoo as its files, or a net as a Python program in the DSL."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import click
 
@@ -11,20 +13,25 @@ from zoo.cli import options
 from zoo.cli.output import complain, print_json
 
 
-@click.command("import", short_help="Write a net as a Python program.")
+@click.command("import", short_help="Write a model's files, or a net as Python.")
 @click.argument("model", metavar="MODEL")
 @click.option("--as-dsl", is_flag=True, help="Write the net as a Python program in the layer DSL.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of printing.")
+@click.option(
+    "-o", "--output", metavar="PATH", help="The folder, by default MODEL; or the program's file instead of printing."
+)
 @options.allow_python
 @options.as_json
 @options.lenient
 @options.dialect
 def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient: bool, dialect: str | None) -> None:
-    """Write a net of any age as a readable Python program, in which layers that repeat are functions. Running the
-    program gives exactly the same net, without its weights.
+    """Write the files of a model of the zoo to a folder: its nets, solver and card.
+
+    With --as-dsl, write a net of any age as a readable Python program, in which layers that repeat are functions.
+    Running the program gives exactly the same net, without its weights.
     """
     if not as_dsl:
-        raise click.UsageError("say what to write; --as-dsl is the only choice")
+        _write_files(model, output, as_json=as_json)
+        return
     from netdsl.dsl.source import to_python
     from netdsl.open_net import open_net
 
@@ -43,6 +50,17 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
         complain(f"warning: {problem}. The program says so too when it runs")
     if output is None:
         click.echo(program, nl=False)
+
+
+def _write_files(model: str, output: str | None, *, as_json: bool) -> None:
+    from zoo.names import write_model
+
+    files = write_model(model, Path(output or model))
+    if as_json:
+        print_json({"model": model, "files": [str(file) for file in files]})
+        return
+    for file in files:
+        click.echo(f"wrote {file}")
 
 
 def _problem(model: str, net: pb.NetParameter) -> str | None:

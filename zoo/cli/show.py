@@ -16,6 +16,7 @@ from rich.table import Table
 from caffe_proto.errors import FileError
 from caffe_proto.files import read
 from caffe_proto.summary import Summary, summarise
+from netdsl.formats import model_files
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.output import print_json
@@ -49,8 +50,9 @@ def command(
     """
     if not with_shapes and (assume or stages or stub_unknown):
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
-    _refuse_folders(files)
-    contents = {file: read(file, dialect=dialect, lenient=lenient) for file in files}
+    paths = {file: model_files(Path(file)).net for file in files}
+    _refuse_folders(paths)
+    contents = {file: read(path, dialect=dialect, lenient=lenient) for file, path in paths.items()}
     if with_shapes:
         shapes_by_file = {
             file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
@@ -68,10 +70,10 @@ def command(
         show(console, file, summary)
 
 
-def _refuse_folders(files: tuple[str, ...]) -> None:
+def _refuse_folders(paths: Mapping[str, Path]) -> None:
     """Point those who name a folder, which may be a database, at the command that shows data."""
-    for file in files:
-        if Path(file).is_dir():
+    for file, path in paths.items():
+        if path.is_dir():
             raise FileError(f"{file}: is a directory; name a file in it, or show its data: zoo data show {quote(file)}")
 
 

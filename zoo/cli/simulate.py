@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from netdsl.distributed.simulator.link import Link, SparkLink
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json
-from zoo.models import folder_of, solver_of
+from zoo.names import solver_of
 from zoo.simulating.units import bandwidth, seconds
 
 if TYPE_CHECKING:
@@ -289,8 +289,7 @@ def run_command(
     from zoo.simulating.estimate import SimulatedCluster, estimate_speedup
     from zoo.training import holds_out, with_data
 
-    folder = Path(solver).parent if solver is not None else folder_of(str(model))
-    param = read_settings(solver) if solver is not None else solver_of(str(model))
+    param, folder = (read_settings(solver), Path(solver).parent) if solver is not None else solver_of(str(model))
     if data is not None:
         if holds_out(param, data, None):
             complain(f"every tenth item of {data} is held out for tests")

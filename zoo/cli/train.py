@@ -20,7 +20,7 @@ from zoo.cli.output import complain
 from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay
-from zoo.models import folder_of, solver_of
+from zoo.names import solver_of
 from zoo.worker_count import WorkerCount
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter
 
         return read_settings(solver), Path(solver).parent
     assert model is not None
-    return solver_of(model), folder_of(model)
+    return solver_of(model)
 
 
 def _listeners(

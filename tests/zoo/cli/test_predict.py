@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import Net
+from zoo.names import catalogue_folder
 
 
 def values(table: pa.Table, name: str) -> np.ndarray:
@@ -63,7 +64,7 @@ def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(
     assert zoo("predict", "lenet_iter_30.caffemodel", "--data", "digits.parquet", "-o", "out.parquet").code == 0
     table = pq.read_table("out.parquet")
     right = (values(table, "prediction") == values(table, "label")).mean()
-    net = str(Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt")
+    net = str(catalogue_folder("lenet").path / "train_val.prototxt")
     tested = zoo("test", net, "--weights", "lenet_iter_30.caffemodel", "--data", "digits.parquet").out
     assert right > 0.3
     assert f"accuracy {right:.6g}\n" in tested

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl.solver.event_log import read_event_log
-from zoo.models import folder_of
+from zoo.names import catalogue_folder
 
 
 def accuracies(text: str) -> list[float]:
@@ -57,7 +57,7 @@ def test_a_damaged_snapshot_is_passed_over_and_said_to_be(zoo) -> None:
 
 
 def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_go_on(zoo) -> None:
-    net = Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt"
+    net = catalogue_folder("lenet").path / "train_val.prototxt"
     Path("net.prototxt").write_text(net.read_text())
     settings = (
         'net: "net.prototxt" base_lr: 1e30 weight_decay: 1e30 lr_policy: "fixed" max_iter: 1 snapshot_prefix: "s"'
@@ -72,7 +72,7 @@ def test_training_ends_with_an_error_where_weights_are_no_numbers_unless_it_may_
 
 def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "40")
-    net = str(Path(__file__).parents[3] / "zoo/models/lenet/train_val.prototxt")
+    net = str(catalogue_folder("lenet").path / "train_val.prototxt")
     done = zoo("test", net, "--weights", "lenet_iter_40.caffemodel", "--iterations", "10", "--json")
     assert '"accuracy": 0.' in done.out
     assert accuracies(zoo("test", net, "--weights", "lenet_iter_40.caffemodel").out)[0] > 0.3
@@ -81,7 +81,7 @@ def test_weights_are_tested_on_the_nets_own_data(zoo) -> None:
 
 def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
-    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    lenet = catalogue_folder("lenet").path
     text = (lenet / "train_val.prototxt").read_text()
     last = re.findall(r'name: "(\w+)"\s+type: "InnerProduct"', text)[-1]
     Path("new.prototxt").write_text(text.replace(f'name: "{last}"', f'name: "{last}_new"'))
@@ -105,7 +105,7 @@ def test_what_weights_fill_is_told_and_a_score_of_random_weights_is_refused(zoo)
 
 def test_files_of_another_kind_are_told_by_what_they_are(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
-    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    lenet = catalogue_folder("lenet").path
     net, solver, model = str(lenet / "train_val.prototxt"), str(lenet / "solver.prototxt"), "lenet_iter_1.caffemodel"
     for words, says in (
         (["train", "--solver", net], f"{net}: is a net, and what is needed here is the settings of a solver"),
@@ -118,7 +118,7 @@ def test_files_of_another_kind_are_told_by_what_they_are(zoo) -> None:
 
 
 def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_net_too(zoo) -> None:
-    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    lenet = catalogue_folder("lenet").path
     net, solver = (lenet / "train_val.prototxt").read_text(), (lenet / "solver.prototxt").read_text()
     Path("solver.prototxt").write_text(solver + "max_itr: 3\n")
     Path("train_val.prototxt").write_text(net)
@@ -132,7 +132,7 @@ def test_an_unknown_setting_of_a_solver_is_an_error_and_an_unknown_field_of_its_
 
 def test_a_gpu_that_isnt_there_and_a_score_that_isnt_computed_are_told(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
-    lenet = Path(__file__).parents[3] / "zoo/models/lenet"
+    lenet = catalogue_folder("lenet").path
     Path("train_val.prototxt").write_text((lenet / "train_val.prototxt").read_text())
     Path("solver.prototxt").write_text((lenet / "solver.prototxt").read_text() + "solver_mode: GPU\n")
     done = zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")
@@ -166,7 +166,7 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
     [
         ([], "Give a MODEL of the zoo, or --solver FILE."),
         (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE."),
-        (["lenett"], "the zoo has no net 'lenett'; did you mean lenet?"),
+        (["lenett"], "lenett: is neither a file nor a model of the zoo; did you mean lenet?"),
         (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; a source is one of"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' is no device"),
@@ -194,7 +194,7 @@ def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
     zoo("data", "convert", "digits:test", "own_lmdb")
     done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
     assert (done.code, done.err) == (0, "")
-    shutil.copy(folder_of("lenet") / "train_val.prototxt", tmp_path / "x.prototxt")
+    shutil.copy(catalogue_folder("lenet").path / "train_val.prototxt", tmp_path / "x.prototxt")
     (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
 
@@ -208,9 +208,8 @@ def photos(folder: str, *classes: str) -> None:
 
 
 def own_solver(outputs: int) -> None:
-    net = (folder_of("lenet") / "train_val.prototxt").read_text()
-    gray = net.replace("crop_size: 28", "crop_size: 28 force_gray: true")
-    Path("net.prototxt").write_text(gray.replace("num_output: 10", f"num_output: {outputs}"))
+    net = (catalogue_folder("lenet").path / "train_val.prototxt").read_text()
+    Path("net.prototxt").write_text(net.replace("num_output: 10", f"num_output: {outputs}"))
     Path("solver.prototxt").write_text(
         'net: "net.prototxt" base_lr: 0.01 lr_policy: "fixed" max_iter: 2 test_iter: 1 test_interval: 2 '
         'snapshot_prefix: "own"'

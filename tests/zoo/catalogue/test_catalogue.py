@@ -1,0 +1,44 @@
+"""Every net of the catalogue is what was published, and works."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from caffe_proto.files import read_net
+from netdsl import Net
+from netdsl.dsl.source import to_python
+from zoo import catalogue
+from zoo.cards import Card
+from zoo.names import write_model
+
+NAMES = catalogue.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_card_is_whole(name: str) -> None:
+    front = yaml.load(catalogue.card_file(name).read_text().split("---\n")[1], yaml.BaseLoader)
+    assert set(front) <= {field.name for field in fields(Card)}
+    card = catalogue.card_of(name)
+    assert all((card.summary, card.task, card.parameters, card.citation, card.license, card.text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_has_the_published_number_of_parameters(name: str, tmp_path: Path) -> None:
+    write_model(name, tmp_path)
+    weights = Net(tmp_path / "deploy.prototxt").get_weights()
+    assert sum(array.size for arrays in weights.values() for array in arrays) == catalogue.card_of(name).parameters
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_comes_back_from_prototxt_and_from_python(name: str, tmp_path: Path) -> None:
+    message = catalogue.entry_of(name).train_val.message
+    write_model(name, tmp_path)
+    assert read_net(tmp_path / "train_val.prototxt").message == message
+    names: dict[str, Any] = {}
+    exec(to_python(message), names)
+    assert names["params"].message == message

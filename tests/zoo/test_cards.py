@@ -1,0 +1,73 @@
+"""Cards: what is in front of a README.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from caffe_proto.errors import CaffeError
+from zoo.cards import Card, Channels, ImageInput, Result, Task, card_text, parse_card, read_card
+
+CAFFES_OWN = """---
+name: BAIR/BVLC CaffeNet Model
+caffemodel: bvlc_reference_caffenet.caffemodel
+caffemodel_url: http://dl.caffe.berkeleyvision.org/bvlc_reference_caffenet.caffemodel
+license: unrestricted
+sha1: 4c8d77deb20ea792f84eb5e6d0a11ca0a8660a46
+caffe_commit: 709dc15af4a06bebda027c1eb2b3f3e3375d5077
+---
+
+This model is a replication.
+"""
+
+
+def test_a_readme_of_caffes_zoo_is_a_card() -> None:
+    card = parse_card(CAFFES_OWN, "readme.md")
+    assert card.name == "BAIR/BVLC CaffeNet Model"
+    assert card.sha1 == "4c8d77deb20ea792f84eb5e6d0a11ca0a8660a46"
+    assert card.text == "This model is a replication."
+    assert card.task is None
+
+
+def test_a_hash_that_looks_like_a_number_stays_as_it_is() -> None:
+    digits = "1234567890123456789012345678901234567e01"
+    assert parse_card(f"---\nname: 12\nsha1: {digits}\n---\n", "x").sha1 == digits
+
+
+def test_a_card_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    image = ImageInput((27, 28), Channels.RGB, (32, 33), (104.0, 117.5, 123.0), 0.5)
+    card = Card(
+        "x: y",
+        summary="A net's # summary",
+        task=Task.DETECTION,
+        input=image,
+        parameters=12,
+        results=(Result("mAP", "77.2%", "VOC 2007", "https://example.org"),),
+        mirrors=("https://example.org/a", "https://example.org/b"),
+        text="Words.\n\n---\n\nMore.",
+    )
+    (tmp_path / "README.md").write_text(card_text(card))
+    assert read_card(tmp_path / "README.md") == card
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("# Title", "has no card"),
+        ("---\nname: x", "has no card"),
+        ("---\n- x\n---", "has no fields"),
+        ("---\nsummary: x\n---", "missing required field `name`"),
+        ("---\nname: x\ntask: cooking\n---", "Invalid enum value 'cooking'"),
+        ("---\nname: x\ninput: {size: [1, two]}\n---", "Expected `int`"),
+        ("---\nname: [x\n---", "can't be read"),
+        ("---\nname: !!python/object/apply:os.system ['touch executed']\n---", "can't be read"),
+        ("---\n" + "[" * 5000 + "\n---", "can't be read"),
+    ],
+)
+def test_what_is_no_card_is_said(text: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(CaffeError, match=problem) as error:
+        parse_card(text, "model/README.md")
+    assert str(error.value).startswith("model/README.md: ")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,54 @@
+"""Names and folders of models, wherever a net is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netdsl import Net, pycaffe
+from netdsl.errors import NetError
+from netdsl.model import open_model
+from zoo.names import card_of, write_model
+
+
+def test_a_name_is_a_net_everywhere() -> None:
+    assert len(Net("lenet").get_weights()["ip2"][0]) == 10
+    assert pycaffe.Net("lenet", pycaffe.TEST).blobs["ip2"].data.shape == (36, 10)
+    assert [layer.type for layer in open_model("lenet", deployed=True).net.layer][::8] == ["Input", "Softmax"]
+
+
+def test_a_folder_is_a_net_with_its_weights(tmp_path: Path) -> None:
+    write_model("lenet", tmp_path / "mine")
+    net = Net(tmp_path / "mine")
+    net.save(tmp_path / "mine/weights.caffemodel")
+    assert np.array_equal(Net(tmp_path / "mine").get_weights()["ip1"][0], net.get_weights()["ip1"][0])
+    other = tmp_path / "other.caffemodel"
+    net.set_weights(net.get_weights() * 2)
+    net.save(other)
+    assert np.array_equal(open_model(tmp_path / "mine", [other]).weights["ip1"][0], net.get_weights()["ip1"][0])
+
+
+def test_what_is_in_the_current_folder_comes_before_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lenet").write_text('name: "mine" layer { name: "x" type: "Input" top: "x" }')
+    assert open_model("lenet").net.name == "mine"
+
+
+def test_one_file_of_several_with_weights_is_named(tmp_path: Path) -> None:
+    write_model("lenet", tmp_path)
+    net = Net(tmp_path)
+    for name in ("a.caffemodel", "b.caffemodel"):
+        net.save(tmp_path / name)
+    with pytest.raises(NetError, match=r"several files with weights, a.caffemodel, b.caffemodel; `caffemodel` in"):
+        open_model(tmp_path)
+    card = tmp_path / "README.md"
+    card.write_text(card.read_text().replace("name: LeNet", "name: LeNet\ncaffemodel: b.caffemodel"))
+    assert open_model(tmp_path).files == (tmp_path / "b.caffemodel",)
+
+
+def test_a_wrong_name_has_a_hint() -> None:
+    with pytest.raises(NetError, match="lenett: is neither a file nor a model of the zoo; did you mean lenet"):
+        open_model("lenett")
+    assert card_of(Path("lenet")).name == "LeNet"

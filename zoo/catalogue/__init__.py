@@ -1,0 +1,54 @@
+"""The catalogue: well-known nets, each built by a function in the layer DSL, with a card and its authors' solver.
+
+Cards are files of their own, since nobody should wait for torch to read them.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netdsl.errors import NetError
+from zoo.cards import Card, read_card
+
+if TYPE_CHECKING:
+    from zoo.catalogue.entry import Entry
+
+_CARDS = Path(__file__).parent / "cards"
+
+# The module of each net, which has a function of its name, in the order in which the catalogue shows them.
+_MODULES = {
+    "lenet": "lenet",
+}
+
+
+def names() -> list[str]:
+    """The names of all nets of the catalogue."""
+    return list(_MODULES)
+
+
+def card_of(name: str) -> Card:
+    """The card of a net."""
+    return read_card(card_file(name))
+
+
+def card_file(name: str) -> Path:
+    """The file of a net's card."""
+    return _CARDS / f"{_known(name)}.md"
+
+
+def entry_of(name: str) -> Entry:
+    """A net of the catalogue with its solver."""
+    module = import_module(f"zoo.catalogue.{_MODULES[_known(name)]}")
+    entry: Entry = getattr(module, name.replace("-", "_").replace(".", "_"))()
+    return entry
+
+
+def _known(name: str) -> str:
+    if name not in _MODULES:
+        near = get_close_matches(name, _MODULES, 1)
+        hint = f"did you mean {near[0]}?" if near else "`zoo list` has the names of all"
+        raise NetError(f"{name}: is neither a file nor a model of the zoo; {hint}")
+    return name

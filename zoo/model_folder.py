@@ -1,0 +1,82 @@
+"""A model as one folder: its nets, weights, solver, preprocessing, labels and card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from netdsl.data.sources.class_names import LABELS, read_class_names
+from netdsl.errors import NetError
+from netdsl.formats import holds_weights
+from zoo.cards import CARD, Card, read_card
+
+DEPLOY = "deploy.prototxt"
+TRAIN_VAL = "train_val.prototxt"
+SOLVER = "solver.prototxt"
+WEIGHTS = "weights.caffemodel"
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """The files of a model's folder; those that it hasn't are None."""
+
+    path: Path
+    card: Card
+
+    @property
+    def deploy(self) -> Path | None:
+        """The net as it is used."""
+        return self._file(DEPLOY)
+
+    @property
+    def train_val(self) -> Path | None:
+        """The net as it is trained and tested."""
+        return self._file(TRAIN_VAL)
+
+    @property
+    def solver(self) -> Path | None:
+        """The settings that the net is trained with, which name it."""
+        return self._file(SOLVER)
+
+    @property
+    def net(self) -> Path:
+        """The net to train or, if there is only one for use, that one."""
+        net = self.train_val or self.deploy
+        if net is None:
+            raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
+        return net
+
+    @property
+    def weights(self) -> Path | None:
+        """The weights: what the card names, or the only such file."""
+        named = self._file(self.card.caffemodel) if self.card.caffemodel else None
+        if named is not None:
+            return named
+        files = [path for path in sorted(self.path.iterdir()) if path.is_file() and holds_weights(path)]
+        if len(files) > 1:
+            names = ", ".join(path.name for path in files)
+            raise NetError(f"{self.path}: has several files with weights, {names}; `caffemodel` in {CARD} names one")
+        return files[0] if files else None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes; none if the folder doesn't have them."""
+        file = self._file(LABELS)
+        return () if file is None else read_class_names(file)
+
+    def _file(self, name: str) -> Path | None:
+        path = self.path / name
+        return path if Path(name).name == name and path.is_file() else None
+
+
+def is_model_folder(path: Path) -> bool:
+    """Whether a folder is that of a model: it has a net that a command can take."""
+    return any((path / name).is_file() for name in (DEPLOY, TRAIN_VAL))
+
+
+def open_folder(path: Path) -> ModelFolder:
+    """The model in a folder; without a card it is named after the folder."""
+    if not is_model_folder(path):
+        raise NetError(f"{path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
+    card = path / CARD
+    return ModelFolder(path, read_card(card) if card.is_file() else Card(path.resolve().name))
