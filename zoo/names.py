@@ -69,8 +69,10 @@ def write_model(name: str, path: Path) -> list[Path]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"{path}: can't be made: {problem.strerror}") from None
-    write_pieces(path / CARD, [card])
-    return [path / CARD, *entry.write(path)]
+    files = [(path / CARD, card), *((path / file.name, file.read_bytes()) for file in catalogue.files_of(name))]
+    for file, content in files:
+        write_pieces(file, [content])
+    return [*(file for file, _ in files), *entry.write(path)]
 
 
 def home() -> Path:

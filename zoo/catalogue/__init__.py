@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from zoo.catalogue.entry import Entry
 
 _CARDS = Path(__file__).parent / "cards"
+_FILES = Path(__file__).parent / "files"
 
 # The module of each net, which has a function of its name, in the order in which the catalogue shows them.
 _MODULES = {
     "lenet": "lenet",
+    "shapes": "shapes",
 }
 
 
@@ -37,6 +39,11 @@ def card_of(name: str) -> Card:
 def card_file(name: str) -> Path:
     """The file of a net's card."""
     return _CARDS / f"{_known(name)}.md"
+
+
+def files_of(name: str) -> list[Path]:
+    """The weights and the names of classes that come along with a net, if it has some."""
+    return sorted((_FILES / _known(name)).glob("*"))
 
 
 def entry_of(name: str) -> Entry:
