@@ -66,10 +66,10 @@ def convert_command(
     skip_bad: bool,
     as_json: bool,
 ) -> None:
-    """Write a data set as LMDB, LevelDB or Parquet, all of it or nothing.
+    """Write a data set as LMDB, LevelDB, Parquet or a folder of images for each class, all of it or nothing.
 
-    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have
-    Caffe's records, with the keys of convert_imageset.
+    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
+    Databases have Caffe's records, with the keys of convert_imageset.
     """
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.convert import Conversion, convert
