@@ -8,7 +8,7 @@ from pathlib import Path
 from netdsl.solver.action import Action
 from netdsl.solver.events import Event, SnapshotSaved, TestFinished, as_numbers
 from netdsl.solver.snapshot_files import resume_path_of
-from zoo.finetuning.new_head import ACCURACY
+from netdsl.tuning.new_head import ACCURACY
 
 
 class BestSnapshot:

@@ -23,13 +23,14 @@ from netdsl.solver.action import Action, no_action
 from netdsl.solver.event_log import read_event_log
 from netdsl.solver.events import Listener, SnapshotSaved
 from netdsl.solver.module_net import Compute
+from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.preparation import describe, transforms_of
 from zoo import distributed_run
 from zoo.backends import Backend
 from zoo.cards import Card
 from zoo.finetuning.best_snapshot import BestSnapshot
+from zoo.finetuning.card_input import transform_of
 from zoo.finetuning.held_out import LabelledData, hold_out
-from zoo.finetuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
-from zoo.finetuning.preparation import describe, transforms_of
 from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
 from zoo.finetuning.request import FineTuneRequest
 from zoo.finetuning.result import FineTuned, write_model_folder
@@ -124,7 +125,8 @@ def _change(
 ) -> FineTuning:
     """Change the net into the one that is trained."""
     heads = heads_of(net, request.replaced, len(data.classes))
-    transforms = transforms_of(net, card)
+    stated = transform_of(card.input) if card is not None and card.input is not None else None
+    transforms = transforms_of(net, stated)
     sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
     with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
     names = with_heads(net, heads, _suffix(request.data))

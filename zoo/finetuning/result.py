@@ -16,8 +16,8 @@ from netdsl.data.sources.class_names import LABELS
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.model import Model, built_of, open_model
 from zoo.cards import CARD, Card, Result, Task, card_text
+from zoo.finetuning.card_input import image_input
 from zoo.finetuning.held_out import LabelledData
-from zoo.finetuning.preparation import image_input
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_folder
 

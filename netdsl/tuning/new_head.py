@@ -9,7 +9,6 @@ from itertools import chain, count
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
-from netdsl.deploy.heads import OUTPUTS, head_names, outputs_field
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.dsl import Accuracy, Data, SoftmaxWithLoss
 from netdsl.errors import NetError
@@ -18,6 +17,7 @@ from netdsl.layer.core import add_specs
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve_all
+from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
 
 ACCURACY = "accuracy"  # the top that tells how good the net is
 HEAD_RATE = 10.0  # times the rate of other layers, as in Caffe's own recipe
@@ -105,11 +105,8 @@ def _learned(net: pb.NetParameter) -> dict[str, Layer]:
 
 def with_data(net: pb.NetParameter, data: DataLayers) -> None:
     """Let a net read other data, which have an image and a class, in both phases, and measure its accuracy."""
-    image, label, scores = _image(net), _LABEL, _scores(net)
+    image, label, scores = _image(net), label_of(net), _scores(net)
     losses = [layer for layer in net.layer if _is(layer, Loss)]
-    for loss in losses:
-        if len(loss.bottom) > 1:
-            label = loss.bottom[-1]
     layers = [layer for layer in net.layer if not (_reads(layer) or _measures(layer))]
     if not losses:
         layers = [layer for layer in layers if not (layer.type == _PROBABILITIES and scores in layer.bottom)]
@@ -120,6 +117,12 @@ def with_data(net: pb.NetParameter, data: DataLayers) -> None:
     for field in ("layer", "input", "input_shape", "input_dim", "state"):
         net.ClearField(field)
     net.layer.extend(copies)
+
+
+def label_of(net: pb.NetParameter) -> str:
+    """The blob with the classes that losses compare with, or its name in a net that has no loss yet."""
+    labels = [layer.bottom[-1] for layer in net.layer if _is(layer, Loss) and len(layer.bottom) > 1]
+    return labels[-1] if labels else _LABEL
 
 
 def _image(net: pb.NetParameter) -> str:

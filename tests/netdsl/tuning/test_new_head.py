@@ -6,12 +6,12 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.deploy.heads import head_names
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
-from zoo.finetuning.new_head import DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.heads import head_names
+from netdsl.tuning.new_head import DataLayers, freeze, heads_of, with_data, with_heads
 
 CONV = (
     'layer {{ name: "{0}" type: "Convolution" bottom: "{1}" top: "{0}" '

@@ -1,4 +1,4 @@
-"""How images are prepared for a model: by its card, or else by its own data layers, or else by what it takes."""
+"""How images are prepared for a net: as its data layers say, or else by what it takes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData
 from netdsl.layer.data import stated_shapes
 from netdsl.layers import LAYERS
-from zoo.cards import Card, Channels, ImageInput
 
 
-def transforms_of(net: pb.NetParameter, card: Card | None) -> dict[pb.Phase, pb.TransformationParameter]:
-    """What is done to images for training and for tests. They are mirrored in training where the authors did so."""
+def transforms_of(
+    net: pb.NetParameter, stated: pb.TransformationParameter | None = None
+) -> dict[pb.Phase, pb.TransformationParameter]:
+    """What is done to images for training and for tests: what is stated, or what the net's data layers say.
+
+    Images are mirrored in training where the authors did so.
+    """
     for_training, for_tests = (_own_transform(net, phase) for phase in (pb.TRAIN, pb.TEST))
-    if card is not None and card.input is not None:
-        transform = transform_of(card.input)
-        transforms = {pb.TRAIN: transform, pb.TEST: _copy(transform)}
+    if stated is not None:
+        transforms = {phase: _copy(stated) for phase in (pb.TRAIN, pb.TEST)}
     elif for_training is not None:
         transforms = {pb.TRAIN: _copy(for_training), pb.TEST: _copy(for_tests or for_training)}
     else:
@@ -23,46 +26,6 @@ def transforms_of(net: pb.NetParameter, card: Card | None) -> dict[pb.Phase, pb.
     if for_training is not None and for_training.mirror:
         transforms[pb.TRAIN].mirror = True
     return transforms
-
-
-def transform_of(image: ImageInput) -> pb.TransformationParameter:
-    """What a card says, as Caffe's message."""
-    if image.channels is Channels.RGB:
-        raise NetError(
-            "the card says that the net takes RGB, and Caffe's data layers give BGR; `zoo export --rgb` makes "
-            "a net that takes the other order"
-        )
-    transform = pb.TransformationParameter()
-    _resize(transform, *(image.resize or image.size))
-    if image.resize is not None:
-        transform.crop_h, transform.crop_w = image.size
-    if isinstance(image.mean, str):
-        transform.mean_file = image.mean
-    else:
-        transform.mean_value.extend(image.mean)
-    if image.scale != 1:
-        transform.scale = image.scale
-    if image.channels is Channels.GRAY:
-        transform.force_gray = True
-    else:
-        transform.force_color = True
-    return transform
-
-
-def image_input(transform: pb.TransformationParameter, channels: int) -> ImageInput | None:
-    """What a card says of a preparation; None where no size is stated."""
-    resize = next(((resize.height, resize.width) for resize in transform.resize_param), None)
-    crop = transform.crop_h or transform.crop_size, transform.crop_w or transform.crop_size
-    size = crop if all(crop) else resize
-    if size is None:
-        return None
-    return ImageInput(
-        size,
-        Channels.GRAY if channels == 1 else Channels.BGR,
-        resize if resize != size else None,
-        transform.mean_file or tuple(transform.mean_value),
-        transform.scale,
-    )
 
 
 def describe(transform: pb.TransformationParameter) -> str:
@@ -97,14 +60,18 @@ def _to_size(net: pb.NetParameter) -> pb.TransformationParameter:
         if len(shape) == 4
     ]
     if len(shapes) != 1 or shapes[0][1] not in (1, 3):
-        raise NetError(f"net '{net.name}' doesn't say how images are prepared for it; its card can, in `input`")
+        raise NetError(
+            f"net '{net.name}' doesn't say how images are prepared for it; a data layer's transform_param can, or the "
+            "`input` of a card"
+        )
     transform = pb.TransformationParameter()
-    _resize(transform, *shapes[0][2:])
+    resize_to(transform, *shapes[0][2:])
     transform.force_gray, transform.force_color = shapes[0][1] == 1, shapes[0][1] == 3
     return transform
 
 
-def _resize(transform: pb.TransformationParameter, height: int, width: int) -> None:
+def resize_to(transform: pb.TransformationParameter, height: int, width: int) -> None:
+    """Let images be resized, whatever their proportions."""
     transform.resize_param.add(resize_mode=pb.ResizeParameter.WARP, height=height, width=width)
 
 
