@@ -21,6 +21,19 @@ _CARDS = Path(__file__).parent / "cards"
 # The module of each net, which has a function of its name, in the order in which the catalogue shows them.
 _MODULES = {
     "lenet": "lenet",
+    "mnist-autoencoder": "mnist",
+    "mnist-siamese": "mnist",
+    "cifar10-quick": "cifar10",
+    "cifar10-full": "cifar10",
+    "nin": "nin",
+    "caffenet": "alexnet",
+    "alexnet": "alexnet",
+    "googlenet": "googlenet",
+    "vgg-a": "vgg",
+    "vgg-16": "vgg",
+    "vgg-19": "vgg",
+    "squeezenet-1.0": "squeezenet",
+    "squeezenet-1.1": "squeezenet",
 }
 
 
