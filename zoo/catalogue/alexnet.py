@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
@@ -63,11 +64,12 @@ def _convolution(number: int, bottom: str, *, bias: float = 0, **sizes: Any) -> 
     ]
 
 
-def _shrink(number: int, order: tuple[str, str]) -> list[pb.LayerParameter]:
+def _shrink(number: int, order: tuple[str, str]) -> Iterator[pb.LayerParameter]:
     """Pooling and normalisation, one after the other."""
-    layers = {"norm": _norm, "pool": _pool}
-    first, second = (f"{kind}{number}" for kind in order)
-    return [layers[order[0]](first, f"conv{number}"), layers[order[1]](second, first)]
+    bottom = f"conv{number}"
+    for kind in order:
+        yield {"norm": _norm, "pool": _pool}[kind](f"{kind}{number}", bottom)
+        bottom = f"{kind}{number}"
 
 
 def _norm(name: str, bottom: str) -> pb.LayerParameter:

@@ -91,3 +91,12 @@ def test_what_trains_with_a_net_is_as_published() -> None:
     layers = {layer.name: layer for layer in catalogue.entry_of("googlenet").train_val.message.layer}
     losses = [layers[name].loss_weight[0] for name in ("loss1/loss", "loss2/loss", "loss3/loss3")]
     assert losses == pytest.approx([0.3, 0.3, 1])
+
+
+@pytest.mark.parametrize(
+    ("stages", "part"), [((), "test"), (("test-on-test",), "test"), (("test-on-train",), "train")], ids=str
+)
+def test_the_autoencoder_tests_on_what_a_stage_says(stages: tuple[str, ...], part: str) -> None:
+    graph = resolve(catalogue.entry_of("mnist-autoencoder").train_val.message, Phase.TEST, stages=stages)
+    sources = [node.layer.data_param.source for node in graph.nodes if node.layer.data_param.source]
+    assert sources == [f"examples/mnist/mnist_{part}_lmdb"]
