@@ -25,9 +25,14 @@ from zoo.names import write_model
 
 
 def _names(quick: int) -> list[ParameterSet]:
-    """All names; nets with more parameters than are quick are slow."""
-    sizes = {name: catalogue.card_of(name).parameters or 0 for name in catalogue.names()}
-    return [pytest.param(name, marks=pytest.mark.slow if size > quick else []) for name, size in sizes.items()]
+    """All names; nets with more parameters than are quick are slow, and those for larger images than detectors take."""
+    return [pytest.param(name, marks=pytest.mark.slow if _is_large(name, quick) else []) for name in catalogue.names()]
+
+
+def _is_large(name: str, quick: int) -> bool:
+    card = catalogue.card_of(name)
+    pixels = math.prod(card.input.size) if card.input else 0
+    return (card.parameters or 0) > quick or pixels > 300 * 300
 
 
 def _with_inputs(net: pb.NetParameter, items: Callable[[int], int]) -> tuple[pb.NetParameter, dict[str, Shape]]:
