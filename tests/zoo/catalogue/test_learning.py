@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from _pytest.mark import ParameterSet
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Net
@@ -24,7 +24,7 @@ from zoo.exporting import Export, ExportTarget, export
 from zoo.names import write_model
 
 
-def _names(quick: int) -> list[ParameterSet]:
+def _names(quick: int) -> list[Any]:
     """All names; nets with more parameters than are quick are slow, and those for larger images than detectors take."""
     return [pytest.param(name, marks=pytest.mark.slow if _is_large(name, quick) else []) for name in catalogue.names()]
 
