@@ -29,7 +29,8 @@ def find_folder(path: Path) -> ModelFolder | None:
     """A model's folder by its path or its name; None for a file. An error for a name that nothing has."""
     if is_model_folder(path):
         return open_folder(path)
-    if path.exists() or path.suffix or len(path.parts) != 1:
+    is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
+    if path.exists() or not is_name or len(path.parts) != 1:
         return None
     return catalogue_folder(path.name)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from caffe_proto import caffe_pb2 as pb
 from netdsl import BatchNorm, ConvLayer, ReLU, Scale
 
-XAVIER = {"type": "xavier"}
 MSRA = {"type": "msra"}
 
 

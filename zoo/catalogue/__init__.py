@@ -23,6 +23,19 @@ _FILES = Path(__file__).parent / "files"
 _MODULES = {
     "lenet": "lenet",
     "shapes": "shapes",
+    "mnist-autoencoder": "mnist",
+    "mnist-siamese": "mnist",
+    "cifar10-quick": "cifar10",
+    "cifar10-full": "cifar10",
+    "nin": "nin",
+    "caffenet": "alexnet",
+    "alexnet": "alexnet",
+    "googlenet": "googlenet",
+    "vgg-a": "vgg",
+    "vgg-16": "vgg",
+    "vgg-19": "vgg",
+    "squeezenet-1.0": "squeezenet",
+    "squeezenet-1.1": "squeezenet",
 }
 
 
