@@ -40,24 +40,52 @@ _COMMANDS = {
     "convert": ("zoo.cli.convert", "Convert weights and nets from one format to another."),
     "verify": ("zoo.cli.verify", "Verify that two models compute the same."),
     "data": ("zoo.cli.data", "Show and convert data sets, and take their mean image."),
+    "doctor": ("zoo.cli.doctor", "Tell what is installed here, what works, and what to do."),
+    "completion": ("zoo.cli.completion", "Print what lets the Tab key complete commands and models."),
 }
+
+# What one wants to do, and the commands for it, in the order of the help.
+_GROUPS = {
+    "Find and get models": ("list", "card", "import", "pull", "push", "store"),
+    "See and mend files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
+    "Prepare data": ("data",),
+    "Train": ("train", "finetune", "test", "run", "report", "simulate", "caffe"),
+    "Use": ("predict", "features", "serve"),
+    "Export and compare": ("export", "convert", "verify"),
+    "This machine": ("doctor", "time", "completion"),
+}
+
+_COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
+
+
+def grouped() -> dict[str, list[str]]:
+    """The commands of each group; those that no group has are in one of their own."""
+    groups = {title: [name for name in names if name in _COMMANDS] for title, names in _GROUPS.items()}
+    groups["Other"] = [name for name in _COMMANDS if not any(name in names for names in groups.values())]
+    return {title: names for title, names in groups.items() if names}
 
 
 class _Commands(click.Group):
     """A group that imports a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [name for names in grouped().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        if _COMPLETE in os.environ:
+            from zoo.cli.completion import complete_values
+
+            complete_values(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))
+        for title, names in grouped().items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), _COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -66,7 +94,7 @@ class _Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
             near = get_close_matches(args[0], _COMMANDS, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(_COMMANDS)}."
+            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(self.list_commands(ctx))}."
             raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
 
