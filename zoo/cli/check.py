@@ -10,6 +10,7 @@ import click
 
 from zoo.cli import options, shapes
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -40,15 +41,17 @@ def command(
     Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
     data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
     """
-    from netdsl.checking.lint import CheckSettings, check_net
-
-    settings = CheckSettings(assume, stages, stub_unknown)
     findings = []
-    for file in files:
-        findings.append(check_net(file, settings, run=run))
-        if not as_json:
-            for line in _lines(findings[-1]):
-                click.echo(line)
+    with progress_bar(len(files), "checking") as advance:
+        from netdsl.checking.lint import CheckSettings, check_net
+
+        settings = CheckSettings(assume, stages, stub_unknown)
+        for file in files:
+            findings.append(check_net(file, settings, run=run))
+            advance()
+            if not as_json:
+                for line in _lines(findings[-1]):
+                    click.echo(line)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     if all(finding.resolved for finding in findings):

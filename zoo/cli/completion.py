@@ -26,7 +26,7 @@ fish, once:
 
 
 @click.command("completion", short_help="Print what lets the Tab key complete commands and models.", epilog=_SETUP)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the script with which a shell completes commands, options, choices, names of models, and files."""
     kind = get_completion_class(shell)

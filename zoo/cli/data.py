@@ -76,7 +76,7 @@ def convert_command(
     from netdsl.data.writing.encode import ImageFormat
 
     settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
-    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data)) as advance:
+    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:
         complain(f"skipped: {reason}")
@@ -96,7 +96,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.mean_image import mean_image, write_mean
 
-    with closing(open_source(source)) as data, progress_bar(len(data)) as advance:
+    with closing(open_source(source)) as data, progress_bar(len(data), "averaging") as advance:
         items, mean = len(data), mean_image(data, done=advance)
     write_mean(mean, output)
     channels = [float(value) for value in mean.mean((1, 2), dtype=float)]
@@ -126,7 +126,7 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.sources.summary import example_items, summarise
 
-    with closing(open_source(source)) as data:
+    with progress_bar(doing="reading"), closing(open_source(source)) as data:
         items = example_items(data, count)
         summary = summarise(data, items)
     if output:

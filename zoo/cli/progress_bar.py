@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -11,45 +12,48 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
+DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
 
 
 @contextmanager
-def progress_bar(total: int | None = None, doing: str = "") -> Iterator[Callable[..., object]]:
-    """A function that advances a bar by one item or more, and sets how many there are by `total=`.
+def progress_bar(total: float | None = None, doing: str = "") -> Iterator[Callable[..., object]]:
+    """A function that advances a bar by one item or more.
 
-    The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left if it
-    is known how many items there are, or else the time since the beginning; and it goes when the work is done.
+    The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left or,
+    where nobody knows how many items there are, the time that has passed; and it goes when the work is done.
     """
-    if not sys.stderr.isatty():
-        yield lambda items=1, total=None: None
+    if not can_show_bars():
+        yield lambda items=1: None
         return
-    progress = _progress()
+    progress = _progress(known=total is not None)
     task = progress.add_task(doing, total=total)
-    timer = threading.Timer(_DELAY, progress.start)
+    timer = threading.Timer(DELAY, progress.start)
     timer.daemon = True
     timer.start()
-
-    def advance(items: int = 1, total: int | None = None) -> None:
-        progress.update(task, advance=items, total=total)
-
     try:
-        yield advance
+        yield lambda items=1: progress.advance(task, items)
     finally:
         timer.cancel()
         timer.join()
-        progress.stop()
+        if progress.live.is_started:
+            progress.stop()
 
 
-def _progress() -> Progress:
+def can_show_bars() -> bool:
+    """Whether standard error is a terminal on which lines can be drawn anew."""
+    return sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def _progress(*, known: bool) -> Progress:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty())
+    left = (progress.MofNCompleteColumn(), progress.TimeRemainingColumn()) if known else (progress.TimeElapsedColumn(),)
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        *left,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # what goes to a file must not come here
+    )

@@ -20,6 +20,7 @@ from netdsl.formats import model_files
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape, Shapes
 
 
@@ -52,15 +53,21 @@ def command(
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
     paths = {file: model_files(Path(file)).net for file in files}
     _refuse_folders(paths)
-    contents = {file: read(path, dialect=dialect, lenient=lenient) for file, path in paths.items()}
+    with progress_bar(len(paths), "reading") as advance:
+        contents = {}
+        for file, path in paths.items():
+            contents[file] = read(path, dialect=dialect, lenient=lenient)
+            advance()
     if with_shapes:
-        shapes_by_file = {
-            file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
-        }
+        with progress_bar(doing="inferring shapes"):
+            shapes_by_file = {
+                file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
+            }
         _show_shapes(shapes_by_file, as_json=as_json)
         shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.assumed})
         return
-    summaries = {file: summarise(content) for file, content in contents.items()}
+    with progress_bar(doing="summarising"):
+        summaries = {file: summarise(content) for file, content in contents.items()}
     if as_json:
         objects = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
         print_json(objects if len(objects) > 1 else objects[0])

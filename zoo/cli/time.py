@@ -17,11 +17,13 @@ from netdsl.net.graph import Phase
 from zoo.cli import options, shapes
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
     from netdsl.net.timing import LayerTime, NetTime
 
+_PHASES = click.Choice([phase.name for phase in Phase], case_sensitive=False)
 _HEADS = ("layer", "type", "forward ms", "backward ms", "%", "GFLOP", "GFLOP/s", "MB")
 _TEXT_COLUMNS = 2  # the others are numbers
 
@@ -29,7 +31,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @click.command("time", short_help="Measure how long a net takes, layer by layer.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, by layer names; by default random ones.")
-@click.option("--phase", type=click.Choice([phase.name for phase in Phase]), default="TRAIN", show_default=True)
+@click.option("--phase", type=_PHASES, default="TRAIN", show_default=True, help="The phase that the net is in.")
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
@@ -66,15 +68,15 @@ def command(
     size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
     because some layers are computed together with the next one.
     """
-    from netdsl.net.timing import TimingSettings, time_net
-    from netdsl.open_net import open_net
-    from netdsl.solver.nets import split_names
+    with progress_bar(2 * (iterations + 1), "measuring") as advance:
+        from netdsl.net.timing import TimingSettings, time_net
+        from netdsl.open_net import open_net
+        from netdsl.solver.nets import split_names
 
-    message = open_net(net).net
-    torch_device, names = devices_of(device)[0], list(split_names(weights))
-    times = time_net(
-        message, TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
-    )
+        message = open_net(net).net
+        torch_device, names = devices_of(device)[0], list(split_names(weights))
+        settings = TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
+        times = time_net(message, settings, advance)
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
         print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})

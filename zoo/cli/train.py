@@ -70,7 +70,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
-@click.option("--plot", metavar="FILE", help="Draw the curves into a PNG at the end.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the curves into a PNG at the end.")
 @click.option("--on-interrupt", type=_EFFECTS, default="stop", help="What Ctrl-C does.")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", help="What a closed terminal does.")
 def command(

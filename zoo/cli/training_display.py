@@ -24,6 +24,7 @@ from netdsl.solver.events import (
     WeightsLoaded,
 )
 from zoo.cli.output import complain
+from zoo.cli.progress_bar import can_show_bars
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
@@ -50,7 +51,7 @@ class TrainingDisplay:
         self._held_out = held_out
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
-        self._bar = _bar() if sys.stdout.isatty() else None
+        self._bar = _bar() if can_show_bars() else None
         self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
         if self._bar is not None:
             self._bar.start()
@@ -59,32 +60,32 @@ class TrainingDisplay:
         """Show an event."""
         match event:
             case WeightsLoaded():
-                self._print(_weights_line(event))
+                click.echo(_weights_line(event))
             case DataOpened():
-                self._print(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
+                click.echo(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
                 if self._bar is not None and self._task is not None:
                     self._bar.update(self._task, total=event.last, completed=event.iteration)
-                self._print(f"training {event.net or 'a net'} from iteration {event.iteration}")
+                click.echo(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case IterationFinished():
                 self._step(event.iteration)
             case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
-                self._print(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
+                click.echo(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
             case DebugInfo():
                 for magnitude in event.magnitudes:
                     kind = "gradient of " if magnitude.gradient else ""
                     blob = f"blob {magnitude.blob}" if magnitude.is_param else f"top {magnitude.blob}"
-                    self._print(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
+                    click.echo(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
             case TestFinished():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
-                self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+                click.echo(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
             case SnapshotSaved():
-                self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+                click.echo(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():
                 complain(event.text)
 
@@ -95,12 +96,6 @@ class TrainingDisplay:
     def _speed(self, iteration: int) -> str:
         done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
-
-    def _print(self, line: str) -> None:
-        if self._bar is None:
-            click.echo(line)
-        else:
-            self._bar.console.print(line, highlight=False, markup=False)
 
     def close(self) -> None:
         """Remove the bar from the terminal."""
@@ -124,7 +119,13 @@ def _bar() -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}"),
     )
-    return Progress(*columns, console=Console(), refresh_per_second=5)
+    return Progress(
+        *columns,
+        console=Console(stderr=True),
+        refresh_per_second=5,
+        transient=True,
+        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
+    )
 
 
 def _weights_line(loaded: WeightsLoaded) -> str:

@@ -10,6 +10,7 @@ import click
 
 from zoo.cli import options, shapes
 from zoo.cli.output import complain, print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -42,9 +43,10 @@ def command(
     A model is an .onnx file, a .caffemodel that has its net, or a net with its weights after a comma, in any format of
     weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
     """
-    from converters.compare import compare, open_runnable
+    with progress_bar(doing="comparing"):
+        from converters.compare import compare, open_runnable
 
-    comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
+        comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
         print_json(_plain(comparison, tolerance))
     else:
