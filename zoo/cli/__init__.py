@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 import warnings
 from contextlib import suppress
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import complain
 
 # The module of every command and its line in the help, so that the help imports none of them.
@@ -68,6 +70,13 @@ def grouped() -> dict[str, list[str]]:
 class _Commands(click.Group):
     """A group that imports a command when it is called."""
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with the code that means that files differ
+            _drop_output()
+            raise click.exceptions.Exit(ExitCode.READER_GONE) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in grouped().values() for name in names]
 
@@ -98,7 +107,11 @@ class _Commands(click.Group):
             raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+_CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
+or a file is wrong."""
+
+
+@click.group(cls=_Commands, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
 def zoo() -> None:
     """Caffe models today: read, check, train, export."""
@@ -115,14 +128,15 @@ def main() -> None:
     try:
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # the exit code of a command that has one
     except click.Abort:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
     except Exception as problem:
         sentence = _sentence(problem)
         if sentence is None:
-            raise
+            traceback.print_exc()
+            sys.exit(ExitCode.MISTAKE)
         _fail(sentence)
 
 
@@ -154,7 +168,7 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 def _fail(problem: str) -> None:
     complain(problem)
-    sys.exit(2)
+    sys.exit(ExitCode.WRONG)
 
 
 def _drop_output() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
@@ -57,7 +58,7 @@ def command(
     if all(finding.resolved for finding in findings):
         shapes.complain_of_unused(assume, {name for finding in findings for name in finding.assumed})
     if not all(finding.resolved and finding.ran is not False and not finding.skipped for finding in findings):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
@@ -15,6 +14,8 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read
 from netdsl.formats import model_files
 from zoo.cli import options
+from zoo.cli.console import PipedConsole
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.upgrade import upgrade
@@ -50,12 +51,12 @@ def command(first: str, second: str, as_written: bool, as_json: bool, lenient: b
     if as_json:
         print_json({"equal": not difference, **asdict(difference)})
     else:
-        _show(Console(emoji=False, highlight=False, soft_wrap=True), difference)
+        _show(PipedConsole(soft_wrap=True), difference)
     if difference:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
-def _show(console: Console, difference: Difference) -> None:
+def _show(console: PipedConsole, difference: Difference) -> None:
     for name in difference.removed:
         console.print(f"[red]- {escape(name)}[/]")
     for name in difference.added:

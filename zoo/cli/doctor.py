@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
@@ -11,7 +10,8 @@ from textwrap import wrap
 import click
 
 from zoo.cli import options
-from zoo.cli.output import print_json
+from zoo.cli.exit_code import ExitCode
+from zoo.cli.output import print_json, stdout_is_terminal
 from zoo.cli.progress_bar import progress_bar
 from zoo.doctor.examination import Examination
 from zoo.doctor.results import CheckResult, Verdict, is_healthy
@@ -41,11 +41,11 @@ def command(as_json: bool) -> None:
         for line in _lines(results):
             click.echo(line)
     if not is_healthy(results):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _lines(results: Sequence[CheckResult]) -> Iterator[str]:
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _FILE_WIDTH
+    width = shutil.get_terminal_size().columns if stdout_is_terminal() else _FILE_WIDTH
     part_width = max(len(result.part) for result in results)
     group = ""
     for result in results:

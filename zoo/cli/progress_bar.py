@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from zoo.cli.output import stdout_is_terminal
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -55,5 +57,5 @@ def _progress(*, known: bool) -> Progress:
         *left,
         console=Console(stderr=True),
         transient=True,
-        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # what goes to a file must not come here
+        redirect_stdout=stdout_is_terminal(),  # what goes to a file must not come here
     )

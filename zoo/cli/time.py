@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from netdsl.net.graph import Phase
 from zoo.cli import options, shapes
+from zoo.cli.console import table_console
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json
+from zoo.cli.output import print_json, stdout_is_terminal
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
@@ -119,13 +118,13 @@ def _row(layer: LayerTime, share: float) -> tuple[str, ...]:
 
 def _print(rows: list[tuple[str, ...]]) -> None:
     """Print a table to a terminal, or aligned columns that programs can parse."""
-    if sys.stdout.isatty():
+    if stdout_is_terminal():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for index, head in enumerate(_HEADS):
             table.add_column(head, justify="left" if index < _TEXT_COLUMNS else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(escape, row))
-        Console(emoji=False, highlight=False).print(table)
+        table_console().print(table)
         return
     lines = [_HEADS, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import click
@@ -23,7 +22,7 @@ from netdsl.solver.events import (
     TrainingStarted,
     WeightsLoaded,
 )
-from zoo.cli.output import complain
+from zoo.cli.output import complain, stdout_is_terminal
 from zoo.cli.progress_bar import can_show_bars
 
 _SHOWN = 10  # classes that a line names
@@ -124,7 +123,7 @@ def _bar() -> Progress:
         console=Console(stderr=True),
         refresh_per_second=5,
         transient=True,
-        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
+        redirect_stdout=stdout_is_terminal(),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
@@ -60,7 +61,7 @@ def command(
         different = comparison.first_beyond(tolerance)
         assert different is not None
         complain(f"the models differ: the first blob beyond {tolerance:g} is '{different.blob}'")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _line(blob: BlobDifference) -> str:
