@@ -52,8 +52,15 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
 @click.option("--gray", is_flag=True, help="Convert images to gray.")
 @click.option("--shuffle", is_flag=True, help="Write the items in random order.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the random order.")
-@click.option("--skip-bad", is_flag=True, help="Leave out items that can't be read, and say which.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the random order.",
+)
+@click.option("--skip-bad", is_flag=True, help=options.SKIP_BAD_HELP)
 @options.as_json
 def convert_command(
     source: str,
@@ -114,6 +121,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 @click.option(
     "--count",
     type=click.IntRange(1, 10_000),
+    metavar="N",
     help="How many items to look at; by default 64, or as many as there are classes with names.",
 )
 @click.option("--rgb", is_flag=True, help="Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.")

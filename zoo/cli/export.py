@@ -29,7 +29,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.command("export", short_help="Export a net ready to deploy.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
-@click.option("--to", "target", type=click.Choice(options.EXPORT_TARGETS), required=True)
+@click.option("--to", "target", type=click.Choice(options.EXPORT_TARGETS), required=True, help="What to write it for.")
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
 @click.option(

@@ -7,7 +7,7 @@ import math
 import click
 
 from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
-from zoo.cli import options, table_options
+from zoo.cli import options, shapes, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
@@ -17,9 +17,7 @@ from zoo.cli.training_display import tell
 @click.command("test", short_help="Test a net with weights on its test data.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", required=True, help="Its weights, by layer names.")
-@click.option(
-    "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
-)
+@click.option("--data", metavar="SOURCE", help=options.DATA_HELP)
 @table_options.columns
 @click.option(
     "--iterations",
@@ -28,8 +26,8 @@ from zoo.cli.training_display import tell
     help=f"The number of batches; by default {options.TEST_BATCHES}, or a table's rows once.",
 )
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
-@click.option("--level", type=int, default=0, help="The net's level, for include rules.")
-@click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
+@shapes.level
+@shapes.stages
 @options.allow_python
 @table_options.backend_options
 @options.as_json

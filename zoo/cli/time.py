@@ -34,6 +34,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
+    metavar="N",
     default=10,
     show_default=True,
     help="Measured iterations, after a first one that isn't.",
@@ -43,7 +44,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
     "--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs, in place of their own."
 )
 @shapes.assume
-@click.option("--level", type=int, default=0, help="The level of the net, for include rules.")
+@shapes.level
 @shapes.stages
 @options.allow_python
 @options.as_json

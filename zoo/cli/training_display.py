@@ -43,11 +43,12 @@ def tell(event: Event) -> None:
 class TrainingDisplay:
     """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time.
 
-    `held_out` says that tests are on items which training leaves out without being asked to.
+    `held_out` says that tests are on items which training leaves out without being asked to. A `quiet` one
+    has the bar and the warnings only.
     """
 
-    def __init__(self, *, held_out: bool = False) -> None:
-        self._held_out = held_out
+    def __init__(self, *, held_out: bool = False, quiet: bool = False) -> None:
+        self._held_out, self._quiet = held_out, quiet
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
         self._bar = _bar() if can_show_bars() else None
@@ -59,32 +60,32 @@ class TrainingDisplay:
         """Show an event."""
         match event:
             case WeightsLoaded():
-                click.echo(_weights_line(event))
+                self._print(_weights_line(event))
             case DataOpened():
-                click.echo(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
+                self._print(data_line(event) + (_HELD_OUT if event.tests and self._held_out else ""))
             case TrainingStarted():
                 self._items = event.items
                 self._start_time, self._start_iteration = time.monotonic(), event.iteration
                 if self._bar is not None and self._task is not None:
                     self._bar.update(self._task, total=event.last, completed=event.iteration)
-                click.echo(f"training {event.net or 'a net'} from iteration {event.iteration}")
+                self._print(f"training {event.net or 'a net'} from iteration {event.iteration}")
             case IterationFinished():
                 self._step(event.iteration)
             case TrainingProgress():
                 self._loss = f"loss {event.loss:.4g}  rate {event.rate:.3g}"
                 speed = self._speed(event.iteration)
-                click.echo(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
+                self._print(f"iteration {event.iteration}  {self._loss}{_single_values(event.outputs)}{speed}")
             case DebugInfo():
                 for magnitude in event.magnitudes:
                     kind = "gradient of " if magnitude.gradient else ""
                     blob = f"blob {magnitude.blob}" if magnitude.is_param else f"top {magnitude.blob}"
-                    click.echo(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
+                    self._print(f"iteration {event.iteration}  {kind}{magnitude.layer}, {blob}: {magnitude.mean:.4g}")
             case TestFinished():
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
-                click.echo(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+                self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
             case SnapshotSaved():
-                click.echo(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
+                self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():
                 complain(event.text)
 
@@ -95,6 +96,10 @@ class TrainingDisplay:
     def _speed(self, iteration: int) -> str:
         done, seconds = iteration - self._start_iteration, time.monotonic() - self._start_time
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
+
+    def _print(self, line: str) -> None:
+        if not self._quiet:
+            click.echo(line)
 
     def close(self) -> None:
         """Remove the bar from the terminal."""

@@ -22,9 +22,21 @@ if TYPE_CHECKING:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
-    "--tolerance", type=float, default=1e-5, show_default=True, help="Relative to the spread of a blob's values."
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    metavar="T",
+    default=1e-5,
+    show_default=True,
+    help="The largest difference of an output, relative to the spread of a blob's values.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the random inputs.",
+)
 @click.option("--outputs-only", is_flag=True, help="Don't list the blobs between inputs and outputs.")
 @shapes.assume
 @options.allow_python
