@@ -113,8 +113,11 @@ or a file is wrong."""
 
 @click.group(cls=_Commands, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
-def zoo() -> None:
+@click.pass_context
+def zoo(ctx: click.Context) -> None:
     """Caffe models today: read, check, train, export."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
 
 
 def main() -> None:

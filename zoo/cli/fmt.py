@@ -10,7 +10,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import reformat, reformat_file
 from zoo.cli import options
 from zoo.cli.exit_code import ExitCode
-from zoo.cli.output import complain, print_json
+from zoo.cli.output import complain, print_bytes, print_json
 
 
 @click.command("fmt", short_help="Put prototxt files into one layout.")
@@ -27,7 +27,7 @@ def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -
         formatted = reformat(data, "<stdin>", lenient=lenient)
         if check:
             raise click.exceptions.Exit(ExitCode.NO if formatted != data else ExitCode.FINE)
-        click.echo(formatted, nl=False)
+        print_bytes(formatted)
         return
     changed, failed = [], []
     for file in files:

@@ -10,7 +10,7 @@ from caffe_proto.errors import UpgradeError, in_file
 from caffe_proto.files import Form, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
-from zoo.cli.output import print_json
+from zoo.cli.output import print_bytes, print_json
 from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
     for change in changes or ("already in today's form",):
         click.echo(change, err=True)
     if target is None:
-        click.echo(prototxt(upgraded).encode("utf-8", "surrogateescape"), nl=False)
+        print_bytes(prototxt(upgraded).encode("utf-8", "surrogateescape"))
 
 
 def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Message], tuple[str, ...]]:
