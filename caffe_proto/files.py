@@ -106,6 +106,8 @@ def read(
     warning for each. With `by_content` the file's name doesn't count, as where Caffe reads weights.
     """
     path = Path(path)
+    with _add_path_to_errors(path):
+        named_dialect = dialect_named(dialect) if dialect else None
     data = _map_file(path)
     form, expected_kind = _recognise(path, data, _SUFFIXES.get("" if by_content else path.suffix, (None, None)))
     with _add_path_to_errors(path):
@@ -114,7 +116,7 @@ def read(
         elif form is Form.HDF5:
             file = _read_hdf5(path, data)
         else:
-            file = _read_binary(data, kind or expected_kind, dialect_named(dialect) if dialect else None)
+            file = _read_binary(data, kind or expected_kind, named_dialect)
     return replace(file, path=str(path))
 
 
@@ -177,13 +179,18 @@ def _recognise(
         raise FileError(f"{path}: is a Git LFS pointer, not the file itself; fetch it with 'git lfs pull'")
     text = _TEXT_START.match(start.removeprefix(b"\xef\xbb\xbf")) and not _NOT_TEXT.search(start)
     actual_form = Form.HDF5 if start.startswith(hdf5.SIGNATURE) else Form.TEXT if text else Form.BINARY
-    if form is Form.TEXT and not _NOT_TEXT.search(start):
+    if (form is Form.TEXT and not _NOT_TEXT.search(start)) or (form is None and _is_plain_text(start)):
         actual_form = Form.TEXT  # the errors of the parser say more than one about the form
     if form is not None and form is not actual_form:
         raise FileError(
             f"{path}: a {path.suffix} file is {form.value}, and this one is {actual_form.value}{_advice(actual_form)}"
         )
     return actual_form, kind
+
+
+def _is_plain_text(start: bytes) -> bool:
+    """Whether bytes can't be those of a binary file, although no prototxt begins so."""
+    return start.isascii() and not _NOT_TEXT.search(start)
 
 
 def _advice(form: Form) -> str:

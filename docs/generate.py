@@ -33,7 +33,9 @@ def command_line() -> str:
         pages.append((f"zoo {name}", command))
         if isinstance(command, click.Group):
             pages += [(f"zoo {name} {below}", each) for below, each in command.commands.items()]
-    parts = ["# The command line\n\nWritten by `make docs`.\n"]
+    parts = [
+        "# The command line\n\nWritten by `make docs`. [shell.md](shell.md) has exit codes, JSON and the Tab key.\n"
+    ]
     for name, command in pages:
         context = click.Context(command, info_name=name, terminal_width=100, max_content_width=100, **HELP)
         parts.append(f"## {name}\n\n```text\n{command.get_help(context)}\n```\n")

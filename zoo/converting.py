@@ -51,7 +51,8 @@ def convert(
         return _convert_weights(source, output, net, precision)
     raise FileError(
         f"{source} can't be converted to {output}: weights become {', '.join(WEIGHTS_SUFFIXES)}, "
-        f"nets with weights {', '.join(_TARGETS)}, and .onnx {', '.join(_CAFFE)}; `zoo export` makes nets to deploy"
+        f"nets with weights become {', '.join(_TARGETS)}, and .onnx becomes {', '.join(_CAFFE)}; "
+        "`zoo export` makes nets to deploy"
     )
 
 

@@ -73,6 +73,8 @@ def reformat_file(path: str | Path, *, write: bool = True, lenient: bool = False
         data = path.read_bytes()
     except OSError as problem:
         raise FileError(f"{path}: can't be opened: {problem.strerror}") from None
+    if b"\0" in data:
+        raise FileError(f"{path}: is a binary file; only prototxt has a layout")
     formatted = reformat(data, str(path), lenient=lenient)
     if write and formatted != data:
         write_pieces(path, [formatted])

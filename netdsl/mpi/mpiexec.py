@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,20 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from caffe_proto.errors import MissingExtraError
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.errors import DistributedError
+from netdsl.mpi.installation import SETTINGS, mpiexec
 
 COMMAND = [sys.executable, "-P", "-m", "netdsl.mpi.worker_process"]
-SETTINGS = {  # of Open MPI, which otherwise wants a core for each rank, and no administrator
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "PRTE_MCA_hwloc_default_binding_policy": "none",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
 _RANK = re.compile(r"^worker (\d+) is process (\d+)$", re.MULTILINE)  # as each rank writes it
 _FIRST_LOST = re.compile(r"\bPID (\d+)")  # of the process whose end made mpiexec end the others, in its words
 _SIGNAL = re.compile(r"\bsignal (\d+)")  # that ended it
@@ -124,12 +116,3 @@ def check_number(run: Run) -> None:
     """Raise a DistributedError for a run whose workers may be lost and come."""
     if run.fewest is not None:
         raise DistributedError("mpiexec ends all ranks when one is lost; give one number of workers, not a range")
-
-
-def mpiexec() -> str:
-    """The program beside this Python, from an MPI that is installed as a package, or else the first on the path."""
-    beside = Path(sys.executable).with_name("mpiexec")
-    program = str(beside) if beside.exists() else shutil.which("mpiexec")
-    if program is None:
-        raise MissingExtraError("there is no mpiexec here: pip install 'netdsl[mpi]', or load your cluster's MPI")
-    return program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -94,8 +94,14 @@ class TimingSettings:
     iterations: int = 10
 
 
-def time_net(net: pb.NetParameter, settings: TimingSettings) -> NetTime:
-    """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files."""
+def time_net(
+    net: pb.NetParameter, settings: TimingSettings, done: Callable[[float], object] = lambda part: None
+) -> NetTime:
+    """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files.
+
+    `done` is told which part of the work was done, in passes of the whole net, of which there are about two for each
+    iteration.
+    """
     resolved = _resolved(net, settings)
     module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
     if settings.batch is not None:
@@ -106,8 +112,15 @@ def time_net(net: pb.NetParameter, settings: TimingSettings) -> NetTime:
         load_weights(path, module.built)
     inputs = {edge: sample_input(module.built, edge).to(settings.device) for edge in module.inputs.values()}
     with running(module.built):
-        passes = [_pass(module, inputs, settings.device) for _ in range(settings.iterations + 1)]
-        return NetTime(tuple(_layers(module.built, inputs, settings)), tuple(passes[1:]), resolved.assumed)
+        passes = []
+        for _ in range(settings.iterations + 1):
+            passes.append(_pass(module, inputs, settings.device))
+            done(1)
+        layers = []
+        for layer in _layers(module.built, inputs, settings):
+            layers.append(layer)
+            done((settings.iterations + 1) / len(module.built.layers))
+        return NetTime(tuple(layers), tuple(passes[1:]), resolved.assumed)
 
 
 def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:

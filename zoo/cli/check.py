@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -40,21 +42,23 @@ def command(
     Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
     data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
     """
-    from netdsl.checking.lint import CheckSettings, check_net
-
-    settings = CheckSettings(assume, stages, stub_unknown)
     findings = []
-    for file in files:
-        findings.append(check_net(file, settings, run=run))
-        if not as_json:
-            for line in _lines(findings[-1]):
-                click.echo(line)
+    with progress_bar(len(files), "checking") as advance:
+        from netdsl.checking.lint import CheckSettings, check_net
+
+        settings = CheckSettings(assume, stages, stub_unknown)
+        for file in files:
+            findings.append(check_net(file, settings, run=run))
+            advance()
+            if not as_json:
+                for line in _lines(findings[-1]):
+                    click.echo(line)
     if as_json:
         print_json([asdict(finding) for finding in findings])
     if all(finding.resolved for finding in findings):
         shapes.complain_of_unused(assume, {name for finding in findings for name in finding.assumed})
     if not all(finding.resolved and finding.ran is not False and not finding.skipped for finding in findings):
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _lines(finding: Finding) -> Iterator[str]:

@@ -9,6 +9,7 @@ import click
 from netdsl.formats import TENSOR_SUFFIXES
 from zoo.cli import options, proofs
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 
 
 @click.command("convert", short_help="Convert weights and nets from one format to another.")
@@ -30,11 +31,12 @@ def command(
     """
     if precision is not None and Path(output).suffix not in TENSOR_SUFFIXES:
         raise click.UsageError(f"--precision is for {', '.join(TENSOR_SUFFIXES)}; other files have float32")
-    from netdsl.weights.tensor_files import Precision
-    from zoo.converting import convert
+    with progress_bar(doing="converting"):
+        from netdsl.weights.tensor_files import Precision
+        from zoo.converting import convert
 
-    stored_type = Precision[precision.upper()] if precision else None
-    converted = convert(source, output, net=net, weights=weights, precision=stored_type)
+        stored_type = Precision[precision.upper()] if precision else None
+        converted = convert(source, output, net=net, weights=weights, precision=stored_type)
     if as_json:
         print_json(
             {"files": [str(path) for path in converted.files], **proofs.plain(converted.proofs, converted.names)}

@@ -54,8 +54,15 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
 @click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
 @click.option("--gray", is_flag=True, help="Convert images to gray.")
 @click.option("--shuffle", is_flag=True, help="Write the items in random order.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of the random order.")
-@click.option("--skip-bad", is_flag=True, help="Leave out items that can't be read, and say which.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the random order.",
+)
+@click.option("--skip-bad", is_flag=True, help=options.SKIP_BAD_HELP)
 @options.as_json
 def convert_command(
     source: str,
@@ -78,7 +85,7 @@ def convert_command(
     from netdsl.data.writing.encode import ImageFormat
 
     settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
-    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data)) as advance:
+    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:
         complain(f"skipped: {reason}")
@@ -98,7 +105,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.mean_image import mean_image, write_mean
 
-    with closing(open_source(source)) as data, progress_bar(len(data)) as advance:
+    with closing(open_source(source)) as data, progress_bar(len(data), "averaging") as advance:
         items, mean = len(data), mean_image(data, done=advance)
     write_mean(mean, output)
     channels = [float(value) for value in mean.mean((1, 2), dtype=float)]
@@ -116,6 +123,7 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 @click.option(
     "--count",
     type=click.IntRange(1, 10_000),
+    metavar="N",
     help="How many items to look at; by default 64, or as many as there are classes with names.",
 )
 @click.option("--rgb", is_flag=True, help="Channels are red, green, blue, as in CIFAR, rather than Caffe's own order.")
@@ -128,7 +136,7 @@ def show_command(source: str, output: str | None, count: int | None, rgb: bool, 
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.sources.summary import example_items, summarise
 
-    with closing(open_source(source)) as data:
+    with progress_bar(doing="reading"), closing(open_source(source)) as data:
         items = example_items(data, count)
         summary = summarise(data, items)
     if output:

@@ -61,18 +61,18 @@ def gpus_of(numbers: str, count: int) -> list[torch.device]:
 
     if numbers == ALL:
         if not count:
-            raise click.BadParameter("torch sees no GPU here")
+            raise _wrong_numbers("torch sees no GPU here")
         return every_gpu(count)
     names = [number.strip() for number in numbers.split(",")]
     for name in names:
         if not (name.isascii() and name.isdigit()):
-            raise click.BadParameter(f"'{name}' is no number of a GPU; write 0, or 0,1, or all")
+            raise _wrong_numbers(f"'{name}' is no number of a GPU; write 0, or 0,1, or all")
         if int(name) >= count:
             available = f"the GPUs here are 0 to {count - 1}" if count else "torch sees no GPU here"
-            raise click.BadParameter(f"there is no GPU {int(name)}: {available}")
+            raise _wrong_numbers(f"there is no GPU {int(name)}: {available}")
     devices = [torch.device("cuda", int(name)) for name in names]
     if len(set(devices)) < len(devices):
-        raise click.BadParameter(f"{numbers} names a GPU twice; for workers that share GPUs give --workers too")
+        raise _wrong_numbers(f"{numbers} names a GPU twice; for workers that share GPUs give --workers too")
     return devices
 
 
@@ -99,8 +99,16 @@ def _device(name: str, count: int) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise click.BadParameter(f"'{name}' is no device; try cpu, cuda:0 or all") from None
+        raise _wrong_device(f"'{name}' is no device; try cpu, cuda:0 or all") from None
     if device.type == "cuda" and (device.index or 0) >= count:
         available = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
-        raise click.BadParameter(f"there is no '{name}': {available}")
+        raise _wrong_device(f"there is no '{name}': {available}")
     return device
+
+
+def _wrong_numbers(problem: str) -> click.BadParameter:
+    return click.BadParameter(problem, param_hint="'--gpus'")
+
+
+def _wrong_device(problem: str) -> click.BadParameter:
+    return click.BadParameter(problem, param_hint="'--device'")

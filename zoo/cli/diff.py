@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from caffe_proto.difference import Difference, SettingDifference, WeightDifference, compare
+from caffe_proto.errors import FileError
 from caffe_proto.files import read
+from netdsl.formats import model_files
 from zoo.cli import options
+from zoo.cli.console import PipedConsole
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.upgrade import upgrade
 
 if TYPE_CHECKING:
@@ -33,19 +38,25 @@ def command(first: str, second: str, as_written: bool, as_json: bool, lenient: b
     today's form first. The exit code is 1 if anything differs.
     """
 
-    def load(path: str) -> CaffeFile[Message]:
+    def load(name: str) -> CaffeFile[Message]:
+        path = str(model_files(Path(name)).net)
         return read(path, dialect=dialect, lenient=lenient) if as_written else upgrade(path, dialect, lenient)[0]
 
-    difference = compare(load(first), load(second))
+    with progress_bar(doing="comparing"):
+        files = load(first), load(second)
+        kinds = [file.message.DESCRIPTOR.name for file in files]
+        if kinds[0] != kinds[1]:
+            raise FileError(f"{first} is a {kinds[0]}, {second} a {kinds[1]}; only files of one kind can be compared")
+        difference = compare(*files)
     if as_json:
         print_json({"equal": not difference, **asdict(difference)})
     else:
-        _show(Console(emoji=False, highlight=False, soft_wrap=True), difference)
+        _show(PipedConsole(soft_wrap=True), difference)
     if difference:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
-def _show(console: Console, difference: Difference) -> None:
+def _show(console: PipedConsole, difference: Difference) -> None:
     for name in difference.removed:
         console.print(f"[red]- {escape(name)}[/]")
     for name in difference.added:

@@ -10,6 +10,7 @@ import click
 
 from zoo.cli import options, proofs, shapes
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.command("export", short_help="Export a net ready to deploy.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, in any format that has some.")
-@click.option("--to", "target", type=click.Choice(options.EXPORT_TARGETS), required=True)
+@click.option("--to", "target", type=click.Choice(options.EXPORT_TARGETS), required=True, help="What to write it for.")
 @click.option("-o", "--output", metavar="PATH", help="The folder for Caffe's files, or the file.")
 @click.option("--verify/--no-verify", default=True, help="Prove that it computes the same.  [default: verify]")
 @click.option(
@@ -78,17 +79,31 @@ def command(
     printed relative to the outputs' spread; beyond the tolerance nothing is written.
     """
     _check(target, verify, tolerance, opset, train_val=train_val or solver is not None)
-    from converters.rewriting import Rewrites
-    from netdsl.weights.tensor_files import Precision
-    from zoo.exporting import Export, ExportTarget, export
+    with progress_bar(doing="exporting"):
+        from converters.rewriting import Rewrites
+        from netdsl.weights.tensor_files import Precision
+        from zoo.exporting import Export, ExportTarget, export
 
-    rounded_to = Precision[precision.upper()] if precision else None
-    rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, rounded_to)
-    path, export_target = Path(output) if output else None, ExportTarget(target)
-    settings = Export(
-        net, weights, export_target, path, assume, batch, stages, rewrites, verify, tolerance, opset, train_val, solver
-    )
-    _show(export(settings), as_json)
+        rounded_to = Precision[precision.upper()] if precision else None
+        rewrites = Rewrites(prune_to, fold, rgb, mean, fully_convolutional, rounded_to)
+        path, export_target = Path(output) if output else None, ExportTarget(target)
+        settings = Export(
+            net,
+            weights,
+            export_target,
+            path,
+            assume,
+            batch,
+            stages,
+            rewrites,
+            verify,
+            tolerance,
+            opset,
+            train_val,
+            solver,
+        )
+        exported = export(settings)
+    _show(exported, as_json)
 
 
 def _check(target: str, verify: bool, tolerance: float | None, opset: int | None, *, train_val: bool) -> None:

@@ -6,13 +6,16 @@ from typing import Any
 
 import click
 
-from zoo.cli import table_options
+from netdsl.solver.events import Event, Notice
+from zoo.cli import options, table_options
+from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
 
 
 @click.command("features", short_help="Write a table with any blobs of a net for each row.")
 @table_options.table_options
+@options.as_json
 @click.option("--blob", "blobs", multiple=True, required=True, metavar="NAME", help="A blob that becomes a column.")
 def command(
     backend: str | None,
@@ -21,6 +24,7 @@ def command(
     columns: tuple[str, ...],
     invalid: str,
     blobs: tuple[str, ...],
+    as_json: bool,
     **what: Any,
 ) -> None:
     """Add columns to a table with blobs that a net computes for each row, such as the one before the last layer. A
@@ -35,5 +39,13 @@ def command(
 
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
     request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), **what)
-    predict(request, progress_bar, table_backend, listen=tell)
-    click.echo(f"wrote {request.output}")
+    predict(request, progress_bar, table_backend, listen=_warn if as_json else tell)
+    if as_json:
+        print_json({"output": str(request.output), "columns": list(blobs)})
+    else:
+        click.echo(f"wrote {request.output}")
+
+
+def _warn(event: Event) -> None:
+    if isinstance(event, Notice):
+        tell(event)

@@ -9,7 +9,8 @@ import click
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import reformat, reformat_file
 from zoo.cli import options
-from zoo.cli.output import complain, print_json
+from zoo.cli.exit_code import ExitCode
+from zoo.cli.output import complain, print_bytes, print_json
 
 
 @click.command("fmt", short_help="Put prototxt files into one layout.")
@@ -25,8 +26,8 @@ def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -
         data = sys.stdin.buffer.read()
         formatted = reformat(data, "<stdin>", lenient=lenient)
         if check:
-            raise click.exceptions.Exit(formatted != data)
-        click.echo(formatted, nl=False)
+            raise click.exceptions.Exit(ExitCode.NO if formatted != data else ExitCode.FINE)
+        print_bytes(formatted)
         return
     changed, failed = [], []
     for file in files:
@@ -42,4 +43,4 @@ def command(files: tuple[str, ...], check: bool, as_json: bool, lenient: bool) -
         for file in changed:
             click.echo(f"{'would change' if check else 'changed'} {file}")
     if failed or (check and changed):
-        raise click.exceptions.Exit(2 if failed else 1)
+        raise click.exceptions.Exit(ExitCode.WRONG if failed else ExitCode.NO)

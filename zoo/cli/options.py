@@ -14,9 +14,12 @@ EXPORT_TARGETS = ("caffe", "onnx", "torch")
 STRATEGIES = ("averaging", "allreduce", "outer", "elastic", "elastic-sync", "mpca")
 TEST_BATCHES = 50
 
+DATA_HELP = "Data to read instead of the net's: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
+SKIP_BAD_HELP = "Leave out items that can't be read, and say so."
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 lenient: Decorator = click.option(
     "--lenient", is_flag=True, help="Skip fields that no known Caffe has, with a warning for each."
 )

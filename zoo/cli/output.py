@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from typing import Any
 
 import click
@@ -12,6 +13,21 @@ import click
 def print_json(value: Any) -> None:
     """Print a value as JSON; infinities and NaN become strings, as in protobuf's JSON."""
     click.echo(json.dumps(_plain(value), indent=2, allow_nan=False))
+
+
+def print_bytes(data: bytes) -> None:
+    """Write bytes to standard output, all of them: where Python doesn't buffer it, a single write may do a part."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+        rest = memoryview(data)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.buffer.flush()
+
+
+def stdout_is_terminal() -> bool:
+    """Whether somebody reads standard output on a terminal; it may be closed."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def complain(problem: object) -> None:

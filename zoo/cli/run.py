@@ -38,8 +38,9 @@ _BACKENDS = ("local", "mpi", "external")
     "--deadline",
     type=click.FloatRange(min=1),
     default=30.0,
+    show_default=True,
     metavar="SECONDS",
-    help="End if a worker gives no sign of life for so long.",
+    help="How long a worker may be silent until it counts as lost.",
 )
 def command(
     script: str,

@@ -39,7 +39,15 @@ assume: Decorator = click.option(
     help="The shape of a blob whose data layer doesn't say it, without the batch: data=3x224x224.",
 )
 stages: Decorator = click.option(
-    "--stage", "stages", multiple=True, help="A stage that the net is in, for include rules."
+    "--stage", "stages", multiple=True, metavar="NAME", help="A stage that the net is in, for include rules."
+)
+level: Decorator = click.option(
+    "--level",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="The level that the net is in, for include rules.",
 )
 stub_unknown: Decorator = click.option(
     "--stub-unknown", is_flag=True, help="Let layers of unknown types hand on what they get, so that the rest is seen."

@@ -20,7 +20,10 @@ from netdsl.formats import model_files
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape, Shapes
+
+_WIDE = 100  # columns of a terminal with room for names that aren't folded
 
 
 @click.command("show", short_help="Show what files hold.")
@@ -52,15 +55,21 @@ def command(
         raise click.UsageError("--assume, --stage and --stub-unknown go with --shapes")
     paths = {file: model_files(Path(file)).net for file in files}
     _refuse_folders(paths)
-    contents = {file: read(path, dialect=dialect, lenient=lenient) for file, path in paths.items()}
+    with progress_bar(len(paths), "reading") as advance:
+        contents = {}
+        for file, path in paths.items():
+            contents[file] = read(path, dialect=dialect, lenient=lenient)
+            advance()
     if with_shapes:
-        shapes_by_file = {
-            file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
-        }
+        with progress_bar(doing="inferring shapes"):
+            shapes_by_file = {
+                file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
+            }
         _show_shapes(shapes_by_file, as_json=as_json)
         shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.assumed})
         return
-    summaries = {file: summarise(content) for file, content in contents.items()}
+    with progress_bar(doing="summarising"):
+        summaries = {file: summarise(content) for file, content in contents.items()}
     if as_json:
         objects = [{"file": file, **asdict(summary)} for file, summary in summaries.items()]
         print_json(objects if len(objects) > 1 else objects[0])
@@ -106,28 +115,29 @@ def show(console: Console, file: str, summary: Summary) -> None:
     if summary.settings:
         console.print(_settings(summary))
     if summary.layers:
-        console.print(_layers(summary))
+        console.print(_layers(summary, narrow=console.width < _WIDE))
         total = f", {summary.parameters:,} parameters" if summary.parameters else ""
         console.print(f"{len(summary.layers)} layer{'s' if len(summary.layers) > 1 else ''}{total}")
     if summary.blobs:
         console.print(_blobs(summary))
 
 
-def _table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+def _table(*columns: str, right: tuple[str, ...] = (), narrow: bool = False) -> Table:
+    """A table whose names stay on one line, unless there is too little room for the rest."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        narrow = column in ("settings", "value", "when")
-        table.add_column(column, justify="right" if column in right else "left", overflow="fold", no_wrap=not narrow)
+        wraps = narrow or column in ("settings", "value", "when")
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold", no_wrap=not wraps)
     return table
 
 
-def _layers(summary: Summary) -> Table:
+def _layers(summary: Summary, *, narrow: bool) -> Table:
     has_weights = summary.parameters > 0
     conditional = any(line.when for line in summary.layers)
     heads = ["layer", "type", "bottom", "top", "settings"]
     heads += ["when"] if conditional else []
     heads += ["blobs", "parameters"] if has_weights else []
-    table = _table(*heads, right=("parameters",))
+    table = _table(*heads, right=("parameters",), narrow=narrow)
     for line in summary.layers:
         row = [line.name, line.type, "\n".join(line.bottoms), "\n".join(line.tops), line.settings]
         row += [line.when] if conditional else []

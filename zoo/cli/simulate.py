@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netdsl.distributed.simulator.link import Link, SparkLink
+from zoo.cli import options
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json
 from zoo.names import solver_of
@@ -44,10 +45,15 @@ def _existing_folder(ctx: click.Context, parameter: click.Parameter, value: Path
 
 def _link(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option(
-        "--latency", default="0.1ms", show_default=True, help="The time until the first byte arrives."
+        "--latency", metavar="TIME", default="0.1ms", show_default=True, help="The time until the first byte arrives."
     )(function)
     return click.option(
-        "--bandwidth", "width", default="1Gbit", show_default=True, help="Per second, for each worker and direction."
+        "--bandwidth",
+        "width",
+        metavar="RATE",
+        default="1Gbit",
+        show_default=True,
+        help="Per second, for each worker and direction.",
     )(function)
 
 
@@ -60,13 +66,19 @@ _cache: Decorator = click.option(
     help="Where the results of trainings are kept.",
 )  # fmt: skip
 _seeds: Decorator = click.option(
-    "--seeds", type=_COUNT, default=3, show_default=True, help="How often each training is repeated."
+    "--seeds", type=_COUNT, metavar="N", default=3, show_default=True, help="How often each training is repeated."
 )
 _goal: Decorator = click.option(
-    "--accuracy", type=click.FloatRange(0, 1), default=0.96, show_default=True, help="The accuracy to reach."
+    "--accuracy",
+    type=click.FloatRange(0, 1),
+    metavar="A",
+    default=0.96,
+    show_default=True,
+    help="The accuracy to reach.",
 )
 _taus: Decorator = click.option(
     "--taus",
+    metavar="N,N,...",
     default="1,2,5,10,25,100,250",
     show_default=True,
     callback=_numbers,
@@ -76,7 +88,12 @@ _taus: Decorator = click.option(
 
 def _iterations(count: int) -> Decorator:
     return click.option(
-        "--iterations", type=_COUNT, default=count, show_default=True, help="The most iterations of a training."
+        "--iterations",
+        type=_COUNT,
+        metavar="N",
+        default=count,
+        show_default=True,
+        help="The most iterations of a training.",
     )
 
 
@@ -94,6 +111,7 @@ def command() -> None:
 @_output
 @click.option(
     "--workers",
+    metavar="K,K,...",
     default="1,2,3,4,5,6",
     show_default=True,
     callback=_numbers,
@@ -104,6 +122,7 @@ def command() -> None:
 @_seeds
 @_iterations(4000)
 @_cache
+@as_json
 def speedup_command(
     output: Path,
     workers: tuple[int, ...],
@@ -112,6 +131,7 @@ def speedup_command(
     seeds: int,
     iterations: int,
     cache: Path,
+    as_json: bool,
 ) -> None:
     """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
     than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
@@ -127,18 +147,21 @@ def speedup_command(
         results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
     tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
     figures.draw_speedups(results, accuracy, output / "speedup.png")
-    _print(tables.speedup_grid(results))
+    _show_table(tables.speedup_grid(results), as_json, output, "speedup.csv", "speedup.png")
 
 
 @command.command("cost", short_help="Draw SparkNet's Figure 4: speed-up by the cost of exchanges.")
 @_output
-@click.option("--workers", type=click.IntRange(min=2), default=5, show_default=True, help="The number of workers, K.")
+@click.option(
+    "--workers", type=click.IntRange(min=2), metavar="K", default=5, show_default=True, help="The number of workers, K."
+)
 @_taus
 @_goal
 @_seeds
 @_iterations(4000)
 @_link
 @_cache
+@as_json
 def cost_command(
     output: Path,
     workers: int,
@@ -149,6 +172,7 @@ def cost_command(
     width: str,
     latency: str,
     cache: Path,
+    as_json: bool,
 ) -> None:
     """Draw the speed-up of K workers by the cost of an exchange, S, in units of an iteration, C(b): for model averaging
     with the best tau, and for batches that are divided among the workers.
@@ -173,16 +197,19 @@ def cost_command(
     tables.write_csv(output / "cost.csv", tables.cost_table(speedup_costs))
     tables.write_csv(output / "batches.csv", batches)
     figures.draw_costs(speedup_costs, workers, output / "cost.png")
-    _print(batches)
+    _show_table(batches, as_json, output, "cost.csv", "batches.csv", "cost.png")
 
 
 @command.command("methods", short_help="Draw the MPCA paper's comparison of four methods.")
 @_output
-@click.option("--workers", type=click.IntRange(min=2), default=8, show_default=True, help="The number of workers, K.")
+@click.option(
+    "--workers", type=click.IntRange(min=2), metavar="K", default=8, show_default=True, help="The number of workers, K."
+)
 @_seeds
 @_iterations(4000)
 @_cache
-def methods_command(output: Path, workers: int, seeds: int, iterations: int, cache: Path) -> None:
+@as_json
+def methods_command(output: Path, workers: int, seeds: int, iterations: int, cache: Path, as_json: bool) -> None:
     """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
     networks that average the models of all workers in the time of 10 and of 100 iterations: by a ring of workers, where
     that takes little more than sending a model once, and by Spark's own jobs, where it takes 12.6 times as long.
@@ -198,18 +225,24 @@ def methods_command(output: Path, workers: int, seeds: int, iterations: int, cac
     table = tables.methods_table(results)
     tables.write_csv(output / "methods.csv", table)
     figures.draw_methods(results, output / "methods.png")
-    _print(table)
+    _show_table(table, as_json, output, "methods.csv", "methods.png")
 
 
 @command.command("alexnet", short_help="Draw SparkNet's Figures 5 and 7: AlexNet by workers and tau.")
 @_output
 @click.option(
-    "--accuracy", type=click.FloatRange(0, 1), default=0.9, show_default=True, help="The accuracy of the table."
+    "--accuracy",
+    type=click.FloatRange(0, 1),
+    metavar="A",
+    default=0.9,
+    show_default=True,
+    help="The accuracy of the table.",
 )
 @_seeds
 @_iterations(1500)
 @_cache
-def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, cache: Path) -> None:
+@as_json
+def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, cache: Path, as_json: bool) -> None:
     """Draw the accuracy over time of a small AlexNet on digits: of 1, 3, 5 and 10 workers that average after every 50
     iterations, and of 5 workers for several taus. An iteration takes 2 seconds and an exchange among five 20 seconds,
     as in the SparkNet paper.
@@ -225,30 +258,53 @@ def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, 
     table = tables.scaling_table(results, accuracy)
     tables.write_csv(output / "alexnet.csv", table)
     figures.draw_scaling(results, output / "alexnet.png")
-    _print(table)
+    _show_table(table, as_json, output, "alexnet.csv", "alexnet.png")
 
 
 @command.command("run", short_help="Simulate the training of a net of your own.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
-@click.option("--data", metavar="SOURCE", help="Read these data instead: digits, mnist:FOLDER, folder:PATH, ...")
-@click.option("--strategy", default="averaging", show_default=True, help="As of zoo train: averaging:tau=50.")
-@click.option("--workers", type=_COUNT, default=4, show_default=True, help="How many machines.")
+@click.option("--data", metavar="SOURCE", help=options.DATA_HELP)
+@click.option(
+    "--strategy",
+    metavar="NAME:SETTINGS",
+    default="averaging",
+    show_default=True,
+    help="As of `zoo train`: averaging:tau=50.",
+)
+@click.option("--workers", type=_COUNT, metavar="K", default=4, show_default=True, help="How many machines.")
 @_link
 @click.option("--step", metavar="TIME", help="The time of an iteration on one machine; measured here by default.")
-@click.option("--stragglers", type=click.IntRange(min=0), default=0, help="How many machines are slow.")
-@click.option("--slowdown", type=float, default=2.0, show_default=True, help="How many times slower they are.")
+@click.option("--stragglers", type=click.IntRange(min=0), metavar="N", default=0, help="How many machines are slow.")
+@click.option(
+    "--slowdown",
+    type=click.FloatRange(min=1),
+    metavar="X",
+    default=2.0,
+    show_default=True,
+    help="How many times slower they are.",
+)
 @click.option(
     "--jitter",
+    metavar="X",
     type=click.FloatRange(min=0),
     default=0.0,
     help="How much the times of steps vary: 0.2 is about a fifth.",
 )
-@click.option("--lost", type=click.IntRange(min=0), default=0, help="How many machines are lost on the way, for good.")
+@click.option(
+    "--lost",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    help="How many machines are lost on the way, for good.",
+)
 @click.option("--lost-after", type=click.IntRange(min=0), default=0, metavar="N", help="After how many iterations.")
 @click.option("--spark", is_flag=True, help="Models are averaged by Spark's own jobs, through a driver.")
 @click.option(
-    "--accuracy", type=click.FloatRange(0, 1), help="Train until it is reached, and compare the times until then."
+    "--accuracy",
+    type=click.FloatRange(0, 1),
+    metavar="A",
+    help="Train until it is reached, and compare the times until then.",
 )
 @click.option("--max-iter", type=_COUNT, metavar="N", help="Train to this iteration instead.")
 @click.option("--test-interval", type=_COUNT, metavar="N", help="Test after this many iterations instead.")
@@ -339,6 +395,24 @@ def _progress_lines(label: str) -> ProgressCallback:
             click.echo(f"{label}: {done} of {total} trainings done", err=True)
 
     return show
+
+
+def _show_table(table: Table, as_json: bool, folder: Path, *names: str) -> None:
+    """Print a table, or its rows as JSON with the files that were written."""
+    if not as_json:
+        _print(table)
+        return
+    heads, *rows = table
+    cells = [dict(zip(heads, map(_cell, row), strict=True)) for row in rows]
+    print_json({"files": [str(folder / name) for name in names], "rows": cells})
+
+
+def _cell(text: str) -> str | float:
+    """A table's cell: a number, if it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _print(table: Table) -> None:

@@ -6,19 +6,18 @@ import math
 
 import click
 
-from netdsl.solver.events import Event, Notice, Output, WeightsLoaded, as_numbers
-from zoo.cli import options, table_options
+from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
+from zoo.cli import options, shapes, table_options
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
 
 
 @click.command("test", short_help="Test a net with weights on its test data.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any.")
-@click.option(
-    "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
-)
+@click.option("--data", metavar="SOURCE", help=options.DATA_HELP)
 @table_options.columns
 @click.option(
     "--iterations",
@@ -27,8 +26,8 @@ from zoo.cli.training_display import tell
     help=f"The number of batches; by default {options.TEST_BATCHES}, or a table's rows once.",
 )
 @click.option("--device", metavar="NAME", help="cpu or cuda:0.")
-@click.option("--level", type=int, default=0, help="The net's level, for include rules.")
-@click.option("--stage", "stages", multiple=True, help="A stage that the net is in, for include rules.")
+@shapes.level
+@shapes.stages
 @options.allow_python
 @table_options.backend_options
 @options.as_json
@@ -57,17 +56,20 @@ def command(
     if columns and data is None:
         raise click.UsageError("--column is about the table that --data names.")
     blob_columns = table_options.columns_of(columns)
-    from zoo.testing import TestRequest, test
-
-    request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
     events: list[Event] = []
+    rows = data is not None and iterations is None  # of a table, which are tested in batches that nobody tells of
+    with progress_bar(None if rows else iterations or options.TEST_BATCHES, "testing") as advance:
+        from zoo.testing import TestRequest, test
 
-    def listen(event: Event) -> None:
-        events.append(event)
-        if isinstance(event, Notice) or not as_json:
-            tell(event)
+        def listen(event: Event) -> None:
+            events.append(event)
+            if isinstance(event, BatchTested):
+                advance()
+            elif isinstance(event, Notice) or not as_json:
+                tell(event)
 
-    loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
+        request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
+        loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
     if as_json:
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
         print_json({"loss": loss, "outputs": dict(as_numbers(outputs)), "weights": report})

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 from rich import box
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from netdsl.net.graph import Phase
 from zoo.cli import options, shapes
+from zoo.cli.console import table_console
 from zoo.cli.devices import devices_of
-from zoo.cli.output import print_json
+from zoo.cli.output import print_json, stdout_is_terminal
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
     from netdsl.net.timing import LayerTime, NetTime
 
+_PHASES = click.Choice([phase.name for phase in Phase], case_sensitive=False)
 _HEADS = ("layer", "type", "forward ms", "backward ms", "%", "GFLOP", "GFLOP/s", "MB")
 _TEXT_COLUMNS = 2  # the others are numbers
 
@@ -29,10 +30,11 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @click.command("time", short_help="Measure how long a net takes, layer by layer.")
 @click.argument("net", metavar="NET")
 @click.option("--weights", multiple=True, metavar="FILE", help="Its weights, by layer names; by default random ones.")
-@click.option("--phase", type=click.Choice([phase.name for phase in Phase]), default="TRAIN", show_default=True)
+@click.option("--phase", type=_PHASES, default="TRAIN", show_default=True, help="The phase that the net is in.")
 @click.option(
     "--iterations",
     type=click.IntRange(min=1),
+    metavar="N",
     default=10,
     show_default=True,
     help="Measured iterations, after a first one that isn't.",
@@ -42,7 +44,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
     "--batch", type=click.IntRange(min=1), metavar="N", help="The batch of all inputs, in place of their own."
 )
 @shapes.assume
-@click.option("--level", type=int, default=0, help="The level of the net, for include rules.")
+@shapes.level
 @shapes.stages
 @options.allow_python
 @options.as_json
@@ -66,15 +68,15 @@ def command(
     size of bottoms, tops and weights, each counted once. The whole net may take less time than its layers together,
     because some layers are computed together with the next one.
     """
-    from netdsl.net.timing import TimingSettings, time_net
-    from netdsl.open_net import open_net
-    from netdsl.solver.nets import split_names
+    with progress_bar(2 * (iterations + 1), "measuring") as advance:
+        from netdsl.net.timing import TimingSettings, time_net
+        from netdsl.open_net import open_net
+        from netdsl.solver.nets import split_names
 
-    message = open_net(net).net
-    torch_device, names = devices_of(device)[0], list(split_names(weights))
-    times = time_net(
-        message, TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
-    )
+        message = open_net(net).net
+        torch_device, names = devices_of(device)[0], list(split_names(weights))
+        settings = TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
+        times = time_net(message, settings, advance)
     shapes.complain_of_unused(assume, times.assumed)
     if as_json:
         print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})
@@ -117,13 +119,13 @@ def _row(layer: LayerTime, share: float) -> tuple[str, ...]:
 
 def _print(rows: list[tuple[str, ...]]) -> None:
     """Print a table to a terminal, or aligned columns that programs can parse."""
-    if sys.stdout.isatty():
+    if stdout_is_terminal():
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for index, head in enumerate(_HEADS):
             table.add_column(head, justify="left" if index < _TEXT_COLUMNS else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(escape, row))
-        Console(emoji=False, highlight=False).print(table)
+        table_console().print(table)
         return
     lines = [_HEADS, *rows]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]

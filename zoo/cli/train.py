@@ -16,10 +16,11 @@ from netdsl.solver.events import Listener
 from zoo.backends import TRAINING, Backend
 from zoo.cli import options
 from zoo.cli.devices import training_devices
-from zoo.cli.output import complain
+from zoo.cli.output import complain, print_json
 from zoo.cli.signals import signal_actions
 from zoo.cli.table_options import backend_of
 from zoo.cli.training_display import TrainingDisplay
+from zoo.cli.training_result import TrainingResult
 from zoo.names import solver_of
 from zoo.worker_count import WorkerCount
 
@@ -36,22 +37,26 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.command("train", short_help="Train a net as a solver's settings say.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
-@click.option(
-    "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
-)
+@click.option("--data", metavar="SOURCE", help=options.DATA_HELP)
 @click.option("--test-data", metavar="SOURCE", help="Data to test on, or 'none'; by default a part of the same.")
 @click.option("--weights", multiple=True, metavar="FILE", help="Weights to begin with, by layer names.")
 @click.option("--snapshot", metavar="FILE", help="A solver state to go on from; 'auto' is the newest whole one.")
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
 @click.option("--gpus", metavar="0,1", help="GPUs by their numbers, or all, with a worker for each.")
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
-@click.option("--precision", type=click.Choice(_PRECISIONS), default="float32", help="The type of computed values.")
+@click.option(
+    "--precision",
+    type=click.Choice(_PRECISIONS),
+    default="float32",
+    show_default=True,
+    help="The type of computed values.",
+)
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option(
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
 )
-@click.option("--skip-bad", is_flag=True, help="Skip items that can't be read, and count them.")
+@click.option("--skip-bad", is_flag=True, help=options.SKIP_BAD_HELP)
 @click.option(
     "--workers",
     metavar="K",
@@ -64,15 +69,21 @@ _PRECISIONS = ("float32", "bfloat16")
 )
 @click.option("--master", metavar="URL", help="Spark's master: spark://host:7077, yarn, ...; by default this machine.")
 @click.option("--transport", type=_TRANSPORTS, help="How models are exchanged; by default as suits the devices.")
-@click.option("--deadline", type=click.FloatRange(min=1), metavar="S", help="Seconds of silence until one is lost.")
+@click.option(
+    "--deadline",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="How long a worker may be silent until it counts as lost.",
+)
 @click.option("--resume", metavar="FOLDER", help="Resume the run in this folder, with --workers by other workers.")
 @click.option("--replay", metavar="FOLDER", help="Repeat the run in this folder, in which workers were lost or came.")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
-@click.option("--plot", metavar="FILE", help="Draw the curves into a PNG at the end.")
-@click.option("--on-interrupt", type=_EFFECTS, default="stop", help="What Ctrl-C does.")
-@click.option("--on-hangup", type=_EFFECTS, default="snapshot", help="What a closed terminal does.")
+@click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the curves into a PNG at the end.")
+@click.option("--on-interrupt", type=_EFFECTS, default="stop", show_default=True, help="What Ctrl-C does.")
+@click.option("--on-hangup", type=_EFFECTS, default="snapshot", show_default=True, help="What a closed terminal does.")
+@options.as_json
 def command(
     workers: str | None,
     strategy: str | None,
@@ -88,6 +99,7 @@ def command(
     plot: str | None,
     on_interrupt: str,
     on_hangup: str,
+    as_json: bool,
     **what: Any,
 ) -> None:
     """Train a net with Caffe's solvers: a MODEL that comes with the zoo, or one of your own by its --solver. Tests,
@@ -132,7 +144,11 @@ def command(
 
     with ExitStack() as stack:
         held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
-        listeners = _listeners(stack, log, tensorboard, plot, held_out) if workers_backend.supervises else []
+        result = TrainingResult()
+        listeners: list[Listener] = []
+        if workers_backend.supervises:
+            display = stack.enter_context(closing(TrainingDisplay(held_out=held_out, quiet=as_json)))
+            listeners = [display, result, *_listeners(stack, log, tensorboard, plot)]
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if run_folder is not None:
             distributed_run.train(
@@ -152,6 +168,8 @@ def command(
             )
         elif run is not None:
             train(run, listeners=listeners, requested=requested)
+    if as_json and workers_backend.supervises:
+        print_json(result.plain(run_folder))
 
 
 def _begin(run: Run, backend: Backend, workers: WorkerCount | None, strategy: str | None, folder: str | None) -> Path:
@@ -229,11 +247,9 @@ def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter
     return solver_of(model)
 
 
-def _listeners(
-    stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None, held_out: bool
-) -> list[Listener]:
-    """The display and the requested logs; each is closed when training ends, however it does."""
-    listeners: list[Listener] = [stack.enter_context(closing(TrainingDisplay(held_out=held_out)))]
+def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot: str | None) -> list[Listener]:
+    """The requested logs; each is closed when training ends, however it does."""
+    listeners: list[Listener] = []
     if log is not None:
         from netdsl.solver.event_log import EventLog
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 import click
@@ -23,7 +22,8 @@ from netdsl.solver.events import (
     TrainingStarted,
     WeightsLoaded,
 )
-from zoo.cli.output import complain
+from zoo.cli.output import complain, stdout_is_terminal
+from zoo.cli.progress_bar import can_show_bars
 
 _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
@@ -43,14 +43,15 @@ def tell(event: Event) -> None:
 class TrainingDisplay:
     """A listener that prints displays, tests and snapshots; a terminal also gets a bar with the remaining time.
 
-    `held_out` says that tests are on items which training leaves out without being asked to.
+    `held_out` says that tests are on items which training leaves out without being asked to. A `quiet` one
+    has the bar and the warnings only.
     """
 
-    def __init__(self, *, held_out: bool = False) -> None:
-        self._held_out = held_out
+    def __init__(self, *, held_out: bool = False, quiet: bool = False) -> None:
+        self._held_out, self._quiet = held_out, quiet
         self._items, self._loss = 0, ""
         self._start_time, self._start_iteration = time.monotonic(), 0
-        self._bar = _bar() if sys.stdout.isatty() else None
+        self._bar = _bar() if can_show_bars() else None
         self._task = None if self._bar is None else self._bar.add_task("", total=None, detail="")
         if self._bar is not None:
             self._bar.start()
@@ -97,10 +98,8 @@ class TrainingDisplay:
         return f"  {done * self._items / seconds:,.0f} images/s" if done and seconds and self._items else ""
 
     def _print(self, line: str) -> None:
-        if self._bar is None:
+        if not self._quiet:
             click.echo(line)
-        else:
-            self._bar.console.print(line, highlight=False, markup=False)
 
     def close(self) -> None:
         """Remove the bar from the terminal."""
@@ -124,7 +123,13 @@ def _bar() -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}"),
     )
-    return Progress(*columns, console=Console(), refresh_per_second=5)
+    return Progress(
+        *columns,
+        console=Console(stderr=True),
+        refresh_per_second=5,
+        transient=True,
+        redirect_stdout=stdout_is_terminal(),
+    )
 
 
 def _weights_line(loaded: WeightsLoaded) -> str:

@@ -10,7 +10,8 @@ from caffe_proto.errors import UpgradeError, in_file
 from caffe_proto.files import Form, prototxt, read, write
 from caffe_proto.upgrade.file import upgrade_file
 from zoo.cli import options
-from zoo.cli.output import print_json
+from zoo.cli.output import print_bytes, print_json
+from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -34,7 +35,8 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
     if in_place and output:
         raise click.UsageError("name OUTPUT or use --in-place, not both")
     target = file if in_place else output
-    upgraded, changes = upgrade(file, dialect, lenient)
+    with progress_bar(doing="upgrading"):
+        upgraded, changes = upgrade(file, dialect, lenient)
     if target is None and upgraded.form is not Form.TEXT and not as_json:
         raise click.UsageError("a binary file can't be printed: name OUTPUT, or use --in-place")
     if target is not None:
@@ -45,7 +47,7 @@ def command(file: str, output: str | None, in_place: bool, as_json: bool, lenien
     for change in changes or ("already in today's form",):
         click.echo(change, err=True)
     if target is None:
-        click.echo(prototxt(upgraded).encode("utf-8", "surrogateescape"), nl=False)
+        print_bytes(prototxt(upgraded).encode("utf-8", "surrogateescape"))
 
 
 def upgrade(path: str, dialect: str | None, lenient: bool) -> tuple[CaffeFile[Message], tuple[str, ...]]:

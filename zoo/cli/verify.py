@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from zoo.cli import options, shapes
+from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import complain, print_json
+from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
@@ -20,9 +22,21 @@ if TYPE_CHECKING:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
 @click.option(
-    "--tolerance", type=float, default=1e-5, show_default=True, help="Relative to the spread of a blob's values."
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    metavar="T",
+    default=1e-5,
+    show_default=True,
+    help="The largest difference of an output, relative to the spread of a blob's values.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random inputs.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="The seed of the random inputs.",
+)
 @click.option("--outputs-only", is_flag=True, help="Don't list the blobs between inputs and outputs.")
 @shapes.assume
 @options.allow_python
@@ -42,9 +56,10 @@ def command(
     A model is an .onnx file, a .caffemodel that has its net, or a net with its weights after a comma, in any format of
     weights: deploy.prototxt,weights.safetensors. A net for training is compared as it is deployed.
     """
-    from converters.compare import compare, open_runnable
+    with progress_bar(doing="comparing"):
+        from converters.compare import compare, open_runnable
 
-    comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
+        comparison = compare(*(open_runnable(model, shapes=assume) for model in (first, second)), seed=seed)
     if as_json:
         print_json(_plain(comparison, tolerance))
     else:
@@ -58,7 +73,7 @@ def command(
         different = comparison.first_beyond(tolerance)
         assert different is not None
         complain(f"the models differ: the first blob beyond {tolerance:g} is '{different.blob}'")
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(ExitCode.NO)
 
 
 def _line(blob: BlobDifference) -> str:

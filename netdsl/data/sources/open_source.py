@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
@@ -173,8 +174,9 @@ def _kind(name: str) -> tuple[str, str]:
         if path.exists() and description.recognises(path):
             return kind, name
     problem = "its kind can't be recognised" if path.exists() else "there is no such file or folder"
-    forms = ", ".join(description.form for description in KINDS.values())
-    raise DataError(f"{name}: {problem}; a source is one of {forms}, or a path whose kind can be recognised")
+    near = get_close_matches(start, KINDS, 1) if colon and not path.exists() else []
+    hint = f"did you mean {near[0]}:{rest}?" if near else f"name it KIND:PATH, where KIND is one of {', '.join(KINDS)}"
+    raise DataError(f"{name}: {problem}; {hint}")
 
 
 def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:

@@ -22,7 +22,7 @@ from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.supervision.retries import End
 from netdsl.distributed.supervision.supervisor import train
 from netdsl.distributed.transports.transport import Transport
-from netdsl.mpi.mpiexec import SETTINGS, mpiexec
+from netdsl.mpi.installation import SETTINGS, mpiexec
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate
 from tests.patience import PATIENCE

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.mpi.mpiexec import SETTINGS, mpiexec
+from netdsl.mpi.installation import SETTINGS, mpiexec
 
 PROGRAM = Path(__file__).with_name("exchanges.py")
 ROOT = Path(__file__).parents[3]

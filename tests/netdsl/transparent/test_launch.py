@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from netdsl.mpi.mpiexec import SETTINGS, mpiexec
+from netdsl.mpi.installation import SETTINGS, mpiexec
 from tests.patience import PATIENCE
 from tests.test_house import ROOT
 

@@ -259,7 +259,7 @@ def test_help_lists_the_flags(zoo, word: str) -> None:
         ("time", "caffe time needs a net; give -model FILE"),
         ("time -model net.prototxt -iterations 0", "-iterations is 0; it must be 1 or more"),
         ("time -model net.prototxt -phase PLAY", "phase 'PLAY' is neither TRAIN nor TEST"),
-        ("time -model gone", "gone: can't be opened: No such file or directory"),
+        ("time -model gone", "gone: is neither a file nor a model of the zoo; `zoo list` has the names of all"),
         (
             "train -solver solver.prototxt -snapshot a -weights b",
             "a snapshot has its own weights; give -snapshot or -weights, not both",

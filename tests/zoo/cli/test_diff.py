@@ -85,3 +85,11 @@ def test_json_has_no_numbers_that_json_lacks(zoo, files) -> None:
     out = zoo("diff", "--json", "a.caffemodel", "d.caffemodel").out
     (line,) = json.loads(out, parse_constant=pytest.fail)["weights"]
     assert (line["largest"], line["relative"]) == ("Infinity", "Infinity")
+
+
+def test_models_have_names_here_too_and_files_of_two_kinds_are_refused(zoo) -> None:
+    assert zoo("diff", "lenet", "lenet") == (0, "no difference\n", "")
+    Path("solver.prototxt").write_text("base_lr: 0.1 net: 'x'")
+    code, out, err = zoo("diff", "lenet", "solver.prototxt")
+    assert (code, out) == (2, "")
+    assert err.startswith("zoo: lenet is a NetParameter, solver.prototxt a SolverParameter; ")

@@ -62,3 +62,8 @@ def test_json_lists_what_changed_and_what_failed(zoo, files) -> None:
     assert code == 2
     assert json.loads(out) == {"changed": ["ugly.prototxt"], "failed": ["bad.prototxt"]}
     assert err.count("\n") == 1
+
+
+def test_a_binary_file_is_not_taken_for_prototxt(zoo) -> None:
+    Path("w.caffemodel").write_bytes(b"\n\x01n\xa2\x06\x00")
+    assert zoo("fmt", "w.caffemodel") == (2, "", "zoo: w.caffemodel: is a binary file; only prototxt has a layout\n")

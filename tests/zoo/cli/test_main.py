@@ -43,6 +43,15 @@ def test_the_help_has_every_command_with_a_line(zoo, words: tuple[str, ...]) -> 
         assert any(line.startswith(f"  {command} ") and line.endswith(".") for line in out.splitlines())
 
 
+def test_every_command_is_in_one_group(zoo) -> None:
+    names = [name for group in command_line.grouped().values() for name in group]
+    assert sorted(names) == sorted(command_line.zoo.list_commands(click.Context(command_line.zoo)))
+    assert len(set(names)) == len(names)
+    out = zoo("--help").out
+    assert "Other:" not in out
+    assert out.index("\nTrain:") < out.index("\n  train ") < out.index("\nUse:") < out.index("\n  predict ")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(zoo, command: str) -> None:
     code, out, err = zoo(command, "-h")
@@ -53,7 +62,7 @@ def test_every_command_has_help(zoo, command: str) -> None:
 
 def test_without_a_command_the_help_is_shown_and_nothing_done(zoo) -> None:
     _, out, err = zoo()
-    assert "Commands:" in out + err
+    assert "Find and get models:" in out + err
 
 
 def test_the_version_is_told(zoo) -> None:
@@ -65,7 +74,7 @@ def test_the_version_is_told(zoo) -> None:
     [
         (["tran"], "Error: No such command 'tran'. Did you mean 'train'?\n"),
         (["data", "sho"], "Error: No such command 'sho'."),
-        (["xyz"], "Error: No such command 'xyz'. The commands are show, upgrade, "),
+        (["xyz"], "Error: No such command 'xyz'. The commands are list, card, "),
         (["show"], "Error: Missing argument 'FILE...'."),
         (["diff", "a"], "Error: Missing argument 'B'."),
         (["show", "--jsn", "a"], "--jsn"),
@@ -81,7 +90,7 @@ def test_the_help_loads_nothing_that_is_slow() -> None:
     code = "import sys, zoo.cli\ntry: zoo.cli.main()\nexcept SystemExit: print(sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
     loaded = set(eval(done.stdout.splitlines()[-1]))
-    assert "Commands:" in done.stdout
+    assert "Find and get models:" in done.stdout
     assert {"click", "caffe_proto.errors"} <= loaded
     assert not loaded & {"numpy", "google.protobuf", "rich", "torch", "zoo.cli.show", "caffe_proto.files"}
 
@@ -255,4 +264,4 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 def test_commands_can_be_run_from_python() -> None:
     done = CliRunner().invoke(command_line.zoo, ["--help"])
     assert done.exit_code == 0
-    assert "Commands:" in done.output
+    assert "Find and get models:" in done.output

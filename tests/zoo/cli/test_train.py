@@ -167,7 +167,7 @@ def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> Non
         ([], "Give a MODEL of the zoo, or --solver FILE."),
         (["lenet", "--solver", "x"], "Give a MODEL of the zoo, or --solver FILE."),
         (["lenett"], "lenett: is neither a file nor a model of the zoo; did you mean lenet?"),
-        (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; a source is one of"),
+        (["lenet", "--data", "nothing"], "nothing: there is no such file or folder; name it KIND:PATH"),
         (["lenet", "--device", "cuda:99"], "there is no 'cuda:99'"),
         (["lenet", "--device", "gpu"], "'gpu' is no device"),
         (["lenet", "--gpus", "99"], "there is no GPU 99"),

@@ -1,0 +1,63 @@
+"""`zoo doctor` on this machine, and on one where things are broken."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from zoo.doctor.packages import Requirement
+from zoo.doctor.results import CheckResult, Verdict
+
+RESULTS = [
+    CheckResult("core", "torch", Verdict.GOOD, "2.13"),
+    CheckResult("engines", "MPI", Verdict.WRONG, "ranks don't find each other, " * 4, "have one MPI only"),
+]
+
+
+SOME = [
+    Requirement("click", ">=8.1", ""),
+    Requirement("starlette", ">=0.45", "serve"),
+    Requirement("made-up", "", "hub"),
+]
+
+
+def examined(zoo) -> tuple[int, bool, dict[str, dict[str, str]]]:
+    """The exit code, whether all is well, and the checks by their parts."""
+    code, out, err = zoo("doctor", "--json")
+    answer = json.loads(out)
+    assert err == ""
+    return code, answer["healthy"], {check["part"]: check for check in answer["checks"]}
+
+
+@pytest.mark.slow
+def test_the_core_of_this_installation_is_good(zoo) -> None:
+    code, healthy, checks = examined(zoo)
+    assert (code, healthy) == (0, True)
+    assert {checks[part]["verdict"] for part in ("netdsl", "torch", "training", "numpy", "cpu")} == {"good"}
+    assert {"memory", "cache", "data", "spark", "mpi"} <= checks.keys()
+
+
+def test_a_package_that_breaks_at_import_is_wrong_and_one_that_is_not_there_is_missing(
+    zoo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "starlette.py").write_text("raise ImportError('no SSL here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr("zoo.doctor.examination.requirements", lambda: SOME)
+    code, healthy, checks = examined(zoo)
+    assert (code, healthy) == (1, False)
+    assert "can't be imported: ImportError: no SSL here" in checks["serve"]["fact"]
+    assert checks["serve"]["advice"].startswith("pip install 'starlette'")
+    assert (checks["hub"]["verdict"], checks["hub"]["advice"]) == ("missing", "pip install 'netdsl[hub]'")
+    assert (checks["click"]["verdict"], checks["memory"]["group"]) == ("good", "machine")
+
+
+def test_what_is_wrong_stands_with_what_to_do_and_decides_the_exit_code(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zoo.cli.doctor.Examination.run", lambda self, done: RESULTS)
+    code, out, _ = zoo("doctor")
+    assert code == 1
+    assert "  wrong    MPI    ranks don't find each other, ranks" in out
+    assert out.splitlines()[-2:] == ["                  -> have one MPI only", "wrong: MPI"]
+    monkeypatch.setattr("zoo.cli.doctor.Examination.run", lambda self, done: RESULTS[:1])
+    assert zoo("doctor")[:2] == (0, "core\n  good     torch  2.13\nEverything that is installed works.\n")

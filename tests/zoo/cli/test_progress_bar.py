@@ -1,0 +1,72 @@
+"""Bars on a terminal of our own: they come late, say how much is left, go when the work is done, and harm no output."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = """
+import sys
+from zoo.cli import progress_bar
+progress_bar.DELAY = 0.01
+with progress_bar.progress_bar({total}, "counting") as advance:
+    advance()
+    print("for a script", flush=True)
+    sys.stdin.readline()
+    advance()
+"""
+
+
+@contextmanager
+def terminal(*command: str, **environment: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command whose standard error is a terminal, and the other end of that."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", **environment}
+    with subprocess.Popen(
+        [sys.executable, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs, env=environment
+    ) as process:
+        os.close(theirs)
+        yield process, ours
+    os.close(ours)
+
+
+def read_until(end: int, what: bytes) -> bytes:
+    """What is written until some bytes come, or until nobody can write any more."""
+    seen = b""
+    while what not in seen:
+        try:
+            seen += os.read(end, 1 << 16)
+        except OSError:  # the end of a terminal
+            break
+    return seen
+
+
+def test_a_bar_counts_and_goes_and_leaves_standard_output_alone() -> None:
+    with terminal("-c", PROGRAM.format(total=2)) as (process, end):
+        assert b"counting" in read_until(end, b"1/2")
+        out, _ = process.communicate(b"\n")
+        rest = read_until(end, b"never")
+    assert out == b"for a script\n"
+    assert rest.endswith(b"\x1b[2K")  # the line of the bar is cleared
+
+
+def test_where_nobody_knows_how_much_there_is_the_time_that_passed_is_shown() -> None:
+    with terminal("-c", PROGRAM.format(total=None)) as (process, end):
+        assert b"counting" in read_until(end, b"0:00:0")
+        process.communicate(b"\n")
+
+
+def test_what_is_quick_has_no_bar_and_neither_has_a_terminal_without_lines_to_redraw(tmp_path: Path) -> None:
+    main = "from zoo.cli import progress_bar, main; progress_bar.DELAY = 600; main()"
+    with terminal("-c", main, "data", "mean", "digits", str(tmp_path / "m.binaryproto")) as (process, end):
+        out, _ = process.communicate()
+        assert read_until(end, b"never") == b""
+    assert out.startswith(b"mean of 1,797 items")
+    with terminal("-c", PROGRAM.format(total=2), TERM="dumb") as (process, end):
+        process.communicate(b"\n")
+        assert read_until(end, b"never") == b""

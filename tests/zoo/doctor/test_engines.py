@@ -1,0 +1,73 @@
+"""What is said about torch, Spark, MPI and ONNX by what their probes found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from zoo.doctor.engines import java_results, mpi_results, onnx_results, torch_results, training_results
+from zoo.doctor.probe_runs import Outcome
+from zoo.doctor.results import Verdict
+from zoo.doctor.torch_build import Gpu, TorchBuild
+
+GIB = 1 << 30
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def devices(*gpus: Gpu, built_for: str = "CUDA 13.0", threads: int = 64, no_gpu: str = "") -> list:
+    """What is said about a torch's devices, but its version."""
+    return list(torch_results(Outcome(asdict(TorchBuild("2.13", built_for, threads, gpus, no_gpu)))))
+
+
+def test_each_gpu_has_its_line_and_one_that_does_not_compute_is_wrong() -> None:
+    _, good, bad = devices(Gpu("H200", 140 * GIB, 100 * GIB), Gpu("K80", problem="no kernel image is available"))
+    assert (good.verdict, good.fact) == (Verdict.GOOD, "H200, 140.0 GiB, of which 100.0 are free")
+    assert (bad.part, bad.verdict, bad.fact) == ("cuda:1", Verdict.WRONG, "K80: no kernel image is available")
+
+
+def test_it_is_said_why_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("zoo.doctor.engines._DRIVER", tmp_path / "none")
+    assert devices()[1].fact == "torch is built for CUDA 13.0, and there is no NVIDIA driver here"
+    assert devices()[1].verdict is Verdict.MISSING
+    monkeypatch.setattr("zoo.doctor.engines._DRIVER", tmp_path)
+    blind = devices(built_for="")[1]
+    assert (blind.verdict, blind.fact) == (
+        Verdict.LIMITED,
+        "torch is built for processors only, and can't use this machine's GPU",
+    )
+    assert devices(no_gpu="the driver is too old")[1].fact.endswith("GPU: the driver is too old")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert devices()[1].fact.startswith("CUDA_VISIBLE_DEVICES is ''")
+
+
+def test_threads_that_a_setting_takes_away_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert devices(threads=1)[0].verdict is Verdict.GOOD
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    limited = devices(threads=1)[0]
+    assert (limited.verdict, limited.advice) == (Verdict.LIMITED, "unset OMP_NUM_THREADS")
+
+
+def test_what_does_not_begin_is_wrong() -> None:
+    broken = Outcome(problem="it crashes with SIGILL")
+    for results in (torch_results, training_results, onnx_results, mpi_results):
+        (result,) = results(broken)
+        assert result.verdict is Verdict.WRONG
+        assert "SIGILL" in result.fact and result.advice
+
+
+def test_an_old_java_and_another_spark_are_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    good = {"program": "/usr/bin/java", "origin": "PATH", "version": 21}
+    assert [result.verdict for result in java_results(Outcome(good))] == [Verdict.GOOD] * 2
+    (tmp_path / "RELEASE").write_text("Spark 3.3.1 (git revision x) built for Hadoop 3.3.2\n")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    java, spark = java_results(Outcome({**good, "version": 8}))
+    assert java.verdict is Verdict.WRONG and java.fact.endswith("too old")
+    assert spark.verdict is Verdict.WRONG and spark.fact.startswith("SPARK_HOME has Spark 3.3.1, but pyspark is ")

@@ -1,0 +1,84 @@
+"""What is said about packages by their metadata and by what came of importing them."""
+
+from __future__ import annotations
+
+import pytest
+
+from zoo.doctor.packages import (
+    EXTRAS,
+    PackageState,
+    Requirement,
+    core_result,
+    extra_result,
+    fits,
+    package_state,
+    requirements,
+)
+from zoo.doctor.probe_runs import Outcome
+from zoo.doctor.results import CheckResult, Verdict
+
+
+@pytest.mark.parametrize(
+    ("version", "versions", "expected"),
+    [
+        ("4.10.0.84", ">=4.9,<5", True),
+        ("5.0", "<5,>=4.9", False),
+        ("4.8.1", ">=4.9,<5", False),
+        ("2.11.0+cu130", ">=2.11", True),
+        ("2.11", ">=2.11.0", True),
+        ("2.2.0rc1", ">=2.2,<3", True),
+        ("1.0", "", True),
+        ("not needed, there is /usr/bin/mpiexec", ">=4.3", True),
+    ],
+)
+def test_a_version_fits_by_its_numbers(version: str, versions: str, expected: bool) -> None:
+    assert fits(version, versions) is expected
+
+
+def test_the_requirements_are_those_of_the_installed_package() -> None:
+    needed = requirements()
+    assert Requirement("torch", ">=2.11", "") in needed
+    assert {each.extra for each in needed} >= {"", *EXTRAS}
+    assert requirements("no-such-package") == []
+
+
+def test_an_extra_says_what_is_missing_and_what_to_type() -> None:
+    h5py, plyvel = Requirement("h5py", ">=3.11", "data"), Requirement("plyvel", ">=1.5", "data")
+    missing = [PackageState(h5py, "3.16"), PackageState(plyvel)]
+    assert extra_result("data", missing) == CheckResult(
+        "extras", "data", Verdict.MISSING, "plyvel isn't installed", "pip install 'netdsl[data]'"
+    )
+    broken = [PackageState(h5py, "3.16", "can't be imported: ImportError: libhdf5.so"), PackageState(plyvel)]
+    result = extra_result("data", broken)
+    assert result.verdict is Verdict.WRONG
+    assert result.fact == "h5py 3.16 can't be imported: ImportError: libhdf5.so"
+    assert result.advice == "pip install 'h5py>=3.11' --force-reinstall --no-deps"
+    assert extra_result("data", [PackageState(h5py, "3.16")]).verdict is Verdict.GOOD
+
+
+def test_what_netdsl_cannot_be_without_is_wrong_where_it_is_missing() -> None:
+    result = core_result(PackageState(Requirement("numpy", ">=2.0", "")))
+    assert (result.verdict, result.advice) == (Verdict.WRONG, "pip install 'numpy>=2.0'")
+
+
+def test_a_package_that_is_too_old_or_cannot_be_imported_is_wrong() -> None:
+    assert package_state(Requirement("click", ">=99", ""), Outcome("click")).problem == "isn't >=99"
+    broken = package_state(Requirement("click", ">=8", ""), Outcome(problem="ImportError: x"))
+    assert broken.problem == "can't be imported: ImportError: x"
+    assert package_state(Requirement("click", ">=8", ""), Outcome("click")).problem == ""
+    assert package_state(Requirement("no-such-package", "", "hub"), None).version == ""
+
+
+def test_what_the_machine_has_by_itself_need_not_be_installed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mpiexec").write_text("#!/bin/sh\n")
+    (tmp_path / "mpiexec").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("zoo.doctor.packages.metadata.version", _not_installed)
+    state = package_state(Requirement("mpich", ">=4.3", "mpi"), None)
+    assert (state.version, state.problem) == (f"not needed, there is {tmp_path / 'mpiexec'}", "")
+
+
+def _not_installed(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+
+    raise PackageNotFoundError(name)

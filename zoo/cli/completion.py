@@ -1,0 +1,76 @@
+"""`zoo completion`: what lets the Tab key of a shell complete commands, options, names of models and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+_VARIABLE = "_ZOO_COMPLETE"
+_MODELS = ("NET", "MODEL", "FILE...", "A", "B", "IN")  # what is called so in a command's usage may be a model's name
+_FOLDERS = ("FOLDER", "RUN")
+_SOURCES = ("SOURCE", "SRC")
+
+
+_SETUP = """\b
+bash, in ~/.bashrc:
+  eval "$(zoo completion bash)"
+zsh, in ~/.zshrc, after compinit:
+  eval "$(zoo completion zsh)"
+fish, once:
+  zoo completion fish > ~/.config/fish/completions/zoo.fish
+"""
+
+
+@click.command("completion", short_help="Print what lets the Tab key complete commands and models.", epilog=_SETUP)
+@click.argument("shell", metavar="bash|zsh|fish", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the script with which a shell completes commands, options, choices, names of models, and files."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(click.Group("zoo"), {}, "zoo", _VARIABLE).source())
+
+
+def complete_values(command: click.Command) -> None:
+    """Let a command complete the values that it takes, as its usage calls them, and do nothing else with them."""
+    for parameter in command.params:
+        parameter.callback = None  # which may import torch or make a folder
+        if isinstance(parameter.type, (click.types.StringParamType, click.Path)):
+            parameter.type = _Named(parameter.metavar or (parameter.name or "").upper())
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            complete_values(inner)
+
+
+class _Named(click.ParamType[str]):
+    """Text that is the name of a model, of a data set, or of a file."""
+
+    name = "text"
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        """Names that begin so, with the files beside them; where there are none, what the shell itself completes."""
+        names = [name for name in _names(self._kind) if name.startswith(incomplete)]
+        if names:
+            return [CompletionItem(value) for value in (*names, *_files(incomplete))]
+        return [CompletionItem(incomplete, type="dir" if self._kind in _FOLDERS else "file")]
+
+
+def _names(kind: str) -> list[str]:
+    if kind in _MODELS:
+        from zoo import catalogue
+
+        return catalogue.names()
+    return ["digits"] if kind in _SOURCES else []
+
+
+def _files(beginning: str) -> Iterator[str]:
+    """The files and folders here that begin so; a shell adds its own only where nothing else completes a word."""
+    for entry in sorted(os.scandir(Path.cwd()), key=lambda entry: entry.name):
+        if entry.name.startswith(beginning) and (beginning or not entry.name.startswith(".")):
+            yield f"{entry.name}/" if entry.is_dir() else entry.name

