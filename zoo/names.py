@@ -14,6 +14,7 @@ from netdsl.formats import ModelFiles
 from zoo import catalogue
 from zoo.cards import CARD, Card
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
+from zoo.store.local_store import Store
 
 
 def find_model(path: Path) -> ModelFiles | None:
@@ -26,17 +27,21 @@ def find_model(path: Path) -> ModelFiles | None:
 
 
 def find_folder(path: Path) -> ModelFolder | None:
-    """A model's folder by its path or its name; None for a file. An error for a name that nothing has."""
+    """A model's folder by its path or its name; None for a file. An error for a name that nothing has. What was pulled
+    into the store comes before the catalogue."""
     if is_model_folder(path):
         return open_folder(path)
-    if path.exists() or path.suffix or len(path.parts) != 1:
+    if path.exists() or len(path.parts) != 1:
         return None
+    stored = store().model(path.name)
+    if stored is not None or path.suffix:
+        return stored
     return catalogue_folder(path.name)
 
 
 def card_of(path: Path) -> Card:
     """The card of a model's folder or name, for which no net is built."""
-    folder = open_folder(path) if is_model_folder(path) else None
+    folder = open_folder(path) if is_model_folder(path) else store().model(str(path))
     return catalogue.card_of(str(path)) if folder is None else folder.card
 
 
@@ -71,6 +76,11 @@ def write_model(name: str, path: Path) -> list[Path]:
         raise FileError(f"{path}: can't be made: {problem.strerror}") from None
     write_pieces(path / CARD, [card])
     return [path / CARD, *entry.write(path)]
+
+
+def store() -> Store:
+    """The store of models that were pulled."""
+    return Store(home() / "store")
 
 
 def home() -> Path:
