@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoSibling
 
-_REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+_REPOSITORY = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def hub_errors(address: str) -> Iterator[None]:
         raise _sentence(address, problem) from None
 
 
-def _sentence(address: str, problem: Exception) -> DownloadError:
+def _sentence(address: str, problem: Exception) -> StoreError:
     from huggingface_hub import errors
 
     if isinstance(problem, errors.GatedRepoError):
@@ -124,4 +124,6 @@ def _sentence(address: str, problem: Exception) -> DownloadError:
         return DownloadError(f"{address}: the repository has no such revision")
     if isinstance(problem, errors.HfHubHTTPError):
         return DownloadError(f"{address}: the hub answers: {first_line(problem)}")
+    if isinstance(problem, ValueError):  # what it doesn't accept, such as a card's license
+        return StoreError(f"{address}: the hub's library says: {' '.join(str(problem).split())}")
     return UnreachableError(f"{address}: the hub can't be reached: {first_line(problem)}")

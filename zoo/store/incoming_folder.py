@@ -7,6 +7,7 @@ from pathlib import Path
 
 from caffe_proto.errors import FileError
 from caffe_proto.storage import check_regular
+from zoo.cards import CARD
 from zoo.store.download import download
 from zoo.store.errors import StoreError
 from zoo.store.file_kinds import checked_name
@@ -88,30 +89,43 @@ class IncomingFolder:
             if path.name not in self.files:
                 path.unlink(missing_ok=True)
 
-    def check_complete(self) -> None:
-        """Raise an error if a pinned file isn't here."""
-        missing = sorted(set(self._pinned or ()) - set(self.files))
-        if missing:
-            raise StoreError(f"{self.path.name}: the source has no {', '.join(missing)} any more, which is locked")
+    def check_card(self) -> None:
+        """Raise an error unless the card, now that it is complete, is the one that is pinned."""
+        self._check_pinned(self.files[CARD])
 
     def _path_of(self, name: str, where: str) -> Path:
         return self.path / checked_name(name, where)
 
     def _wanted(self, name: str, expected: ExpectedFile) -> ExpectedFile:
         pin = (self._pinned or {}).get(name)
-        return expected if pin is None else ExpectedFile(pin.sha256, expected.sha1, pin.size)
+        if pin is None or name == CARD:  # which may be completed once it is here
+            return expected
+        return ExpectedFile(pin.sha256, expected.sha1, pin.size)
 
     def _note(self, file: StoredFile) -> None:
-        pinned = None if self._pinned is None else self._pinned.get(file.name)
-        if self._pinned is not None and pinned != file:
+        self.files[file.name] = file
+        if file.name != CARD:
+            self._check_pinned(file)
+
+    def _check_pinned(self, file: StoredFile) -> None:
+        pinned = file if self._pinned is None else self._pinned.get(file.name)
+        if pinned != file:
             locked = f"has the SHA-256 {pinned.sha256} in" if pinned else "isn't in"
             raise StoreError(f"{file.name}: {locked} the lock file, and the source's has {file.sha256}")
-        self.files[file.name] = file
 
 
 def is_partial(path: Path) -> bool:
     """Whether a file is a part of one, or what is noted about it."""
     return path.name.endswith((PART, NOTE))
+
+
+def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
+    """A file as it is now; None if it is gone."""
+    path = folder / file.name
+    if not path.is_file():
+        return None
+    hashes = hash_file(path)
+    return StoredFile(file.name, hashes.size, hashes.sha256)
 
 
 def hash_file(path: Path) -> Hashes:

@@ -35,7 +35,7 @@ class Store:
 
     def has(self, name: str) -> bool:
         """Whether there is a model of this name."""
-        return Path(name).name == name and not name.startswith(".") and (self.path / name).is_dir()
+        return bool(name) and Path(name).name == name and not name.startswith(".") and (self.path / name).is_dir()
 
     def folder(self, name: str) -> Path:
         """The folder of a model, whether it is there or not."""

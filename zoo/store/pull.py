@@ -14,7 +14,7 @@ from zoo.model_folder import WEIGHTS, ModelFolder
 from zoo.store.card_text import settle_card
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.file_kinds import FileKind, checked_name, kind_of
-from zoo.store.incoming_folder import IncomingFolder, hash_file
+from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored
 from zoo.store.local_source import taken_name
 from zoo.store.local_store import Store, open_stored
 from zoo.store.lock_file import LockedModel
@@ -68,7 +68,7 @@ def pull(store: Store, request: PullRequest, settings: TransferSettings) -> Pull
         _check_source(record, request)
         record = _with_weights(store.folder(name), record, request, settings)
         if request.locked is not None:
-            _check_locked(store.folder(name), record, request.locked)
+            _check_locked(store, record, request.locked, is_new=is_new)
         return PulledModel(store.folder(name), record, is_new)
 
 
@@ -79,6 +79,7 @@ def _install(store: Store, name: str, request: PullRequest, settings: TransferSe
     try:
         revision = _fill(folder, request)
         _check_card(folder, settle_card(folder, name))
+        folder.check_card()
         folder.keep_only_files()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
         write_record(staging, StoreRecord(name, request.source.address, revision, now(), files, request.weights))
@@ -215,14 +216,15 @@ def _prove(path: Path, card: Card) -> None:
         raise StoreError(f"{path}: {difference}, since the card in README.md says so; one of them is wrong")
 
 
-def _check_locked(path: Path, record: StoreRecord, locked: LockedModel) -> None:
-    """Raise an error unless the files are exactly those that are locked."""
-    for file in locked.files:
-        if not (path / file.name).is_file() or hash_file(path / file.name).sha256 != file.sha256:
-            raise StoreError(
-                f"{record.name}: {file.name} isn't the one that is locked; `zoo store prune {record.name}` removes the "
-                "model, and the next pull fetches it"
-            )
-    others = sorted({file.name for file in record.files} - {file.name for file in locked.files})
-    if others:
-        raise StoreError(f"{record.name}: has {', '.join(others)}, which the lock file hasn't")
+def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_new: bool) -> None:
+    """Raise an error unless the files are exactly those that are locked; what just came and isn't doesn't stay."""
+    here = {file.name: file for file in (hash_stored(store.folder(record.name), file) for file in record.files) if file}
+    wanted = {file.name: file for file in locked.files}
+    different = sorted(name for name in {*here, *wanted} if here.get(name) != wanted.get(name))
+    if not different:
+        return
+    problem = f"{record.name}: {', '.join(different)}: not as in the lock file"
+    if is_new:
+        store.remove(store.folder(record.name))
+        raise StoreError(f"{problem}, in what {locked.source} has now")
+    raise StoreError(f"{problem}; `zoo store prune {record.name}` removes the model, and the next pull fetches it")

@@ -65,6 +65,7 @@ class _Redirects(HTTPRedirectHandler):
         # Other schemes than these and FTP's are refused by urllib itself.
         before, after = urlsplit(req.full_url), urlsplit(newurl)
         if after.scheme not in _SCHEMES or (before.scheme, after.scheme) == ("https", "http"):
+            fp.close()
             raise DownloadError(f"{req.full_url}: leads to {newurl}, which isn't followed from {before.scheme}")
         request = super().redirect_request(req, fp, code, msg, headers, newurl)
         if request is not None and before.netloc != after.netloc:

@@ -9,7 +9,7 @@ from pathlib import Path
 from caffe_proto.errors import CaffeError
 from caffe_proto.storage import remove_leftovers
 from zoo.store.errors import StoreError
-from zoo.store.incoming_folder import hash_file
+from zoo.store.incoming_folder import hash_stored
 from zoo.store.local_store import Store, open_stored
 from zoo.store.partial_file import NOTE, PART
 from zoo.store.record import RECORD, StoredFile, StoreRecord
@@ -64,20 +64,20 @@ def check_model(store: Store, name: str) -> CheckedModel:
         return CheckedModel(name, (str(error),))
     problems = []
     for file in record.files:
-        problem = _difference(store.folder(name) / file.name, file)
+        problem = _difference(store.folder(name), file)
         if problem is not None:
             problems.append(problem)
     return CheckedModel(name, tuple(problems))
 
 
-def _difference(path: Path, file: StoredFile) -> str | None:
-    if not path.is_file():
-        return f"{path}: is gone"
+def _difference(folder: Path, file: StoredFile) -> str | None:
     try:
-        hashes = hash_file(path)
+        here = hash_stored(folder, file)
     except CaffeError as problem:
         return str(problem)
-    return None if hashes.sha256 == file.sha256 else f"{path}: isn't what was stored any more"
+    if here is None:
+        return f"{folder / file.name}: is gone"
+    return None if here == file else f"{folder / file.name}: isn't what was stored any more"
 
 
 def added_files(store: Store, record: StoreRecord) -> list[str]:

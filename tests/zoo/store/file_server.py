@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +23,7 @@ class ServedFile:
     has_length: bool = True
     redirect: str = ""
     status: list[int] = field(default_factory=list)  # of the next answers
+    error_code: str = ""  # with a status that refuses, as hubs have them
     silent: bool = False
 
 
@@ -42,6 +44,7 @@ class FileServer:
 
     def __init__(self) -> None:
         self.files: dict[str, ServedFile] = {}
+        self.posts: dict[str, Callable[[bytes], object]] = {}  # what is answered to what is sent, as JSON
         self.asked: list[Asked] = []
         self.end = threading.Event()
         self.port = 0
@@ -72,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
             files.end.wait()
             self.close_connection = True
         elif file.status and (status := file.status.pop(0)) >= 400:
-            self._refuse(status)
+            self._refuse(status, file.error_code)
         elif file.redirect:
             self.send_response(302)
             self.send_header("Location", file.redirect)
@@ -81,8 +84,23 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(file, files.asked[-1])
 
-    def _refuse(self, status: int) -> None:
+    def do_POST(self) -> None:
+        files = self.server.file_server
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        answer = files.posts.get(self.path)
+        if answer is None:
+            self._refuse(404)
+            return
+        data = json.dumps(answer(body)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _refuse(self, status: int, error_code: str = "") -> None:
         self.send_response(status)
+        self.send_header("X-Error-Code", error_code)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -105,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(file.data[start:end])
         self.close_connection = True
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *args: object) -> None:
         pass
 
 

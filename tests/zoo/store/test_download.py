@@ -141,7 +141,7 @@ def test_a_length_that_is_too_long_is_an_error_after_some_attempts(
 
 def test_a_length_that_is_too_short_is_noticed_by_size_and_hash(server: FileServer, target: Path, told: Told) -> None:
     server.put(PATH, DATA, length=len(DATA) - 10)
-    with pytest.raises(DownloadError, match="has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is expected"):
+    with pytest.raises(DownloadError, match=r"has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is expected"):
         download(target, [server.url(PATH)], ExpectedFile(SHA256), told.settings())
     with pytest.raises(DownloadError, match="has 511,990 bytes, and 512,000 are expected"):
         download(target, [server.url(PATH)], ExpectedFile(size=len(DATA)), told.settings())
@@ -205,7 +205,7 @@ def test_redirects_are_followed_without_the_token_and_only_on_the_web(
     with pytest.raises(DownloadError, match="file:///etc/passwd' is not allowed"):
         download(target, [server.url("/file")], ANY_FILE, told.settings())
     server.put("/ftp", redirect="ftp://127.0.0.1/x")
-    with pytest.raises(DownloadError, match="leads to ftp://127.0.0.1/x, which isn't followed from http"):
+    with pytest.raises(DownloadError, match=r"leads to ftp://127.0.0.1/x, which isn't followed from http"):
         download(target, [server.url("/ftp")], ANY_FILE, told.settings())
     server.put("/round", redirect="/round")
     with pytest.raises(DownloadError, match="redirect"):
