@@ -36,7 +36,7 @@ def transfer_display() -> Iterator[Listener]:
                 progress.console.print(f"zoo: {event.text}", markup=False, highlight=False, soft_wrap=True)
                 return
             if event.name not in tasks:
-                tasks[event.name] = progress.add_task(event.name)
+                tasks[event.name] = progress.add_task(event.name, total=event.total)
             progress.update(tasks[event.name], completed=event.received, total=event.total)
 
         yield listen

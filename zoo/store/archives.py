@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
@@ -120,7 +121,7 @@ def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                 continue
             if kind not in (0, 8):
                 raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
-            yield _Member(path, lambda info=info: file.open(info))  # type: ignore[misc]
+            yield _Member(path, partial(file.open, info))
 
 
 def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
@@ -133,7 +134,13 @@ def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member
                     continue
                 if not info.isreg() or info.issparse():
                     raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
-                yield _Member(path, lambda info=info: file.extractfile(info) or io.BytesIO())  # type: ignore[misc]
+                yield _Member(path, partial(_extracted, file, info))
+
+
+def _extracted(file: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    content = file.extractfile(info)
+    assert content is not None, "a regular file has content"
+    return content
 
 
 def _decompressed(archive: Path) -> IO[bytes]:

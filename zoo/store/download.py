@@ -43,7 +43,8 @@ def download(
             return _Download(target, address, expected, settings, headers or {}).run()
         except DownloadError as problem:
             problems.append(problem)
-    kind = UnreachableError if all(isinstance(each, UnreachableError) for each in problems) else DownloadError
+    kinds = {type(problem) for problem in problems}
+    kind = kinds.pop() if len(kinds) == 1 else DownloadError
     raise kind("; ".join(map(str, problems)))
 
 

@@ -13,6 +13,10 @@ class DownloadError(StoreError):
     """An address doesn't give the file that it should."""
 
 
+class MissingFileError(DownloadError):
+    """The server has no such file."""
+
+
 class UnreachableError(DownloadError):
     """There is no way to the server: no network, or none is wanted."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from caffe_proto.errors import CaffeError
 from netdsl.errors import NetError
 from netdsl.formats import holds_weights
 from zoo.cards import Card
@@ -14,7 +15,7 @@ from zoo.model_folder import WEIGHTS, ModelFolder
 from zoo.store.card_text import settle_card
 from zoo.store.errors import DownloadError, StoreError, UnreachableError
 from zoo.store.file_kinds import FileKind, checked_name, kind_of
-from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored
+from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored, is_partial
 from zoo.store.local_source import taken_name
 from zoo.store.local_store import Store, open_stored
 from zoo.store.lock_file import LockedModel
@@ -38,6 +39,11 @@ class PullRequest:
     def pinned(self) -> dict[str, StoredFile] | None:
         """The files that are wanted and no others; None if any will do."""
         return None if self.locked is None else {file.name: file for file in self.locked.files}
+
+    @property
+    def weights_sources(self) -> tuple[str, ...]:
+        """The weights as records have them: a file of this machine by its whole path."""
+        return tuple(str(Path(each).resolve()) if is_local(each) else each for each in self.weights)
 
 
 @dataclass(frozen=True)
@@ -82,16 +88,18 @@ def _install(store: Store, name: str, request: PullRequest, settings: TransferSe
         folder.check_card()
         folder.keep_only_files()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
-        write_record(staging, StoreRecord(name, request.source.address, revision, now(), files, request.weights))
+        write_record(
+            staging, StoreRecord(name, request.source.address, revision, now(), files, request.weights_sources)
+        )
         store.install(staging, name)
-    except UnreachableError as problem:
-        raise UnreachableError(
-            f"{problem}; a file or folder that came another way is stored by `zoo pull PATH --as {name}`"
-        ) from None
-    except DownloadError:  # the next pull goes on from what is there
-        raise
-    except StoreError:
-        store.remove(staging)
+    except CaffeError as problem:
+        here = list(staging.iterdir())
+        goes_on = any(map(is_partial, here)) or (here and isinstance(problem, DownloadError))
+        if not goes_on:
+            store.remove(staging)
+        if isinstance(problem, UnreachableError):
+            other_way = f"a file or folder that came another way is stored by `zoo pull PATH --as {name}`"
+            raise UnreachableError(f"{problem}; {other_way}") from None
         raise
 
 
@@ -127,7 +135,7 @@ def _weights_name(name: str, where: str) -> str:
 
 
 def _check_source(record: StoreRecord, request: PullRequest) -> None:
-    if record.source == request.source.address and (not request.weights or record.weights == request.weights):
+    if record.source == request.source.address and (not request.weights or record.weights == request.weights_sources):
         return
     raise StoreError(
         f"{record.name}: is in the store from {record.source}; --as gives this one another name, and `zoo store prune "

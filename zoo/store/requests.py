@@ -11,12 +11,19 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from zoo.store.errors import DownloadError, InterruptedTransferError, RangeRefusedError, UnreachableError
+from zoo.store.errors import (
+    DownloadError,
+    InterruptedTransferError,
+    MissingFileError,
+    RangeRefusedError,
+    UnreachableError,
+)
 
 _SCHEMES = ("http", "https")
 _LATER = (408, 425, 429, 500, 502, 503, 504)  # what may pass
 _NO_SUCH_RANGE = 416  # the part that is here is none of this file
 _DENIED = (401, 403)
+_GONE = (404, 410)
 
 
 @contextmanager
@@ -79,6 +86,8 @@ def _refusal(address: str, code: int, reason: Any) -> DownloadError:
         return DownloadError(f"{sentence}; the file isn't public")
     if code == _NO_SUCH_RANGE:
         return RangeRefusedError(sentence)
+    if code in _GONE:
+        return MissingFileError(sentence)
     return (InterruptedTransferError if code in _LATER else DownloadError)(sentence)
 
 

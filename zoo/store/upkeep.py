@@ -9,9 +9,9 @@ from pathlib import Path
 from caffe_proto.errors import CaffeError
 from caffe_proto.storage import remove_leftovers
 from zoo.store.errors import StoreError
-from zoo.store.incoming_folder import hash_stored
+from zoo.store.incoming_folder import hash_stored, is_partial
 from zoo.store.local_store import Store, open_stored
-from zoo.store.partial_file import NOTE, PART
+from zoo.store.partial_file import PART
 from zoo.store.record import RECORD, StoredFile, StoreRecord
 
 
@@ -112,7 +112,7 @@ def _remove_unfinished(store: Store) -> list[RemovedPath]:
 
 
 def _remove_parts(folder: Path) -> list[RemovedPath]:
-    parts = [path for path in sorted(folder.iterdir()) if path.name.endswith((PART, NOTE))]
+    parts = [path for path in sorted(folder.iterdir()) if is_partial(path)]
     for path in parts:
         path.unlink(missing_ok=True)
     return [RemovedPath(path, "a part of a file") for path in parts if path.name.endswith(PART)]

@@ -11,7 +11,7 @@ from netdsl.data.sources.class_names import LABELS
 from zoo.cards import CARD, Card, read_card
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 from zoo.store.archives import unpack
-from zoo.store.errors import DownloadError, StoreError
+from zoo.store.errors import MissingFileError, StoreError
 from zoo.store.file_kinds import checked_name, is_archive, is_kept
 from zoo.store.incoming_folder import IncomingFolder
 from zoo.store.local_source import LocalSource, taken_name
@@ -82,10 +82,8 @@ class WebSource:
         beside = urljoin(self.address, quote(name))
         try:
             folder.download(name, [beside])
-        except DownloadError as problem:
-            if "answers 404" in str(problem):
-                return False
-            raise
+        except MissingFileError:
+            return False
         return True
 
 

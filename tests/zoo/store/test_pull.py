@@ -255,7 +255,7 @@ def test_an_archive_with_links_and_devices_is_refused(tmp_path: Path, store: Sto
 
 
 def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: Store, told: Told) -> None:
-    huge = bytes(3 << 20)
+    huge = bytes(12 << 20)
     (tmp_path / "a.zip").write_bytes(zipped(**{"deploy.prototxt": NET, "w.caffemodel": huge}))
     (tmp_path / "a.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", huge, FILE)))
     (tmp_path / "b.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("left-out", huge, FILE)))
@@ -367,6 +367,7 @@ def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, stor
 def test_a_name_that_is_no_name_is_refused(store: Store, told: Told, name: str) -> None:
     with pytest.raises(StoreError, match="is no name for a model" if name else "isn't fetched"):
         pulled(store, "http://127.0.0.1:9/w.caffemodel", told, name=name, offline=True)
+    assert not store.path.exists() or leftovers(store) == set()
 
 
 PULLING = """
