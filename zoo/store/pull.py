@@ -84,9 +84,9 @@ def _install(store: Store, name: str, request: PullRequest, settings: TransferSe
     folder = IncomingFolder(staging, settings, request.pinned)
     try:
         revision = _fill(folder, request)
+        folder.keep_only_files()
         _check_card(folder, settle_card(folder, name))
         folder.check_card()
-        folder.keep_only_files()
         files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
         write_record(
             staging, StoreRecord(name, request.source.address, revision, now(), files, request.weights_sources)
@@ -122,7 +122,10 @@ def _check_card(folder: IncomingFolder, card: Card) -> None:
 
 def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -> None:
     if is_local(weights):
-        folder.copy(Path(weights), _weights_name(Path(weights).name, weights))
+        copy = folder.copy(Path(weights), _weights_name(Path(weights).name, weights))
+        difference = hash_file(copy).difference(expected)
+        if difference is not None:
+            raise StoreError(f"{weights}: {difference}")
         return
     name = PurePosixPath(unquote(urlsplit(weights).path)).name
     folder.download(_weights_name(name, weights), [weights], expected)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,14 +110,20 @@ def test_weights_that_break_off_or_are_put_there_by_hand_complete_a_model(
     assert len(pulled(by_hand, zoo_model, told, offline=True).record.files) == 4
 
 
+@pytest.mark.parametrize("folder", ["../..", "/tmp", "sub"])
 @pytest.mark.parametrize("field", ["caffemodel", "labels", "mean"])
-def test_a_card_cannot_name_files_elsewhere(server: FileServer, store: Store, told: Told, field: str) -> None:
-    value = {"input": "{size: [1, 1], mean: ../../x.npy}"} if field == "mean" else {field: "../../x.caffemodel"}
+def test_a_card_cannot_name_files_elsewhere(
+    server: FileServer, store: Store, told: Told, field: str, folder: str
+) -> None:
+    mean = {"input": f"{{size: [1, 1], mean: {folder}/x.npy}}"}
+    value = mean if field == "mean" else {field: f"{folder}/x.caffemodel"}
     server.put("/m/README.md", card(**value, caffemodel_url=server.url("/w"), sha256=SHA256))
     server.put("/m/deploy.prototxt", NET)
-    for path in ("/w", "/x.caffemodel", "/x.npy", "/m/x.npy"):
+    for path in ("/w", "/x.caffemodel", "/x.npy", "/m/sub/x.npy", "/m/sub/x.caffemodel", "/tmp/x.npy"):
         server.put(path, WEIGHTS)
-    with pytest.raises(StoreError, match=r"names a file '../../x.\w+', which isn't a plain name in the model's own"):
+    with pytest.raises(
+        StoreError, match=rf"names a file '{folder}/x.\w+', which isn't a plain name in the model's own"
+    ):
         pulled(store, server.url("/m/README.md"), told)
     assert leftovers(store) == set()
     assert not list(store.path.parent.rglob("x.*"))
@@ -162,6 +169,11 @@ def test_a_single_file_is_a_model_with_its_weights_besides(
     assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights is not None
     assert "nothing says what its hash should be" in told.notices[0]
     (tmp_path / "deploy.prototxt").write_bytes(NET)
+    (tmp_path / "w.npz").write_bytes(WEIGHTS)
+    request = PullRequest(open_model_source(str(tmp_path / "deploy.prototxt")), "x", (str(tmp_path / "w.npz"),))
+    with pytest.raises(StoreError, match=rf"w.npz: has the SHA-256 {SHA256}, and 0+ is expected"):
+        pull(store, replace(request, expected=ExpectedFile("0" * 64)), told.settings())
+    pull(store, replace(request, expected=ExpectedFile(SHA256)), told.settings())
     local = pulled(store, str(tmp_path / "deploy.prototxt"), told)
     assert local.record.name == "deploy" and names_in(local) == {"README.md", "deploy.prototxt"}
 
