@@ -33,7 +33,7 @@ class ModelFolder:
     @property
     def train_val(self) -> Path | None:
         """The net as it is trained and tested."""
-        return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt")
+        return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
 
     @property
     def solver(self) -> Path | None:
@@ -43,8 +43,8 @@ class ModelFolder:
     @property
     def net(self) -> Path:
         """The net to train or, if there is only one for use, that one."""
-        net = self.train_val or self.deploy or next(filter(None, map(self._only, _OTHER_NETS)), None)
-        if net is None or net == self.solver:
+        net = self.train_val or self.deploy or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
+        if net is None:
             raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
         return net
 
@@ -70,6 +70,10 @@ class ModelFolder:
         """The file whose name is like this, if there is one such file: published models name theirs as they like."""
         paths = [path for path in self.path.glob(pattern) if path.is_file()]
         return paths[0] if len(paths) == 1 else None
+
+    def _only_net(self, pattern: str) -> Path | None:
+        nets = [path for path in self.path.glob(pattern) if path.is_file() and path != self.solver]
+        return nets[0] if len(nets) == 1 else None
 
     def _file(self, name: str) -> Path | None:
         path = self.path / name

@@ -179,6 +179,27 @@ def test_a_single_file_is_a_model_with_its_weights_besides(
 
 
 @pytest.mark.parametrize(
+    ("files", "net"),
+    [
+        (["net.prototxt", "net_solver.prototxt"], "net.prototxt"),
+        (["x.onnx"], "x.onnx"),
+        (["x.caffemodel", "solver.prototxt"], "x.caffemodel"),
+        (["lenet.prototxt", "lenet_solver.prototxt", "lenet_train_test.prototxt"], "lenet_train_test.prototxt"),
+        (["a_deploy.prototxt", "a_train_val.prototxt", "b.prototxt"], "a_train_val.prototxt"),
+    ],
+)
+def test_the_net_of_a_published_model_is_found_by_its_name(
+    tmp_path: Path, store: Store, told: Told, files: list[str], net: str
+) -> None:
+    (tmp_path / "m").mkdir()
+    for name in files:
+        (tmp_path / "m" / name).write_bytes(NET)
+    pulled(store, str(tmp_path / "m"), told)
+    stored = store.model("m")
+    assert stored is not None and stored.net.name == net
+
+
+@pytest.mark.parametrize(
     ("name", "what"),
     [
         ("x.pt", "is a pickled file, which runs what it says when it is loaded"),
