@@ -15,6 +15,8 @@ TRAIN_VAL = "train_val.prototxt"
 SOLVER = "solver.prototxt"
 WEIGHTS = "weights.caffemodel"
 
+_OTHER_NETS = ("*.prototxt", "*.onnx", "*.caffemodel")  # where a folder has neither of Caffe's two
+
 
 @dataclass(frozen=True)
 class ModelFolder:
@@ -26,22 +28,22 @@ class ModelFolder:
     @property
     def deploy(self) -> Path | None:
         """The net as it is used."""
-        return self._file(DEPLOY)
+        return self._file(DEPLOY) or self._only("*deploy*.prototxt")
 
     @property
     def train_val(self) -> Path | None:
         """The net as it is trained and tested."""
-        return self._file(TRAIN_VAL)
+        return self._file(TRAIN_VAL) or self._only("*train*val*.prototxt") or self._only("*train*test*.prototxt")
 
     @property
     def solver(self) -> Path | None:
         """The settings that the net is trained with, which name it."""
-        return self._file(SOLVER)
+        return self._file(SOLVER) or self._only("*solver*.prototxt")
 
     @property
     def net(self) -> Path:
         """The net to train or, if there is only one for use, that one."""
-        net = self.train_val or self.deploy
+        net = self.train_val or self.deploy or next(filter(None, map(self._only_net, _OTHER_NETS)), None)
         if net is None:
             raise NetError(f"{self.path}: has neither {DEPLOY} nor {TRAIN_VAL}, so it is no model")
         return net
@@ -63,6 +65,15 @@ class ModelFolder:
         """The names of the classes; none if the folder doesn't have them."""
         file = self._file(LABELS)
         return () if file is None else read_class_names(file)
+
+    def _only(self, pattern: str) -> Path | None:
+        """The file whose name is like this, if there is one such file: published models name theirs as they like."""
+        paths = [path for path in self.path.glob(pattern) if path.is_file()]
+        return paths[0] if len(paths) == 1 else None
+
+    def _only_net(self, pattern: str) -> Path | None:
+        nets = [path for path in self.path.glob(pattern) if path.is_file() and path != self.solver]
+        return nets[0] if len(nets) == 1 else None
 
     def _file(self, name: str) -> Path | None:
         path = self.path / name

@@ -14,6 +14,7 @@ from netdsl.formats import ModelFiles
 from zoo import catalogue
 from zoo.cards import CARD, Card
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
+from zoo.store.local_store import Store
 
 
 def find_model(path: Path) -> ModelFiles | None:
@@ -26,18 +27,20 @@ def find_model(path: Path) -> ModelFiles | None:
 
 
 def find_folder(path: Path) -> ModelFolder | None:
-    """A model's folder by its path or its name; None for a file. An error for a name that nothing has."""
+    """A model's folder by its path or its name; None for a file. An error for a name that nothing has. What was pulled
+    into the store comes before the catalogue."""
     if is_model_folder(path):
         return open_folder(path)
-    is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
-    if path.exists() or not is_name or len(path.parts) != 1:
+    if path.exists() or len(path.parts) != 1:
         return None
-    return catalogue_folder(path.name)
+    stored = store().model(path.name)
+    is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
+    return stored if stored is not None or not is_name else catalogue_folder(path.name)
 
 
 def card_of(path: Path) -> Card:
     """The card of a model's folder or name, for which no net is built."""
-    folder = open_folder(path) if is_model_folder(path) else None
+    folder = open_folder(path) if is_model_folder(path) else store().model(str(path))
     return catalogue.card_of(str(path)) if folder is None else folder.card
 
 
@@ -74,6 +77,11 @@ def write_model(name: str, path: Path) -> list[Path]:
     for file, content in files:
         write_pieces(file, [content])
     return [*(file for file, _ in files), *entry.write(path)]
+
+
+def store() -> Store:
+    """The store of models that were pulled."""
+    return Store(home() / "store")
 
 
 def home() -> Path:

@@ -23,6 +23,9 @@ from zoo.cli.output import complain
 _COMMANDS = {
     "list": ("zoo.cli.list", "List the models of the zoo."),
     "card": ("zoo.cli.card", "Show what a model is for, takes and gives."),
+    "pull": ("zoo.cli.pull", "Fetch a model into the store, where its name is a net."),
+    "push": ("zoo.cli.push", "Give a model to others: to a folder or a hub."),
+    "store": ("zoo.cli.store", "List, check and prune the models that were pulled."),
     "show": ("zoo.cli.show", "Show what files hold: nets, weights, solvers, means."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),

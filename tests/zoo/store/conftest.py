@@ -1,0 +1,49 @@
+"""A server of files and an empty store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.store.file_server import FileServer, serving
+from zoo.store.local_store import Store
+from zoo.store.transfers import StoreNotice, TransferProgress, TransferSettings
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    with serving() as files:
+        yield files
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@dataclass
+class Told:
+    """Settings without waits, and what is told meanwhile."""
+
+    notices: list[str] = field(default_factory=list)
+    progress: list[TransferProgress] = field(default_factory=list)
+
+    def __call__(self, event: TransferProgress | StoreNotice) -> None:
+        if isinstance(event, StoreNotice):
+            self.notices.append(event.text)
+        else:
+            self.progress.append(event)
+
+    def settings(self, **changes: object) -> TransferSettings:
+        return replace(TransferSettings(silence=30, pause=0, listen=self), **changes)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()

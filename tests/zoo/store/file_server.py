@@ -1,0 +1,151 @@
+"""A server of files on this machine that does what servers do, and what they shouldn't."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class ServedFile:
+    """A file, and how it is served."""
+
+    data: bytes = b""
+    etag: str = '"one"'
+    ranges: bool = True
+    if_range: bool = True  # whether it is heeded
+    breaks: list[int] = field(default_factory=list)  # after so many bytes of an answer, one for each answer
+    length: int | None = None  # what Content-Length says; by default the truth
+    has_length: bool = True
+    redirect: str = ""
+    status: list[int] = field(default_factory=list)  # of the next answers
+    error_code: str = ""  # with a status that refuses, as hubs have them
+    silent: bool = False
+
+
+@dataclass
+class Asked:
+    """What somebody asked for."""
+
+    path: str
+    headers: dict[str, str]
+
+    @property
+    def start(self) -> int:
+        return int(self.headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
+
+
+class FileServer:
+    """Files by their paths, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, ServedFile] = {}
+        self.posts: dict[str, Callable[[bytes], object]] = {}  # what is answered to what is sent, as JSON
+        self.asked: list[Asked] = []
+        self.end = threading.Event()
+        self.port = 0
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def put(self, path: str, data: bytes = b"", **how: object) -> ServedFile:
+        self.files[path] = ServedFile(data, **how)  # type: ignore[arg-type]
+        return self.files[path]
+
+    def asked_for(self, path: str) -> list[Asked]:
+        return [each for each in self.asked if each.path == path]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        files = self.server.file_server
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        files.asked.append(Asked(self.path, headers))
+        file = files.files.get(self.path.partition("?")[0])
+        if file is None:
+            self._refuse(404)
+        elif file.silent:
+            files.end.wait()
+            self.close_connection = True
+        elif file.status and (status := file.status.pop(0)) >= 400:
+            self._refuse(status, file.error_code)
+        elif file.redirect:
+            self.send_response(302)
+            self.send_header("Location", file.redirect)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self._send(file, files.asked[-1])
+
+    def do_POST(self) -> None:
+        files = self.server.file_server
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        answer = files.posts.get(self.path)
+        if answer is None:
+            self._refuse(404)
+            return
+        data = json.dumps(answer(body)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _refuse(self, status: int, error_code: str = "") -> None:
+        self.send_response(status)
+        self.send_header("X-Error-Code", error_code)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _send(self, file: ServedFile, asked: Asked) -> None:
+        fits = not file.if_range or asked.headers.get("if-range", file.etag) == file.etag
+        start = asked.start if file.ranges and fits else 0
+        if start and start >= len(file.data):
+            self._refuse(416)
+            return
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(file.data) - 1}/{len(file.data)}")
+        if file.etag:
+            self.send_header("ETag", file.etag)
+        if file.has_length:
+            self.send_header("Content-Length", str(file.length if file.length is not None else len(file.data) - start))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        end = start + file.breaks.pop(0) if file.breaks else len(file.data)
+        self.wfile.write(file.data[start:end])
+        self.close_connection = True
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    file_server: FileServer
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass  # who asked may leave at any moment
+
+
+@contextmanager
+def serving() -> Iterator[FileServer]:
+    """Serve while the context lasts."""
+    with _Server(("127.0.0.1", 0), _Handler) as server:
+        files = server.file_server = FileServer()
+        files.port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield files
+        finally:
+            files.end.set()
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,436 @@
+"""Models come into the store from all their sources, whole and right, and nothing comes that shouldn't."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netdsl import Net
+from netdsl.model import open_model
+from tests.zoo.store.conftest import Told
+from tests.zoo.store.file_server import FileServer
+from zoo.names import find_folder, write_model
+from zoo.store.errors import DownloadError, StoreError, UnreachableError
+from zoo.store.gist_source import GistSource
+from zoo.store.local_store import Store
+from zoo.store.lock_file import add_to_lock, read_lock
+from zoo.store.open_source import open_model_source
+from zoo.store.pull import PulledModel, PullRequest, pull, pull_locked
+from zoo.store.transfers import ExpectedFile
+from zoo.store.upkeep import check_model
+
+NET = b'name: "n" layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 } } }'
+WEIGHTS = b"weights" * 1000
+SHA1 = hashlib.sha1(WEIGHTS).hexdigest()
+SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
+
+
+def card(**fields: str) -> bytes:
+    lines = "".join(f"{name}: {value}\n" for name, value in {"name": "Some Net", **fields}.items())
+    return f"---\n{lines}---\n\nWhat there is to say.\n".encode()
+
+
+def pulled(store: Store, source: str, told: Told, name: str = "", **settings: object) -> PulledModel:
+    return pull(store, PullRequest(open_model_source(source), name), told.settings(**settings))
+
+
+def names_in(model: PulledModel | Path) -> set[str]:
+    folder = model if isinstance(model, Path) else model.folder
+    return {path.name for path in folder.iterdir()} - {".source.json"}
+
+
+def leftovers(store: Store) -> set[str]:
+    return {path.name for path in store.path.iterdir()} - {".locks"}
+
+
+@pytest.fixture
+def zoo_model(server: FileServer) -> str:
+    """A model as Caffe's own zoo has them, and the address of its card."""
+    server.put("/models/some_net/readme.md", card(
+        caffemodel="some.caffemodel", caffemodel_url=server.url("/dl/some.caffemodel"), license="unrestricted",
+        sha1=SHA1, caffe_commit="709dc15a", gist_id="0123",
+    ))  # fmt: skip
+    server.put("/models/some_net/deploy.prototxt", NET)
+    server.put("/models/some_net/solver.prototxt", b'net: "train_val.prototxt"')
+    server.put("/dl/some.caffemodel", WEIGHTS)
+    return server.url("/models/some_net/readme.md")
+
+
+def test_caffes_readme_brings_the_files_beside_it_and_the_weights_that_it_names(
+    store: Store, told: Told, zoo_model: str
+) -> None:
+    model = pulled(store, zoo_model, told)
+    assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "some.caffemodel"}
+    assert (model.record.name, model.record.source) == ("some_net", zoo_model)
+    assert {file.name: file.sha256 for file in model.record.files}["some.caffemodel"] == SHA256
+    stored = store.model("some_net")
+    assert stored is not None and stored.weights == model.folder / "some.caffemodel"
+    assert b"caffe_commit: 709dc15a" in (model.folder / "README.md").read_bytes()
+    assert check_model(store, "some_net").problems == ()
+    assert told.notices == []
+
+
+def test_once_it_is_stored_no_network_is_touched(server: FileServer, store: Store, told: Told, zoo_model: str) -> None:
+    pulled(store, zoo_model, told)
+    asked = len(server.asked)
+    model = pulled(store, zoo_model, told, offline=True)
+    assert not model.is_new and len(server.asked) == asked
+    with pytest.raises(StoreError, match=rf"some_net: is in the store from {zoo_model}; --as gives this one another"):
+        pulled(store, server.url("/other/some_net.caffemodel"), told)
+
+
+def test_weights_that_break_off_or_are_put_there_by_hand_complete_a_model(
+    server: FileServer, store: Store, told: Told, zoo_model: str
+) -> None:
+    server.files["/dl/some.caffemodel"].breaks = [5000]
+    with pytest.raises(DownloadError, match=r"ended after 5,000 of 7,000 bytes; the file can also be put at /.*"):
+        pulled(store, zoo_model, told, attempts=1)
+    place = store.folder("some_net") / "some.caffemodel"
+    place.write_bytes(b"wrong")
+    with pytest.raises(StoreError, match=rf"some.caffemodel: has the SHA-1 \w+, and {SHA1} is expected"):
+        pulled(store, zoo_model, told, offline=True)
+    place.unlink()
+    with pytest.raises(UnreachableError, match=rf"no network is wanted; the file can also be put at {place}"):
+        pulled(store, zoo_model, told, offline=True)
+    assert len(pulled(store, zoo_model, told, attempts=1).record.files) == 4
+    assert [each.start for each in server.asked_for("/dl/some.caffemodel")] == [0, 5000]
+    by_hand = Store(store.path.with_name("other"))
+    with pytest.raises(DownloadError):
+        server.files["/dl/some.caffemodel"].status = [404]
+        pulled(by_hand, zoo_model, told)
+    (by_hand.folder("some_net") / "some.caffemodel").write_bytes(WEIGHTS)
+    assert len(pulled(by_hand, zoo_model, told, offline=True).record.files) == 4
+
+
+@pytest.mark.parametrize("folder", ["../..", "/tmp", "sub"])
+@pytest.mark.parametrize("field", ["caffemodel", "labels", "mean"])
+def test_a_card_cannot_name_files_elsewhere(
+    server: FileServer, store: Store, told: Told, field: str, folder: str
+) -> None:
+    mean = {"input": f"{{size: [1, 1], mean: {folder}/x.npy}}"}
+    value = mean if field == "mean" else {field: f"{folder}/x.caffemodel"}
+    server.put("/m/README.md", card(**value, caffemodel_url=server.url("/w"), sha256=SHA256))
+    server.put("/m/deploy.prototxt", NET)
+    for path in ("/w", "/x.caffemodel", "/x.npy", "/m/sub/x.npy", "/m/sub/x.caffemodel", "/tmp/x.npy"):
+        server.put(path, WEIGHTS)
+    with pytest.raises(
+        StoreError, match=rf"names a file '{folder}/x.\w+', which isn't a plain name in the model's own"
+    ):
+        pulled(store, server.url("/m/README.md"), told)
+    assert leftovers(store) == set()
+    assert not list(store.path.parent.rglob("x.*"))
+
+
+def test_a_name_of_the_catalogue_is_kept_with_its_nets(store: Store, told: Told) -> None:
+    model = pulled(store, "lenet", told, name="mine")
+    assert names_in(model) == {"README.md", "deploy.prototxt", "solver.prototxt", "train_val.prototxt"}
+    place = store.folder("mine") / "weights.caffemodel"
+    assert told.notices == [f"mine: nobody says where its weights are; they can be put at {place}"]
+    Net("lenet").save(place)
+    assert [file.name for file in pulled(store, "lenet", told, name="mine").record.files][-1] == "weights.caffemodel"
+
+
+def test_a_stored_model_is_a_name_wherever_a_net_is_taken_and_comes_before_the_catalogue(
+    tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETDSL_HOME", str(tmp_path / "home"))
+    store = Store(tmp_path / "home/store")
+    write_model("lenet", tmp_path / "lenet")
+    net = Net(tmp_path / "lenet")
+    net.save(tmp_path / "lenet/weights.caffemodel")
+    pulled(store, str(tmp_path / "lenet"), told)
+    pulled(store, str(tmp_path / "lenet"), told, name="lenet-1.1")
+    monkeypatch.chdir(tmp_path / "home")
+    for name in ("lenet", "lenet-1.1"):
+        assert (open_model(name).weights["ip2"][0] == net.get_weights()["ip2"][0]).all()
+        found = find_folder(Path(name))
+        assert found is not None and found.path == store.folder(name)
+
+
+def test_a_single_file_is_a_model_with_its_weights_besides(
+    server: FileServer, tmp_path: Path, store: Store, told: Told
+) -> None:
+    server.put("/VGG_deploy.prototxt", NET)
+    server.put("/w/vgg.caffemodel?dl=1", WEIGHTS)
+    server.put("/w/vgg.caffemodel", WEIGHTS)
+    source = open_model_source(server.url("/VGG_deploy.prototxt"))
+    request = PullRequest(source, "vgg", (server.url("/w/vgg.caffemodel?dl=1"),), ExpectedFile(SHA256))
+    model = pull(store, request, told.settings())
+    assert names_in(model) == {"README.md", "VGG_deploy.prototxt", "vgg.caffemodel"}
+    stored = store.model("vgg")
+    assert stored is not None and stored.net.name == "VGG_deploy.prototxt" and stored.weights is not None
+    assert "nothing says what its hash should be" in told.notices[0]
+    (tmp_path / "deploy.prototxt").write_bytes(NET)
+    (tmp_path / "w.npz").write_bytes(WEIGHTS)
+    request = PullRequest(open_model_source(str(tmp_path / "deploy.prototxt")), "x", (str(tmp_path / "w.npz"),))
+    with pytest.raises(StoreError, match=rf"w.npz: has the SHA-256 {SHA256}, and 0+ is expected"):
+        pull(store, replace(request, expected=ExpectedFile("0" * 64)), told.settings())
+    pull(store, replace(request, expected=ExpectedFile(SHA256)), told.settings())
+    local = pulled(store, str(tmp_path / "deploy.prototxt"), told)
+    assert local.record.name == "deploy" and names_in(local) == {"README.md", "deploy.prototxt"}
+
+
+@pytest.mark.parametrize(
+    ("files", "net"),
+    [
+        (["net.prototxt", "net_solver.prototxt"], "net.prototxt"),
+        (["x.onnx"], "x.onnx"),
+        (["x.caffemodel", "solver.prototxt"], "x.caffemodel"),
+        (["lenet.prototxt", "lenet_solver.prototxt", "lenet_train_test.prototxt"], "lenet_train_test.prototxt"),
+        (["a_deploy.prototxt", "a_train_val.prototxt", "b.prototxt"], "a_train_val.prototxt"),
+    ],
+)
+def test_the_net_of_a_published_model_is_found_by_its_name(
+    tmp_path: Path, store: Store, told: Told, files: list[str], net: str
+) -> None:
+    (tmp_path / "m").mkdir()
+    for name in files:
+        (tmp_path / "m" / name).write_bytes(NET)
+    pulled(store, str(tmp_path / "m"), told)
+    stored = store.model("m")
+    assert stored is not None and stored.net.name == net
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("x.pt", "is a pickled file, which runs what it says when it is loaded"),
+        ("x.BIN", "is a pickled file"),
+        ("x.exe", "is no file that a model is pulled by"),
+        ("solver", "is no file that a model is pulled by"),
+    ],
+)
+def test_what_is_no_models_file_is_refused(
+    server: FileServer, tmp_path: Path, store: Store, told: Told, name: str, what: str
+) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    server.put(f"/{name}", b"x")
+    for source in (str(tmp_path / name), server.url(f"/{name}")):
+        with pytest.raises(StoreError, match=what):
+            pulled(store, source, told)
+    assert leftovers(store) == set() and not server.asked
+
+
+def zipped(**files: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return data.getvalue()
+
+
+def tarred(*members: tuple[str, bytes, bytes], mode: str = "w:gz") -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=mode) as file:  # type: ignore[call-overload]
+        for name, content, kind in members:
+            info = tarfile.TarInfo(name)
+            info.size, info.type, info.linkname = len(content), kind, "/etc/passwd"
+            file.addfile(info, io.BytesIO(content))
+    return data.getvalue()
+
+
+FILE, LINK, HARD_LINK, DEVICE = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE
+
+
+@pytest.mark.parametrize("suffix", ["zip", "tar", "tgz", "tar.bz2", "tar.xz"])
+def test_an_archive_of_a_model_is_unpacked(tmp_path: Path, store: Store, told: Told, suffix: str) -> None:
+    files = {
+        "some/readme.md": card(),
+        "some/deploy.prototxt": NET,
+        "some/w.caffemodel": WEIGHTS,
+        "some/w.pth": b"x",
+        "some/run.py": b"x",
+        "some/more/deploy.prototxt": NET,
+    }
+    mode = {"tar": "w", "tgz": "w:gz"}.get(suffix, "w:" + suffix[-3:].removeprefix("."))
+    members = [(name, content, FILE) for name, content in files.items()]
+    path = tmp_path / f"some.{suffix}"
+    path.write_bytes(zipped(**files) if suffix == "zip" else tarred(*members, mode=mode))
+    model = pulled(store, str(path), told)
+    assert (model.record.name, names_in(model)) == ("some", {"README.md", "deploy.prototxt", "w.caffemodel"})
+    assert "left out some/w.pth, since loading a pickled file" in told.notices[0]
+    assert "left out some/run.py, some/more/deploy.prototxt" in told.notices[1]
+
+
+@pytest.mark.parametrize("name", ["../deploy.prototxt", "/tmp/deploy.prototxt", "a/../../deploy.prototxt", "..\\x"])
+@pytest.mark.parametrize("suffix", ["zip", "tgz"])
+def test_an_archive_with_files_elsewhere_is_refused(
+    tmp_path: Path, store: Store, told: Told, name: str, suffix: str
+) -> None:
+    path = tmp_path / f"some.{suffix}"
+    files = {"deploy.prototxt": NET, name: NET}
+    path.write_bytes(zipped(**files) if suffix == "zip" else tarred(*((*each, FILE) for each in files.items())))
+    with pytest.raises(StoreError, match=r"which would lie outside the model's folder; it is refused"):
+        pulled(store, str(path), told)
+    assert leftovers(store) == set()
+    assert list(tmp_path.rglob("deploy.prototxt")) == []
+
+
+@pytest.mark.parametrize("kind", [LINK, HARD_LINK, DEVICE], ids=["link", "hard link", "device"])
+def test_an_archive_with_links_and_devices_is_refused(tmp_path: Path, store: Store, told: Told, kind: bytes) -> None:
+    (tmp_path / "some.tar").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", b"", kind), mode="w"))
+    with pytest.raises(StoreError, match=r"has 'w.caffemodel', which is a link or a device; it is refused"):
+        pulled(store, str(tmp_path / "some.tar"), told)
+    info = zipfile.ZipInfo("deploy.prototxt")
+    info.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(tmp_path / "some.zip", "w") as file:
+        file.writestr(info, "/etc/passwd")
+    with pytest.raises(StoreError, match=r"has 'deploy.prototxt', which is a link or a device"):
+        pulled(store, str(tmp_path / "some.zip"), told)
+
+
+def test_an_archive_that_would_fill_the_disk_is_refused(tmp_path: Path, store: Store, told: Told) -> None:
+    huge = bytes(12 << 20)
+    (tmp_path / "a.zip").write_bytes(zipped(**{"deploy.prototxt": NET, "w.caffemodel": huge}))
+    (tmp_path / "a.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("w.caffemodel", huge, FILE)))
+    (tmp_path / "b.tgz").write_bytes(tarred(("deploy.prototxt", NET, FILE), ("left-out", huge, FILE)))
+    for name in ("a.zip", "a.tgz", "b.tgz"):
+        with pytest.raises(StoreError, match=r"unpacks to more than 1,000,000 bytes; --max-size allows more"):
+            pulled(store, str(tmp_path / name), told, most_bytes=1_000_000)
+    assert leftovers(store) == set()
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tgz", "a.tar.xz", "a.tar"])
+def test_a_damaged_archive_is_said(tmp_path: Path, store: Store, told: Told, name: str) -> None:
+    whole = zipped(**{"deploy.prototxt": NET * 100}) if name == "a.zip" else tarred(("deploy.prototxt", NET, FILE))
+    (tmp_path / name).write_bytes(whole[:60])
+    with pytest.raises(StoreError, match=r"a\.[a-z.]+: is no whole archive"):
+        pulled(store, str(tmp_path / name), told)
+    (tmp_path / name).write_bytes(zipped(readme=b"x"))
+    with pytest.raises(StoreError, match=r"has neither a net nor weights"):
+        pulled(store, str(tmp_path / name), told)
+    (tmp_path / name).write_bytes(zipped(**{"a/deploy.prototxt": NET, "b/deploy.prototxt": NET}))
+    with pytest.raises(StoreError, match=r"has several models, a, b; unpack it"):
+        pulled(store, str(tmp_path / name), told)
+
+
+def test_a_gist_is_its_archive_and_the_weights_that_its_card_names(
+    server: FileServer, store: Store, told: Told
+) -> None:
+    revision = "ab" * 20
+    front = card(caffemodel="w.caffemodel", caffemodel_url=server.url("/w"), sha1=SHA1, gist_id="0abc")
+    archive = zipped(**{f"0abc-{revision}/{name}": data for name, data in {
+        "readme.md": front, "train_val.prototxt": NET, "deploy.prototxt": NET, "solver.prototxt": b"",
+    }.items()})  # fmt: skip
+    server.put("/me/0abc/download", redirect="/zip")
+    server.put("/zip", archive)
+    server.put(f"/me/0abc/archive/{revision}.zip", archive)
+    server.put("/w", WEIGHTS)
+    source = GistSource("me/0abc", site=server.url("/"))
+    model = pull(store, PullRequest(source), told.settings())
+    assert (model.record.name, model.record.source) == ("me-0abc", "gist:me/0abc")
+    assert model.record.revision == revision
+    assert len(names_in(model)) == 5
+    again = pull(store, PullRequest(source.at(revision), "again"), told.settings())
+    assert again.record.files == model.record.files
+    for wrong in ("gist:../../x", "gist:", "gist:me/x y"):
+        with pytest.raises(StoreError, match="is no gist; it looks like gist:ID"):
+            open_model_source(wrong)
+
+
+def test_a_lock_file_pins_every_byte(
+    server: FileServer, tmp_path: Path, store: Store, told: Told, zoo_model: str
+) -> None:
+    lock = tmp_path / "zoo.lock"
+    add_to_lock(lock, pulled(store, zoo_model, told).record)
+    (tmp_path / "deploy.prototxt").write_bytes(NET)
+    add_to_lock(lock, pulled(store, str(tmp_path / "deploy.prototxt"), told, name="a").record)
+    assert [model.name for model in read_lock(lock).models] == ["a", "some_net"]
+    _, locked = read_lock(lock).models
+    assert not pull_locked(store, locked, told.settings(offline=True)).is_new
+    elsewhere = Store(tmp_path / "elsewhere")
+    assert pull_locked(elsewhere, locked, told.settings()).record.files == store.record("some_net").files
+    for path, what in {
+        "/models/some_net/solver.prototxt": "has the SHA-256 [0-9a-f]{64}, and [0-9a-f]{64} is expected|bytes",
+        "/dl/some.caffemodel": "bytes, and 7,000 are expected",
+    }.items():
+        before, server.files[path].data = server.files[path].data, b"changed"
+        with pytest.raises(StoreError, match=what):
+            pull_locked(Store(tmp_path / path.replace("/", "-")), locked, told.settings())
+        server.files[path].data = before
+    server.put("/models/some_net/labels.txt", b"a\n")
+    with pytest.raises(StoreError, match=r"labels.txt: isn't in the lock file"):
+        pull_locked(Store(tmp_path / "more"), locked, told.settings())
+    del server.files["/models/some_net/labels.txt"], server.files["/models/some_net/solver.prototxt"]
+    with pytest.raises(StoreError, match=r"solver.prototxt: not as in the lock file, in what http"):
+        pull_locked(Store(tmp_path / "fewer"), locked, told.settings())
+    assert Store(tmp_path / "fewer").names() == []
+    (store.folder("some_net") / "deploy.prototxt").write_bytes(b"x")
+    with pytest.raises(StoreError, match=r"some_net: deploy.prototxt: not as in the lock file; `zoo store prune"):
+        pull_locked(store, locked, told.settings())
+    lock.write_text("{}x")
+    with pytest.raises(StoreError, match=r"zoo.lock: is no lock file"):
+        read_lock(lock)
+
+
+def test_a_card_of_another_form_stays_as_a_text(tmp_path: Path, store: Store, told: Told) -> None:
+    folder = tmp_path / "hub-model"
+    folder.mkdir()
+    (folder / "deploy.prototxt").write_bytes(NET)
+    (folder / "README.md").write_bytes(b"---\nlicense: mit\ntags: [a, b]\n---\nText.\n")
+    model = pulled(store, str(folder), told)
+    assert b"tags: [a, b]\nname: hub-model\n---\nText." in (model.folder / "README.md").read_bytes()
+    (folder / "README.md").write_bytes(b"# A net\n")
+    other = pulled(store, str(folder), told, name="other")
+    assert (other.folder / "published-card.md").read_bytes() == b"# A net\n"
+    assert "has no card that can be read, and is kept as published-card.md" in told.notices[-2]
+
+
+def test_weights_that_are_not_those_of_the_card_are_refused(tmp_path: Path, store: Store, told: Told) -> None:
+    (tmp_path / "deploy.prototxt").write_bytes(NET)
+    (tmp_path / "w.caffemodel").write_bytes(b"other")
+    (tmp_path / "README.md").write_bytes(card(sha256=SHA256))
+    with pytest.raises(StoreError, match=rf"and {SHA256} is expected, since the card in README.md says so"):
+        pulled(store, str(tmp_path), told, name="x")
+    (tmp_path / "README.md").write_bytes(card(sha256="123"))
+    with pytest.raises(StoreError, match=r"the card of Some Net: '123' is no sha256, which has 64 digits"):
+        pulled(store, str(tmp_path), told, name="x")
+    assert leftovers(store) == set()
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a b", "", "x" * 101])
+def test_a_name_that_is_no_name_is_refused(store: Store, told: Told, name: str) -> None:
+    with pytest.raises(StoreError, match="is no name for a model" if name else "isn't fetched"):
+        pulled(store, "http://127.0.0.1:9/w.caffemodel", told, name=name, offline=True)
+    assert not store.path.exists() or leftovers(store) == set()
+
+
+PULLING = """
+import sys
+from pathlib import Path
+from zoo.store.local_store import Store
+from zoo.store.open_source import open_model_source
+from zoo.store.pull import PullRequest, pull
+from zoo.store.transfers import TransferSettings
+
+print(pull(Store(Path(sys.argv[1])), PullRequest(open_model_source(sys.argv[2])), TransferSettings()).is_new)
+"""
+
+
+def test_two_who_pull_the_same_get_it_once(server: FileServer, store: Store, told: Told, zoo_model: str) -> None:
+    words = [sys.executable, "-c", PULLING, str(store.path), zoo_model]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(process.communicate()[0] for process in both) == ["False\n", "True\n"]
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(server.asked_for("/dl/some.caffemodel")) == 1
+    assert check_model(store, "some_net").problems == ()
+    assert leftovers(store) == {"some_net"}
+
+
+def test_while_one_pulls_another_waits_and_says_so(store: Store, told: Told, tmp_path: Path) -> None:
+    (tmp_path / "deploy.prototxt").write_bytes(NET)
+    with (
+        store.locked("deploy"),
+        pytest.raises(StoreError, match="deploy: another process pulls it now"),
+        store.locked("deploy"),
+    ):
+        pass
+    assert pulled(store, str(tmp_path / "deploy.prototxt"), told).is_new

@@ -1,0 +1,77 @@
+"""The store is looked after: what differs is found, and only what is broken or unwanted goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.zoo.store.conftest import Told
+from tests.zoo.store.test_pull import NET, card
+from zoo.store.errors import StoreError
+from zoo.store.local_store import Store
+from zoo.store.open_source import open_model_source
+from zoo.store.pull import PullRequest, pull
+from zoo.store.upkeep import added_files, check_model, list_models, prune
+
+
+@pytest.fixture
+def filled(store: Store, told: Told, tmp_path: Path) -> Store:
+    """A store with the models a and b."""
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net/deploy.prototxt").write_bytes(NET)
+    (tmp_path / "net/README.md").write_bytes(card(task="detection"))
+    for name in ("a", "b"):
+        pull(store, PullRequest(open_model_source(str(tmp_path / "net")), name), told.settings())
+    return store
+
+
+def test_models_are_listed_with_what_is_wrong_with_their_records(filled: Store, tmp_path: Path) -> None:
+    (filled.folder("b") / ".source.json").write_text('{"name": 1}')
+    whole, broken = list_models(filled)
+    assert (whole.name, whole.task, whole.source) == ("a", "detection", str(tmp_path / "net"))
+    assert whole.size == sum(path.stat().st_size for path in filled.folder("a").iterdir() if path.name[0] != ".")
+    assert "b: has no record of where it is from; `zoo store prune b` removes it" in broken.problem
+    assert list_models(Store(tmp_path / "empty")) == []
+
+
+def test_a_changed_and_a_missing_file_are_found_and_pruned(filled: Store) -> None:
+    (filled.folder("a") / "labels.txt").write_text("x")
+    assert check_model(filled, "a").problems == ()
+    assert added_files(filled, filled.record("a")) == ["labels.txt"]
+    (filled.folder("b") / "deploy.prototxt").write_bytes(NET + b" ")
+    (filled.folder("b") / "README.md").unlink()
+    gone, changed = check_model(filled, "b").problems
+    assert gone.endswith("README.md: is gone") and changed.endswith("deploy.prototxt: isn't what was stored any more")
+    assert [each.path for each in prune(filled)] == [filled.folder("b")]
+    assert filled.names() == ["a"]
+
+
+def test_pruning_removes_parts_and_pulls_that_broke_off_and_nothing_whole(filled: Store) -> None:
+    (filled.folder("a") / "w.caffemodel.part").write_bytes(b"x")
+    (filled.folder("a") / "w.caffemodel.part.json").write_bytes(b"x")
+    (filled.staging("c") / "w.caffemodel.part").write_bytes(b"x")
+    before = {path.name for path in filled.folder("b").iterdir()}
+    assert {each.path.name for each in prune(filled)} == {"w.caffemodel.part", ".c.pulling"}
+    assert {path.name for path in filled.path.iterdir()} == {"a", "b", ".locks"}
+    assert {path.name for path in filled.folder("a").iterdir()} == before
+    assert prune(filled) == []
+
+
+def test_pruning_by_name_removes_these_and_all_removes_all(filled: Store) -> None:
+    with pytest.raises(StoreError, match="c: isn't in the store; `zoo store list` has the names"):
+        prune(filled, ["a", "c"])
+    assert filled.names() == ["a", "b"], "nothing goes for a list that has a wrong name"
+    prune(filled, ["b"])
+    assert filled.names() == ["a"]
+    with filled.locked("a"), pytest.raises(StoreError, match="a: another process pulls it now"):
+        prune(filled, everything=True)
+    prune(filled, everything=True)
+    assert filled.names() == []
+
+
+@pytest.mark.parametrize("name", ["..", "../x", ".locks", ".", ""])
+def test_a_name_does_not_lead_out_of_the_store(filled: Store, name: str) -> None:
+    assert filled.model(name) is None
+    with pytest.raises(StoreError, match="isn't in the store"):
+        filled.record(name)

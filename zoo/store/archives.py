@@ -1,0 +1,179 @@
+"""Archives of models: zip and tar files, of which only plain files are taken, by their own names and within a limit."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from caffe_proto.errors import few
+from zoo.store.errors import StoreError
+from zoo.store.file_kinds import FileKind, is_kept, kind_of, stored_name
+from zoo.store.incoming_folder import IncomingFolder
+
+_BLOCK = 1 << 20
+_MOST_MEMBERS = 10_000
+_LONGEST_READ = 16 << 20  # of a tar file's own structures, which are held in memory
+_SHOWN = 5  # names in a line
+_TELLING = (FileKind.NET, FileKind.WEIGHTS)  # files that show which folder of an archive is the model
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A file of an archive: its path there, and how it is opened."""
+
+    path: PurePosixPath
+    open: Callable[[], IO[bytes]]
+
+
+def unpack(archive: Path, folder: IncomingFolder, shown: str) -> str:
+    """Take the files of the one model in an archive; errors begin with `shown`. Returns the folder that it was in."""
+    with _archive_errors(shown):
+        model = _unpack_members(archive, folder, shown)
+    return model.name
+
+
+def _unpack_members(archive: Path, folder: IncomingFolder, shown: str) -> PurePosixPath:
+    names = [member.path for member in _members(archive, folder, shown)]
+    model = _model_folder(names, shown)
+    left_out: list[str] = []
+    budget = _Budget(folder.settings.most_bytes, shown)
+    for member in _members(archive, folder, shown):
+        if member.path.parent == model and is_kept(member.path.name):
+            with member.open() as file:
+                folder.receive(stored_name(member.path.name), budget.pieces(file), shown)
+        else:
+            left_out.append(str(member.path))
+    tell_left_out(folder, left_out, shown)
+    return model
+
+
+def tell_left_out(folder: IncomingFolder, names: list[str], shown: str) -> None:
+    """Say which files aren't taken, and why."""
+    pickled = [name for name in names if kind_of(name) is FileKind.PICKLED]
+    others = [name for name in names if name not in pickled]
+    if pickled:
+        folder.tell(f"{shown}: left out {few(pickled, _SHOWN)}, since loading a pickled file runs what it says")
+    if others:
+        folder.tell(f"{shown}: left out {few(others, _SHOWN)}")
+
+
+def _model_folder(paths: list[PurePosixPath], shown: str) -> PurePosixPath:
+    """The folder of an archive that the model is in: the highest one that has a net or weights."""
+    folders = {path.parent for path in paths if kind_of(path.name) in _TELLING}
+    if not folders:
+        raise StoreError(f"{shown}: has neither a net nor weights")
+    depth = min(len(folder.parts) for folder in folders)
+    highest = sorted(folder for folder in folders if len(folder.parts) == depth)
+    if len(highest) > 1:
+        names = few(map(str, highest), _SHOWN)
+        raise StoreError(f"{shown}: has several models, {names}; unpack it, and pull the folder of one")
+    return highest[0]
+
+
+class _Budget:
+    """The bytes that may still come out of an archive, whatever it says about itself."""
+
+    def __init__(self, most: int, shown: str) -> None:
+        self._left, self._most, self._shown = most, most, shown
+
+    def pieces(self, file: IO[bytes]) -> Iterator[bytes]:
+        """The blocks of a file."""
+        while block := file.read(_BLOCK):
+            self._left -= len(block)
+            if self._left < 0:
+                raise StoreError(f"{self._shown}: unpacks to more than {self._most:,} bytes; --max-size allows more")
+            yield block
+
+
+def _members(archive: Path, folder: IncomingFolder, shown: str) -> Iterator[_Member]:
+    """The files of an archive; an error at the first that is no plain file, or lies outside."""
+    kind = _zip_members if zipfile.is_zipfile(archive) else _tar_members
+    for count, member in enumerate(kind(archive, folder.settings.most_bytes, shown)):
+        if count == _MOST_MEMBERS:
+            raise StoreError(f"{shown}: has more than {_MOST_MEMBERS:,} files, which no model has")
+        yield member
+
+
+def _inside(name: str, shown: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name.isprintable():
+        raise StoreError(f"{shown}: names a file '{name}', which would lie outside the model's folder; it is refused")
+    return path
+
+
+def _zip_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
+    with zipfile.ZipFile(archive) as file:
+        for info in file.infolist():
+            path = _inside(info.filename, shown)
+            kind = info.external_attr >> 28  # of a Unix file
+            if info.is_dir():
+                continue
+            if kind not in (0, 8):
+                raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
+            yield _Member(path, partial(file.open, info))
+
+
+def _tar_members(archive: Path, most_bytes: int, shown: str) -> Iterator[_Member]:
+    with _decompressed(archive) as stream:
+        limited = _LimitedStream(stream, most_bytes, shown)
+        with tarfile.open(fileobj=limited, mode="r|") as file:
+            for info in file:
+                path = _inside(info.name, shown)
+                if info.isdir():
+                    continue
+                if not info.isreg() or info.issparse():
+                    raise StoreError(f"{shown}: has '{path}', which is a link or a device; it is refused")
+                yield _Member(path, partial(_extracted, file, info))
+
+
+def _extracted(file: tarfile.TarFile, info: tarfile.TarInfo) -> IO[bytes]:
+    content = file.extractfile(info)
+    assert content is not None, "a regular file has content"
+    return content
+
+
+def _decompressed(archive: Path) -> IO[bytes]:
+    with archive.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(b"\x1f\x8b"):
+        return cast("IO[bytes]", gzip.open(archive))
+    if start.startswith(b"BZh"):
+        return bz2.open(archive)
+    return lzma.open(archive) if start.startswith(b"\xfd7zXZ") else archive.open("rb")
+
+
+class _LimitedStream(io.RawIOBase):
+    """What comes out of a compressed stream, up to a limit, so that a small file doesn't fill memory or time."""
+
+    def __init__(self, stream: IO[bytes], most: int, shown: str) -> None:
+        self._stream, self._left, self._most, self._shown = stream, most + _MOST_MEMBERS * 1024, most, shown
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _LONGEST_READ:
+            raise tarfile.ReadError("its structure is damaged")
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise StoreError(f"{self._shown}: unpacks to more than {self._most:,} bytes; --max-size allows more")
+        return data
+
+
+@contextmanager
+def _archive_errors(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as problem:
+        raise StoreError(f"{shown}: is no whole archive: {problem}") from None
+    except (RuntimeError, NotImplementedError) as problem:  # what zipfile raises for a password or another compression
+        raise StoreError(f"{shown}: can't be unpacked: {problem}") from None

@@ -1,0 +1,140 @@
+"""A folder that is filled with the files of one model; every file is noted with its size and hash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from caffe_proto.errors import FileError
+from caffe_proto.storage import check_regular
+from zoo.cards import CARD
+from zoo.store.download import download
+from zoo.store.errors import StoreError
+from zoo.store.file_kinds import checked_name
+from zoo.store.partial_file import NOTE, PART
+from zoo.store.record import StoredFile
+from zoo.store.transfers import ANY_FILE, ExpectedFile, Hashes, StoreNotice, TransferProgress, TransferSettings
+
+_BLOCK = 1 << 20
+
+
+class IncomingFolder:
+    """The files of a model that are here so far. With `pinned` files, others are refused."""
+
+    def __init__(self, path: Path, settings: TransferSettings, pinned: Mapping[str, StoredFile] | None = None) -> None:
+        self.path, self.settings, self._pinned = path, settings, pinned
+        self.files: dict[str, StoredFile] = {}
+
+    def tell(self, text: str) -> None:
+        """Tell whoever listens something that the user should know."""
+        self.settings.listen(StoreNotice(text))
+
+    def download(
+        self,
+        name: str,
+        addresses: Sequence[str],
+        expected: ExpectedFile = ANY_FILE,
+        headers: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Fetch a file, unless it is here already and proved to be the right one."""
+        path = self._path_of(name, addresses[0])
+        wanted = self._wanted(name, expected)
+        here = hash_file(path) if wanted.is_proof and path.is_file() else None
+        if here is None or here.difference(wanted) is not None:
+            self._note(download(path, addresses, wanted, self.settings, headers))
+        else:
+            self._note(StoredFile(name, here.size, here.sha256))
+        return path
+
+    def download_aside(self, name: str, addresses: Sequence[str], expected: ExpectedFile) -> Path:
+        """Fetch a file that isn't one of the model, such as the archive that it is in."""
+        path = self._path_of(name, addresses[0])
+        download(path, addresses, expected, self.settings)
+        return path
+
+    def copy(self, source: Path, name: str) -> Path:
+        """Copy a file of this machine."""
+        check_regular(source)
+        try:
+            with source.open("rb") as file:
+                return self.receive(name, iter(lambda: file.read(_BLOCK), b""), str(source), source.stat().st_size)
+        except OSError as problem:
+            raise FileError(f"{source}: can't be copied to {self.path}: {problem.strerror}") from None
+
+    def receive(self, name: str, pieces: Iterable[bytes], where: str, total: int | None = None) -> Path:
+        """Write a file that comes in pieces, such as one of an archive."""
+        path = self._path_of(name, where)
+        hashes = Hashes()
+        try:
+            with path.open("wb") as file:
+                for piece in pieces:
+                    file.write(piece)
+                    hashes.update(piece)
+                    self.settings.listen(TransferProgress(name, hashes.size, total))
+        except OSError as problem:
+            raise FileError(f"{path}: can't be written: {problem.strerror}") from None
+        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        return path
+
+    def adopt(self, name: str) -> Path:
+        """Note a file that lies here already."""
+        path = self._path_of(name, str(self.path))
+        hashes = hash_file(path)
+        self._note(StoredFile(name, hashes.size, hashes.sha256))
+        return path
+
+    def keep_only_files(self) -> None:
+        """Remove what other attempts left here."""
+        for path in self.path.iterdir():
+            if path.name not in self.files:
+                path.unlink(missing_ok=True)
+
+    def check_card(self) -> None:
+        """Raise an error unless the card, now that it is complete, is the one that is pinned."""
+        self._check_pinned(self.files[CARD])
+
+    def _path_of(self, name: str, where: str) -> Path:
+        return self.path / checked_name(name, where)
+
+    def _wanted(self, name: str, expected: ExpectedFile) -> ExpectedFile:
+        pin = (self._pinned or {}).get(name)
+        if pin is None or name == CARD:  # which may be completed once it is here
+            return expected
+        return ExpectedFile(pin.sha256, expected.sha1, pin.size)
+
+    def _note(self, file: StoredFile) -> None:
+        self.files[file.name] = file
+        if file.name != CARD:
+            self._check_pinned(file)
+
+    def _check_pinned(self, file: StoredFile) -> None:
+        pinned = file if self._pinned is None else self._pinned.get(file.name)
+        if pinned != file:
+            locked = f"has the SHA-256 {pinned.sha256} in" if pinned else "isn't in"
+            raise StoreError(f"{file.name}: {locked} the lock file, and the source's has {file.sha256}")
+
+
+def is_partial(path: Path) -> bool:
+    """Whether a file is a part of one, or what is noted about it."""
+    return path.name.endswith((PART, NOTE))
+
+
+def hash_stored(folder: Path, file: StoredFile) -> StoredFile | None:
+    """A file as it is now; None if it is gone."""
+    path = folder / file.name
+    if not path.is_file():
+        return None
+    hashes = hash_file(path)
+    return StoredFile(file.name, hashes.size, hashes.sha256)
+
+
+def hash_file(path: Path) -> Hashes:
+    """The size and the hashes of a file that is here."""
+    hashes = Hashes()
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                hashes.update(block)
+    except OSError as problem:
+        raise FileError(f"{path}: can't be read: {problem.strerror}") from None
+    return hashes

@@ -1,0 +1,241 @@
+"""Pulling: a model comes from its source into the store, and its weights from where its card says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from caffe_proto.errors import CaffeError
+from netdsl.errors import NetError
+from netdsl.formats import holds_weights
+from zoo.cards import Card
+from zoo.model_folder import WEIGHTS, ModelFolder
+from zoo.store.card_text import settle_card
+from zoo.store.errors import DownloadError, StoreError, UnreachableError
+from zoo.store.file_kinds import FileKind, checked_name, kind_of
+from zoo.store.incoming_folder import IncomingFolder, hash_file, hash_stored, is_partial
+from zoo.store.local_source import taken_name
+from zoo.store.local_store import Store, open_stored
+from zoo.store.lock_file import LockedModel
+from zoo.store.open_source import open_model_source
+from zoo.store.record import StoredFile, StoreRecord, now, read_record, write_record
+from zoo.store.source import Source, checked_model_name, is_local
+from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSettings
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    """What is pulled: from where, as what, with which weights besides, and the bytes that a lock file wants."""
+
+    source: Source
+    name: str = ""  # by default that of the source
+    weights: tuple[str, ...] = ()  # files and addresses
+    expected: ExpectedFile = ANY_FILE  # of these weights
+    locked: LockedModel | None = None
+
+    @property
+    def pinned(self) -> dict[str, StoredFile] | None:
+        """The files that are wanted and no others; None if any will do."""
+        return None if self.locked is None else {file.name: file for file in self.locked.files}
+
+    @property
+    def weights_sources(self) -> tuple[str, ...]:
+        """The weights as records have them: a file of this machine by its whole path."""
+        return tuple(str(Path(each).resolve()) if is_local(each) else each for each in self.weights)
+
+
+@dataclass(frozen=True)
+class PulledModel:
+    """A model in the store."""
+
+    folder: Path
+    record: StoreRecord
+    is_new: bool  # whether this pull brought it
+
+
+def pull_locked(store: Store, locked: LockedModel, settings: TransferSettings) -> PulledModel:
+    """Pull exactly the model that a lock file has."""
+    source = open_model_source(locked.source)
+    request = PullRequest(source, locked.name, locked.weights, locked=locked)
+    return pull(store, request, settings)
+
+
+def pull(store: Store, request: PullRequest, settings: TransferSettings) -> PulledModel:
+    """Pull a model, unless it is in the store already; then no network is touched."""
+    name = checked_model_name(request.name or request.source.default_name)
+    waiting = StoreNotice(f"{name}: another process pulls it; waiting for that")
+    with store.locked(name, lambda: settings.listen(waiting)):
+        is_new = not store.has(name)
+        if is_new:
+            _install(store, name, request, settings)
+        record = read_record(store.folder(name))
+        _check_source(record, request)
+        record = _with_weights(store.folder(name), record, request, settings)
+        if request.locked is not None:
+            _check_locked(store, record, request.locked, is_new=is_new)
+        return PulledModel(store.folder(name), record, is_new)
+
+
+def _install(store: Store, name: str, request: PullRequest, settings: TransferSettings) -> None:
+    """Bring the files of a source; the model appears when all are there."""
+    staging = store.staging(name)
+    folder = IncomingFolder(staging, settings, request.pinned)
+    try:
+        revision = _fill(folder, request)
+        folder.keep_only_files()
+        _check_card(folder, settle_card(folder, name))
+        folder.check_card()
+        files = tuple(sorted(folder.files.values(), key=lambda file: file.name))
+        write_record(
+            staging, StoreRecord(name, request.source.address, revision, now(), files, request.weights_sources)
+        )
+        store.install(staging, name)
+    except CaffeError as problem:
+        here = list(staging.iterdir())
+        goes_on = any(map(is_partial, here)) or (here and isinstance(problem, DownloadError))
+        if not goes_on:
+            store.remove(staging)
+        if isinstance(problem, UnreachableError):
+            other_way = f"a file or folder that came another way is stored by `zoo pull PATH --as {name}`"
+            raise UnreachableError(f"{problem}; {other_way}") from None
+        raise
+
+
+def _fill(folder: IncomingFolder, request: PullRequest) -> str:
+    """Bring all that was asked for, and return the source's version."""
+    source = request.source if request.locked is None else request.source.at(request.locked.revision)
+    revision = source.fill(folder)
+    for weights in request.weights:
+        _add_weights(folder, weights, request.expected)
+    return revision
+
+
+def _check_card(folder: IncomingFolder, card: Card) -> None:
+    """Raise an error for a card whose weights would lie elsewhere, or aren't those that came with it."""
+    _weights_of(card, folder.path)
+    weights = _weights_in(ModelFolder(folder.path, card))
+    if weights is not None:
+        _prove(weights, card)
+
+
+def _add_weights(folder: IncomingFolder, weights: str, expected: ExpectedFile) -> None:
+    if is_local(weights):
+        copy = folder.copy(Path(weights), _weights_name(Path(weights).name, weights))
+        difference = hash_file(copy).difference(expected)
+        if difference is not None:
+            raise StoreError(f"{weights}: {difference}")
+        return
+    name = PurePosixPath(unquote(urlsplit(weights).path)).name
+    folder.download(_weights_name(name, weights), [weights], expected)
+
+
+def _weights_name(name: str, where: str) -> str:
+    if kind_of(taken_name(name, where)) is not FileKind.WEIGHTS:
+        raise StoreError(f"{where}: is no file of weights, such as .caffemodel or .safetensors")
+    return name
+
+
+def _check_source(record: StoreRecord, request: PullRequest) -> None:
+    if record.source == request.source.address and (not request.weights or record.weights == request.weights_sources):
+        return
+    raise StoreError(
+        f"{record.name}: is in the store from {record.source}; --as gives this one another name, and `zoo store prune "
+        f"{record.name}` removes that one"
+    )
+
+
+@dataclass(frozen=True)
+class _WeightsFile:
+    """The file with the weights, as a card describes it."""
+
+    name: str
+    addresses: Sequence[str]
+    expected: ExpectedFile
+
+
+def _weights_of(card: Card, where: Path) -> _WeightsFile:
+    addresses = [address for address in (card.caffemodel_url, *card.mirrors) if address]
+    last = PurePosixPath(unquote(urlsplit(addresses[0]).path)).name if addresses else ""
+    name = card.caffemodel or (last if holds_weights(last) else WEIGHTS)
+    return _WeightsFile(checked_name(name, f"{where.name}: its card"), addresses, expected_weights(card))
+
+
+def expected_weights(card: Card) -> ExpectedFile:
+    """What a card says about the file with the weights."""
+    try:
+        return ExpectedFile(card.sha256, card.sha1)
+    except StoreError as problem:
+        raise StoreError(f"the card of {card.name}: {problem}") from None
+
+
+def _with_weights(path: Path, record: StoreRecord, request: PullRequest, settings: TransferSettings) -> StoreRecord:
+    """The record of a model once its weights are there: from the card's addresses, or put there by hand."""
+    model = open_stored(path)
+    weights, here = _weights_of(model.card, path), _weights_in(model)
+    recorded = {file.name: file for file in record.files}
+    if (here is not None and here.name in recorded) or not _needs_weights(model):
+        return record
+    folder = IncomingFolder(path, settings, request.pinned)
+    if here is not None:
+        _prove(here, model.card)
+        folder.adopt(here.name)
+    elif weights.addresses:
+        _fetch_weights(folder, weights)
+    else:
+        folder.tell(f"{record.name}: nobody says where its weights are; they can be put at {path / weights.name}")
+        return record
+    files = sorted({**recorded, **folder.files}.values(), key=lambda file: file.name)
+    record = replace(record, files=tuple(files))
+    write_record(path, record)
+    return record
+
+
+def _fetch_weights(folder: IncomingFolder, weights: _WeightsFile) -> None:
+    if not weights.expected.is_proof:
+        folder.tell(f"{folder.path.name}: its card has no hash of the weights, so that nothing proves them")
+    try:
+        folder.download(weights.name, weights.addresses, weights.expected)
+    except DownloadError as problem:
+        place = folder.path / weights.name
+        raise type(problem)(f"{problem}; the file can also be put at {place}") from None
+
+
+def _weights_in(model: ModelFolder) -> Path | None:
+    """The weights that are there; None also if nothing says which of several files they are."""
+    try:
+        return model.weights
+    except NetError:
+        return None
+
+
+def _needs_weights(model: ModelFolder) -> bool:
+    """Whether a model has a net whose weights are in a file of their own, and not which of several they are."""
+    try:
+        has_own_weights = model.weights is None and model.net.suffix == ".onnx"
+    except NetError:  # a file of weights alone, or several
+        return False
+    return not has_own_weights
+
+
+def _prove(path: Path, card: Card) -> None:
+    """Raise an error unless the weights are those that the card means."""
+    expected = expected_weights(card)
+    difference = hash_file(path).difference(expected) if expected.is_proof else None
+    if difference is not None:
+        raise StoreError(f"{path}: {difference}, since the card in README.md says so; one of them is wrong")
+
+
+def _check_locked(store: Store, record: StoreRecord, locked: LockedModel, *, is_new: bool) -> None:
+    """Raise an error unless the files are exactly those that are locked; what just came and isn't doesn't stay."""
+    here = {file.name: file for file in (hash_stored(store.folder(record.name), file) for file in record.files) if file}
+    wanted = {file.name: file for file in locked.files}
+    different = sorted(name for name in {*here, *wanted} if here.get(name) != wanted.get(name))
+    if not different:
+        return
+    problem = f"{record.name}: {', '.join(different)}: not as in the lock file"
+    if is_new:
+        store.remove(store.folder(record.name))
+        raise StoreError(f"{problem}, in what {locked.source} has now")
+    raise StoreError(f"{problem}; `zoo store prune {record.name}` removes the model, and the next pull fetches it")

@@ -1,0 +1,126 @@
+"""Pushing: a model's folder is given to others whole, with a card that has the hash of its weights."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from caffe_proto.errors import CaffeError, FileError
+from caffe_proto.storage import temporary_folder, write_pieces
+from zoo.cards import CARD, Card, parse_card
+from zoo.model_folder import ModelFolder
+from zoo.names import find_folder
+from zoo.store.card_text import with_fields
+from zoo.store.errors import StoreError
+from zoo.store.file_kinds import is_kept, stored_name
+from zoo.store.hub import HubSource, upload
+from zoo.store.incoming_folder import hash_file
+from zoo.store.open_source import HUB
+from zoo.store.pull import expected_weights
+
+_WHAT_TO_WRITE = (
+    "begin it with a line of '---', `name: ...`, `summary: ...`, `license: ...`, a line of '---', and then what others "
+    "should know"
+)
+
+
+@dataclass(frozen=True)
+class PushedModel:
+    """Where a model is now, and what of its folder is there."""
+
+    address: str
+    files: tuple[str, ...]
+
+
+def push(model: str, target: str, *, private: bool = False, tell: Callable[[str], object]) -> PushedModel:
+    """Write a model's folder to a new folder, or to a repository of the hub."""
+    folder = _folder_of(model)
+    card = _card_of(folder)
+    files = [path for path in sorted(folder.path.iterdir()) if path.is_file() and is_kept(path.name)]
+    left_out = [path.name for path in folder.path.iterdir() if path not in files and not path.name.startswith(".")]
+    if left_out:
+        tell(f"{folder.path}: left out {', '.join(sorted(left_out))}")
+    text = _card_text(folder, card, tell)
+    if target.startswith(HUB):
+        repository = HubSource(target.removeprefix(HUB)).repository
+        address = _push_to_hub(files, text, repository, card.name, private=private)
+    else:
+        address = _push_to_folder(files, text, Path(target))
+    return PushedModel(address, tuple(stored_name(path.name) for path in files))
+
+
+def _folder_of(model: str) -> ModelFolder:
+    folder = find_folder(Path(model))
+    if folder is None:
+        raise StoreError(f"{model}: is no folder of a model, which has a net as deploy.prototxt or train_val.prototxt")
+    return folder
+
+
+def _card_of(folder: ModelFolder) -> Card:
+    """The card, which must say at least what others need to decide whether to use the model."""
+    path = folder.path / CARD
+    if not path.is_file():
+        raise StoreError(f"{folder.path}: has no {CARD}, which says what the model is; {_WHAT_TO_WRITE}")
+    missing = [name for name in ("summary", "license") if not getattr(folder.card, name)]
+    if missing:
+        raise StoreError(f"{path}: says no {' and no '.join(missing)}; {_WHAT_TO_WRITE}")
+    return folder.card
+
+
+def _card_text(folder: ModelFolder, card: Card, tell: Callable[[str], object]) -> str:
+    """The card with the name and the hash of the weights. What it said about other weights goes."""
+    text = (folder.path / CARD).read_text(encoding="utf-8", errors="replace")
+    weights = folder.weights
+    if weights is None:
+        tell(f"{folder.path}: has no weights, so its nets are given alone")
+        return text
+    hashes = hash_file(weights)
+    changes = {"caffemodel": weights.name, "sha256": hashes.sha256}
+    if hashes.difference(expected_weights(card)) is not None:
+        tell(f"{weights}: isn't what the card says; its hashes are replaced, and the addresses of others go")
+        changes |= {"sha1": "", "caffemodel_url": "", "mirrors": ""}
+    return _checked(with_fields(text, changes), folder.path / CARD)
+
+
+def _checked(text: str, path: Path) -> str:
+    try:
+        parse_card(text, str(path))
+    except CaffeError as problem:
+        raise StoreError(f"{problem}; write `sha256` into it by hand") from None
+    return text
+
+
+def _push_to_folder(files: list[Path], card: str, target: Path) -> str:
+    if target.exists():
+        raise StoreError(f"{target}: is there already; name a new folder")
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(target.absolute().parent, target.name) as hidden:
+            _write(files, card, hidden)
+            hidden.chmod(0o755)
+            hidden.rename(target)
+    except OSError as problem:
+        raise FileError(f"{target}: can't be written: {problem.strerror or problem}") from None
+    return str(target)
+
+
+def _push_to_hub(files: list[Path], card: str, repository: str, name: str, *, private: bool) -> str:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as hidden:
+        _write(files, card, Path(hidden), links=True)
+        return upload(Path(hidden), repository, private=private, message=f"{name}, by zoo push")
+
+
+def _write(files: list[Path], card: str, folder: Path, *, links: bool = False) -> None:
+    """Bring all files into a folder; a big one needn't be copied to be sent."""
+    for path in files:
+        if stored_name(path.name) == CARD:
+            continue
+        if links:
+            (folder / path.name).symlink_to(path.resolve())
+        else:
+            shutil.copyfile(path, folder / path.name)
+    write_pieces(folder / CARD, [card.encode()])

@@ -1,0 +1,68 @@
+"""Records: where a stored model is from, when it came, and its files with their hashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from caffe_proto.errors import FileError
+from caffe_proto.storage import check_regular, write_pieces
+from zoo.store.errors import StoreError
+
+RECORD = ".source.json"  # in a stored model's folder
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a model."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class StoreRecord:
+    """What the store knows about a model."""
+
+    name: str
+    source: str
+    revision: str  # what the source calls this version; empty if it has no versions
+    fetched: str  # when, in UTC
+    files: tuple[StoredFile, ...]
+    weights: tuple[str, ...] = ()  # files and addresses that a user named besides
+    version: int = VERSION
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+def now() -> str:
+    """The time, as records have it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def read_record(folder: Path) -> StoreRecord:
+    """The record of a model's folder."""
+    path = folder / RECORD
+    try:
+        check_regular(path)
+        record = msgspec.json.decode(path.read_bytes(), type=StoreRecord)
+    except (FileError, OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        raise StoreError(
+            f"{folder}: has no record of where it is from; `zoo store prune {folder.name}` removes it"
+        ) from None
+    if record.version != VERSION or any(Path(file.name).name != file.name for file in record.files):
+        raise StoreError(f"{path}: is the record of another version of netdsl; pull the model again")
+    return record
+
+
+def write_record(folder: Path, record: StoreRecord) -> None:
+    """Write the record of a model's folder, when all its files are there."""
+    write_pieces(folder / RECORD, [msgspec.json.format(msgspec.json.encode(record), indent=2)], durable=True)

@@ -1,0 +1,118 @@
+"""Looking after the store: every file is compared with its hash again, and what is broken or unwanted goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from caffe_proto.errors import CaffeError
+from caffe_proto.storage import remove_leftovers
+from zoo.store.errors import StoreError
+from zoo.store.incoming_folder import hash_stored, is_partial
+from zoo.store.local_store import Store, open_stored
+from zoo.store.partial_file import PART
+from zoo.store.record import RECORD, StoredFile, StoreRecord
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """A line about a model of the store."""
+
+    name: str
+    source: str
+    revision: str
+    task: str
+    size: int
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """What differs from what was stored; nothing if all is as it was."""
+
+    name: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RemovedPath:
+    """Something that isn't in the store any more."""
+
+    path: Path
+    reason: str
+
+
+def list_models(store: Store) -> list[ListedModel]:
+    """All models of the store."""
+    return [_listed(store, name) for name in store.names()]
+
+
+def _listed(store: Store, name: str) -> ListedModel:
+    try:
+        record, card = store.record(name), open_stored(store.folder(name)).card
+    except CaffeError as problem:
+        return ListedModel(name, "", "", "", 0, str(problem))
+    return ListedModel(name, record.source, record.revision, card.task.value if card.task else "", record.size)
+
+
+def check_model(store: Store, name: str) -> CheckedModel:
+    """Compare all files of a model with their hashes."""
+    try:
+        record = store.record(name)
+    except StoreError as error:
+        return CheckedModel(name, (str(error),))
+    problems = []
+    for file in record.files:
+        problem = _difference(store.folder(name), file)
+        if problem is not None:
+            problems.append(problem)
+    return CheckedModel(name, tuple(problems))
+
+
+def _difference(folder: Path, file: StoredFile) -> str | None:
+    try:
+        here = hash_stored(folder, file)
+    except CaffeError as problem:
+        return str(problem)
+    if here is None:
+        return f"{folder / file.name}: is gone"
+    return None if here == file else f"{folder / file.name}: isn't what was stored any more"
+
+
+def added_files(store: Store, record: StoreRecord) -> list[str]:
+    """Files that somebody put into a model's folder since it was stored."""
+    known = {RECORD, *(file.name for file in record.files)}
+    return sorted(path.name for path in store.folder(record.name).iterdir() if path.name not in known)
+
+
+def prune(store: Store, names: Sequence[str] = (), *, everything: bool = False) -> list[RemovedPath]:
+    """Remove models that are named, or all of them; without either what is broken, and parts of files."""
+    for name in names:
+        if not store.has(name):
+            raise StoreError(f"{name}: isn't in the store; `zoo store list` has the names of what is")
+    remove_leftovers(store.path)
+    removed = [] if names else _remove_unfinished(store)
+    for name in names or store.names():
+        with store.locked(name):
+            reason = "as asked" if names or everything else "; ".join(check_model(store, name).problems)
+            if reason:
+                store.remove(store.folder(name))
+                removed.append(RemovedPath(store.folder(name), reason))
+            else:
+                removed += _remove_parts(store.folder(name))
+    return removed
+
+
+def _remove_unfinished(store: Store) -> list[RemovedPath]:
+    for name, path in (found := store.unfinished()):
+        with store.locked(name):
+            store.remove(path)
+    return [RemovedPath(path, "a pull that broke off") for _, path in found]
+
+
+def _remove_parts(folder: Path) -> list[RemovedPath]:
+    parts = [path for path in sorted(folder.iterdir()) if is_partial(path)]
+    for path in parts:
+        path.unlink(missing_ok=True)
+    return [RemovedPath(path, "a part of a file") for path in parts if path.name.endswith(PART)]
