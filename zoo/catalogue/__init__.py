@@ -21,6 +21,16 @@ _CARDS = Path(__file__).parent / "cards"
 # The module of each net, which has a function of its name, in the order in which the catalogue shows them.
 _MODULES = {
     "lenet": "lenet",
+    "fcn-32s": "fcn",
+    "fcn-16s": "fcn",
+    "fcn-8s": "fcn",
+    "hed": "hed",
+    "ssd-300-vgg": "ssd",
+    "ssd-300-mobilenet": "ssd",
+    "faster-rcnn-vgg16": "faster_rcnn",
+    "openpose-body": "openpose",
+    "lrcn": "lrcn",
+    "char-rnn": "char_rnn",
 }
 
 
