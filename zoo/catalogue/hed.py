@@ -12,7 +12,7 @@ from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, Entry, solver_settings
 
 _SIDES = ("conv1_2", "conv2_2", "conv3_3", "conv4_3", "conv5_3")
 _FIRST_PAD = 35
-_SLOW, _FAST = rates(0.01), rates(100)  # since only the last stage and the side outputs are far from VGG-16
+_SLOW, _FAST = rates(0.01), rates(100)  # of the side outputs, and of the last stage
 
 
 def _images(phase: pb.NetStateRule) -> pb.LayerParameter:
@@ -49,9 +49,7 @@ def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
     scores = [ConvLayer(f"score-{name}", [bottom], tops=[small], kernel=1, num_filters=1, **_SLOW)]
     if factor > 1:
         upsampled = [f"score-{name}-up"]
-        scores += [
-            Deconvolution(f"upsample_{factor}", [small], tops=upsampled, num_output=1, **window, **rates(0)),
-        ]
+        scores.append(Deconvolution(f"upsample_{factor}", [small], tops=upsampled, num_output=1, **window, **rates(0)))
     crop = Crop(
         "crop", [f"score-{name}-up", "data"], tops=[f"upscore-{name}"], axis=2, offset=_FIRST_PAD - 1 + factor // 2
     )

@@ -67,7 +67,9 @@ def _features() -> list[pb.LayerParameter]:
     ]
 
 
-def _branches(bottom: str, names: list[str], kernels: list[int], hidden: int, **settings: Any) -> list[Any]:
+def _branches(
+    bottom: str, names: list[str], kernels: list[int], hidden: int, **settings: Any
+) -> list[pb.LayerParameter]:
     """Both branches of a stage, layer by layer; the last one but one has `hidden` channels, those before it 128."""
     layers, bottoms = [], dict.fromkeys(_BRANCHES, bottom)
     *inner, last = names
