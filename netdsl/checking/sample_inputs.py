@@ -34,10 +34,19 @@ def sample_input(built: Built, edge: int) -> Tensor:
 def input_kinds(built: Built) -> dict[int, BlobKind]:
     """The kind of every input's values, by the layers that bring or read it."""
     kinds = {edge: layer.top_kind(at) for node, layer in built.data_layers() for at, edge in enumerate(node.tops)}
-    for node, layer in built.pairs():
+    read = _read_kinds(built)
+    return {edge: read.get(edge, kind) if kind is BlobKind.NUMBER else kind for edge, kind in kinds.items()}
+
+
+def _read_kinds(built: Built) -> dict[int, BlobKind]:
+    """The kind that the first layer with a wish reads of every edge, also in another shape."""
+    kinds: dict[int, BlobKind] = {}
+    for node, layer in reversed(built.pairs()):
         for place, edge in enumerate(node.bottoms):
-            if kinds.get(edge) is BlobKind.NUMBER:
-                kinds[edge] = layer.bottom_kind(place)
+            wished = [kinds[top] for top in node.tops if top in kinds] if layer.keeps_values else []
+            kind = next(iter(wished), layer.bottom_kind(place))
+            if kind is not BlobKind.NUMBER:
+                kinds[edge] = kind
     return kinds
 
 

@@ -80,6 +80,7 @@ def deploy(
     shapes: Mapping[str, Shape] = _NO_SHAPES,
     batch: int | None = None,
     stages: Sequence[str] = (),
+    outputs: Sequence[str] = (),
     types: Types = LAYERS,
 ) -> pb.NetParameter:
     """The deploy net of a net's TEST phase, or of TRAIN if it has no other.
@@ -87,6 +88,7 @@ def deploy(
     Data layers become inputs. `shapes` are shapes of inputs without the batch, and the default of `batch` is 1. Losses
     become their predictions. Layers that only measure are removed with the layers that only they need: labels, and
     branches whose loss weighs less than another one with the same labels. Fields that only training needs are removed.
+    With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
     whole = todays_form(net)
     with suppress(NetError):  # errors of the net are raised when it is built
@@ -95,15 +97,20 @@ def deploy(
     graphs = resolve_all(whole, stages=stages)
     if not graphs:
         raise NetError(f"net '{net.name}' has no layers")
-    return _deploy_graph(PredictingGraph.of(graphs, types), batch)
-
-
-def _deploy_graph(graph: PredictingGraph, batch: int | None) -> pb.NetParameter:
-    """A net of the layers that the predictions and the other outputs of a graph depend on."""
+    graph = PredictingGraph.of(graphs, types)
+    if outputs:
+        return _deploy_graph(graph, batch, [], {graph.graph.edge_of(name) for name in outputs})
     predictions = sorted(graph.losses or graph.measures, key=lambda prediction: prediction.place)
     ends = {*graph.outputs, *(edge for prediction in predictions for edge in prediction.edges)}
+    return _deploy_graph(graph, batch, predictions, ends)
+
+
+def _deploy_graph(
+    graph: PredictingGraph, batch: int | None, predictions: Sequence[Prediction], ends: Collection[int]
+) -> pb.NetParameter:
+    """A net of the layers that some edges of a graph depend on, and of those that predictions add."""
     nodes = graph.needed_layers(ends, without=graph.removed)
-    read = ends.union(*(node.bottoms for node in nodes.values()))
+    read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, graph.kinds)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():

@@ -41,12 +41,15 @@ class PredictingGraph:
 
     @classmethod
     def of(cls, graphs: Sequence[Graph], types: Types) -> PredictingGraph:
-        """The first of a net's graphs, with its predictions, which are those of the other graphs if it has no loss."""
+        """The first of a net's graphs, with its predictions, which are those of the other graphs if it has no loss.
+
+        Not if it measures what it makes of them, as a detector's boxes are made of the values that its loss compares.
+        """
         graph = cls(graphs[0], types, _kinds(graphs[0], types))
         graph._find_learned()
         graph._find_removed()
-        graph._find_losses(graphs)
         graph._find_measures()
+        graph._find_losses(graphs)
         graph._find_outputs()
         return graph
 
@@ -72,10 +75,16 @@ class PredictingGraph:
                     names = [graph.blobs[edge] for edge in edges]
                     place = len(self.graph.nodes) + index
                     edges = [edge for name in names for edge in self._last_edge(name) if edge in self.learned]
+                    edges = [] if self._measures_more(edges) else edges
                 if edges:
                     self.losses.append(self._prediction(place, edges, node, kind))
             if self.losses:
                 return
+
+    def _measures_more(self, edges: Collection[int]) -> bool:
+        """Whether something is measured that other layers make of some edges."""
+        measured = {edge for measure in self.measures for edge in measure.edges}.difference(edges)
+        return any(set(edges).intersection(node.bottoms) for node in self.needed_layers(measured).values())
 
     def _last_edge(self, name: str) -> list[int]:
         """The edge that a name means at the end of the graph, if there is one."""

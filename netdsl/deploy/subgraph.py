@@ -57,7 +57,7 @@ def prediction_subgraph(net: pb.NetParameter, blobs: Collection[str], types: Typ
         raise GraphError(f"net '{net.name}' has no layers")
     graph = _for_testing(graphs[0])
     predicting = PredictingGraph.of(graphs, types)
-    outputs = {name: _edge(graph, name) for name in blobs}
+    outputs = {name: graph.edge_of(name) for name in blobs}
     prediction, new_node = _prediction(predicting)
     ends = {*outputs.values(), *(() if prediction is None else new_node.bottoms if new_node else (prediction,))}
     graph.nodes = [*predicting.needed_layers(ends).values(), *([new_node] if new_node else [])]
@@ -75,14 +75,6 @@ def _for_testing(graph: Graph) -> Graph:
     for node in graph.nodes:
         node.layer.phase = pb.TEST
     return graph
-
-
-def _edge(graph: Graph, name: str) -> int:
-    """Caffe's rule: a name means the last edge of that name, after all layers that work in place."""
-    if name not in graph.blobs:
-        blobs = ", ".join(dict.fromkeys(graph.blobs))
-        raise GraphError(f"net '{graph.net.name}' makes no blob '{name}'; its blobs are {blobs}")
-    return len(graph.blobs) - 1 - graph.blobs[::-1].index(name)
 
 
 def _prediction(predicting: PredictingGraph) -> tuple[int | None, Node | None]:

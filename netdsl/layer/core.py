@@ -33,6 +33,7 @@ class Layer(LayerBlobs):
     in_place: ClassVar[bool] = False  # whether a top may be a bottom
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
     bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # what bottoms have, where not any numbers make sense
+    keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, which may be in another shape
     deploys_as: ClassVar[str | None] = None  # the type that a deploy net has in the layer's place
     origin: ClassVar[str | None] = None  # who added the type to Caffe, where the schema doesn't say it
 

@@ -17,6 +17,7 @@ class Flatten(HasOnnxForm):
     """The axes from `axis` to `end_axis`, both included, are one."""
 
     config = pb.FlattenParameter
+    keeps_values = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -21,6 +21,7 @@ class Reshape(HasOnnxForm):
     """
 
     config = pb.ReshapeParameter
+    keeps_values = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -17,6 +17,7 @@ class Split(HasOnnxForm):
     """Every top is the bottom."""
 
     tops = (1, None)
+    keeps_values = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

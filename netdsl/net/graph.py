@@ -49,6 +49,13 @@ class Graph:
     blobs: list[str] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
 
+    def edge_of(self, name: str) -> int:
+        """Caffe's rule: a name means the last edge of that name, after all layers that work in place."""
+        if name not in self.blobs:
+            blobs = ", ".join(dict.fromkeys(self.blobs))
+            raise GraphError(f"net '{self.net.name}' makes no blob '{name}'; its blobs are {blobs}")
+        return len(self.blobs) - 1 - self.blobs[::-1].index(name)
+
 
 def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, stages: Sequence[str] = ()) -> Graph:
     """The graph of the layers of a phase, level and stages. The net must be in today's form."""

@@ -36,6 +36,16 @@ _MODULES = {
     "vgg-19": "vgg",
     "squeezenet-1.0": "squeezenet",
     "squeezenet-1.1": "squeezenet",
+    "fcn-32s": "fcn",
+    "fcn-16s": "fcn",
+    "fcn-8s": "fcn",
+    "hed": "hed",
+    "ssd-300-vgg": "ssd",
+    "ssd-300-mobilenet": "ssd",
+    "faster-rcnn-vgg16": "faster_rcnn",
+    "openpose-body": "openpose",
+    "lrcn": "lrcn",
+    "char-rnn": "char_rnn",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from netdsl.dsl.assign import assign
 from netdsl.layer import Shape
 from zoo.model_folder import DEPLOY, SOLVER, TRAIN_VAL
 
+TRAIN_ONLY = pb.NetStateRule(phase=pb.TRAIN)  # the rule `include` of layers that are there in one phase
+TEST_ONLY = pb.NetStateRule(phase=pb.TEST)
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -24,10 +27,13 @@ class Entry:
     solver: pb.SolverParameter
     inputs: Mapping[str, Shape] = field(default_factory=dict)  # without the batch, where data layers don't say theirs
     used: NetParams | None = None  # what is used, if that is only a part of what is trained, as one of two twins
+    outputs: Sequence[str] = ()  # of the net as it is used, if its authors' ends before the predictions
+    batch: int = 1  # of the net as it is used; a clip has several frames
 
     def deploy(self) -> pb.NetParameter:
         """The net as it is used, for one item."""
-        return deploy((self.used or self.train_val).message, shapes=self.inputs, batch=1)
+        used = self.used or self.train_val
+        return deploy(used.message, shapes=self.inputs, batch=self.batch, outputs=self.outputs)
 
     def write(self, folder: Path) -> list[Path]:
         """Write the nets and the solver to a folder, and return their files."""

@@ -68,3 +68,18 @@ def test_inputs_are_the_same_for_a_seed_in_any_batch() -> None:
 def test_a_single_input_is_as_plausible() -> None:
     net = built()
     assert sample_input(net, net.graph.blobs.index("objects"))[0].tolist() == [0, 0, 15, 10, 1]
+
+
+def test_labels_are_classes_also_if_they_are_reshaped_before_they_are_read() -> None:
+    net = from_text(
+        """
+        layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 6 dim: 4 } } }
+        layer { name: "label" type: "Input" top: "label" input_param { shape { dim: 2 dim: 3 } } }
+        layer { name: "flat" type: "Flatten" bottom: "label" top: "flat" flatten_param { axis: 0 } }
+        layer { name: "rows" type: "Reshape" bottom: "flat" top: "rows" reshape_param { shape { dim: 6 } } }
+        layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "rows" top: "loss" }
+        """,
+        pb.NetParameter,
+    )
+    found = sample_inputs(build(resolve(net, Phase.TEST), LAYERS), {"x": (6, 4), "label": (2, 3)})
+    assert {*found["label"].flat} <= {0, 1} and len({*found["x"].flat}) == 24

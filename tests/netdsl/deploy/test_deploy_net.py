@@ -224,3 +224,25 @@ def test_regions_that_are_chosen_to_learn_from_are_all_looked_at():
     assert [layer.type for layer in made.layer] == ["Input", "Split", "ROIPooling", "InnerProduct", "Softmax"]
     assert list(made.layer[0].top) == ["data", "rois"]
     assert (list(made.layer[1].bottom), list(made.layer[1].top)) == (["rois"], ["chosen"])
+
+
+def test_a_detector_ends_at_the_boxes_that_it_measures_and_not_where_its_loss_compares() -> None:
+    net = read(
+        f"""{DATA} {CLASSES}
+        layer {{ name: "prior" type: "InnerProduct" bottom: "data" top: "loc" inner_product_param {{ num_output: 4 }} }}
+        layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss"
+                 include {{ phase: TRAIN }} }}
+        layer {{ name: "boxes" type: "Concat" bottom: "ip" bottom: "loc" top: "boxes" include {{ phase: TEST }} }}
+        layer {{ name: "best" type: "Accuracy" bottom: "boxes" bottom: "label" top: "best"
+                 include {{ phase: TEST }} }}"""
+    )
+    assert [layer.name for layer in deploy(net).layer] == ["data", "ip", "prior", "boxes"]
+
+
+def test_a_net_ends_at_the_outputs_that_are_named() -> None:
+    loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }'
+    net = read(f"""{DATA} {CLASSES} layer {{ name: "relu" type: "ReLU" bottom: "ip" top: "ip" }} {loss}""")
+    assert [layer.name for layer in deploy(net).layer] == ["data", "ip", "relu", "prob"]
+    assert [layer.name for layer in deploy(net, outputs=["ip"]).layer] == ["data", "ip", "relu"]
+    with pytest.raises(NetError, match=r"makes no blob 'fc8'; its blobs are data, label, ip"):
+        deploy(net, outputs=["fc8"])

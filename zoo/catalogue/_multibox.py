@@ -1,0 +1,186 @@
+"""What detectors of SSD's kind share: default boxes on several layers, their loss, and the detections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.dsl import (
+    AnnotatedData,
+    Concat,
+    DetectionEvaluate,
+    DetectionOutput,
+    Flatten,
+    MultiBoxLoss,
+    Permute,
+    PriorBox,
+    Reshape,
+    Softmax,
+)
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY
+
+CLASSES = 21  # of PASCAL VOC, with the background
+
+Predictor = Callable[[str, str, int], pb.LayerParameter]  # a layer by its name, its bottom and its channels
+
+
+@dataclass(frozen=True)
+class Source:
+    """A blob with a default box of each shape around every place, in pixels of the image.
+
+    With both sizes there are a square of each and of their geometric mean; ratios are of width to height, or reversed.
+    """
+
+    blob: str
+    min_size: float
+    max_size: float | None
+    ratios: Sequence[float]
+    step: float | None = None  # between places; by default the image's size by the blob's
+
+    @property
+    def boxes(self) -> int:
+        """The number of default boxes at a place."""
+        return 1 + (self.max_size is not None) + 2 * len(self.ratios)
+
+
+def annotated_data(phase: pb.NetStateRule, *, transform: dict[str, Any], labels: str, **data: Any) -> pb.LayerParameter:
+    """Images with boxes; those to train with are distorted, expanded, and cut where they overlap with a box enough."""
+    training = phase == TRAIN_ONLY
+    settings: dict[str, Any] = {
+        "transform_param": {**transform, **_resized(training), **(_DISTORTED if training else {})},
+        "data_param": {**data, "backend": "LMDB"},
+        "batch_sampler": _sampled() if training else [{}],
+    }
+    return AnnotatedData("data", tops=["data", "label"], include=phase, label_map_file=labels, **settings)
+
+
+_DISTORTED = {
+    "mirror": True,
+    "emit_constraint": {"emit_type": "CENTER"},
+    "distort_param": {
+        "brightness_prob": 0.5,
+        "brightness_delta": 32,
+        "contrast_prob": 0.5,
+        "contrast_lower": 0.5,
+        "contrast_upper": 1.5,
+        "hue_prob": 0.5,
+        "hue_delta": 18,
+        "saturation_prob": 0.5,
+        "saturation_lower": 0.5,
+        "saturation_upper": 1.5,
+        "random_order_prob": 0,
+    },
+    "expand_param": {"prob": 0.5, "max_expand_ratio": 4},
+}
+
+
+def _resized(training: bool) -> dict[str, Any]:
+    modes = ["LINEAR", *(["AREA", "NEAREST", "CUBIC", "LANCZOS4"] if training else [])]
+    return {"resize_param": {"prob": 1, "resize_mode": "WARP", "height": 300, "width": 300, "interp_mode": modes}}
+
+
+def _sampled() -> list[dict[str, Any]]:
+    """The whole image, and parts of it that overlap with an object by at least so much, or anyhow."""
+    part = {"min_scale": 0.3, "max_scale": 1, "min_aspect_ratio": 0.5, "max_aspect_ratio": 2}
+    constraints = [{"min_jaccard_overlap": overlap} for overlap in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    constraints += [{"max_jaccard_overlap": 1.0}]
+    whole = {"max_sample": 1, "max_trials": 1}
+    tries = {"max_sample": 1, "max_trials": 50}
+    return [whole, *({"sampler": part, "sample_constraint": constraint, **tries} for constraint in constraints)]
+
+
+def box_layers(sources: Sequence[Source], *, locations: Predictor, confidences: Predictor) -> list[pb.LayerParameter]:
+    """Corrections and classes of all default boxes, and the boxes themselves, each in one blob."""
+    layers = []
+    for source in sources:
+        name = f"{source.blob}_mbox"
+        layers += _flat(locations(f"{name}_loc", source.blob, source.boxes * 4))
+        layers += _flat(confidences(f"{name}_conf", source.blob, source.boxes * CLASSES))
+        layers.append(_default_boxes(source))
+    for what, part, axis in (("loc", "loc_flat", 1), ("conf", "conf_flat", 1), ("priorbox", "priorbox", 2)):
+        layers.append(Concat(f"mbox_{what}", [f"{source.blob}_mbox_{part}" for source in sources], axis=axis))
+    return layers
+
+
+def _flat(predictor: pb.LayerParameter) -> list[pb.LayerParameter]:
+    """A predictor's values for each image, place by place."""
+    permuted = f"{predictor.name}_perm"
+    return [
+        predictor,
+        Permute(permuted, [predictor.name], order=[0, 2, 3, 1]),
+        Flatten(f"{predictor.name}_flat", [permuted], axis=1),
+    ]
+
+
+def _default_boxes(source: Source) -> pb.LayerParameter:
+    optional: dict[str, Any] = {"max_size": source.max_size, "step": source.step}
+    return PriorBox(
+        f"{source.blob}_mbox_priorbox",
+        [source.blob, "data"],
+        min_size=source.min_size,
+        aspect_ratio=source.ratios,
+        flip=True,
+        clip=False,
+        variance=[0.1, 0.1, 0.2, 0.2],
+        offset=0.5,
+        **{name: value for name, value in optional.items() if value is not None},
+    )
+
+
+def multibox_loss() -> pb.LayerParameter:
+    """The loss of classes and corrections, with three boxes of the background for each that has an object."""
+    return MultiBoxLoss(
+        "mbox_loss",
+        ["mbox_loc", "mbox_conf", "mbox_priorbox", "label"],
+        include=TRAIN_ONLY,
+        propagate_down=[True, True, False, False],
+        loss_param={"normalization": "VALID"},
+        loc_loss_type="SMOOTH_L1",
+        conf_loss_type="SOFTMAX",
+        loc_weight=1,
+        num_classes=CLASSES,
+        share_location=True,
+        match_type="PER_PREDICTION",
+        overlap_threshold=0.5,
+        use_prior_for_matching=True,
+        background_label_id=0,
+        use_difficult_gt=True,
+        neg_pos_ratio=3,
+        neg_overlap=0.5,
+        code_type="CENTER_SIZE",
+        ignore_cross_boundary_bbox=False,
+        mining_type="MAX_NEGATIVE",
+    )
+
+
+def detections(**evaluation: Any) -> list[pb.LayerParameter]:
+    """The best 200 boxes of an image, of those of the same class that overlap only the best, and how good they are."""
+    return [
+        Reshape("mbox_conf_reshape", ["mbox_conf"], shape={"dim": [0, -1, CLASSES]}, include=TEST_ONLY),
+        Softmax("mbox_conf_softmax", ["mbox_conf_reshape"], axis=2, include=TEST_ONLY),
+        Flatten("mbox_conf_flatten", ["mbox_conf_softmax"], axis=1, include=TEST_ONLY),
+        DetectionOutput(
+            "detection_out",
+            ["mbox_loc", "mbox_conf_flatten", "mbox_priorbox"],
+            include=TEST_ONLY,
+            num_classes=CLASSES,
+            share_location=True,
+            background_label_id=0,
+            nms_param={"nms_threshold": 0.45, "top_k": 400},
+            code_type="CENTER_SIZE",
+            keep_top_k=200,
+            confidence_threshold=0.01,
+        ),
+        DetectionEvaluate(
+            "detection_eval",
+            ["detection_out", "label"],
+            include=TEST_ONLY,
+            num_classes=CLASSES,
+            background_label_id=0,
+            overlap_threshold=0.5,
+            evaluate_difficult_gt=False,
+            **evaluation,
+        ),
+    ]

@@ -1,0 +1,43 @@
+"""The convolutions of VGG-16 without its fully connected layers, on which segmentation and detection were built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl import ConvLayer, Max, PoolLayer, ReLU
+
+Settings = Mapping[str, Any]  # of a convolution
+
+VGG_16 = ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512))  # convolutions of each stage, and their channels
+
+
+def rates(weights: float, biases: float | None = None) -> Settings:
+    """Learning rates of weights and biases, by default twice as large; biases don't decay."""
+    biases = 2 * weights if biases is None else biases
+    return {"param": [{"lr_mult": weights, "decay_mult": 1}, {"lr_mult": biases, "decay_mult": 0}]}
+
+
+def conv_relu(
+    name: str, bottom: str, width: int, *, kernel: int = 3, pad: int = 1, relu: str = "", **settings: Any
+) -> list[pb.LayerParameter]:
+    """A convolution and a ReLU in place, which is called as the convolution unless it has a name of its own."""
+    return [
+        ConvLayer(name, [bottom], kernel=kernel, pad=pad, num_filters=width, **settings),
+        ReLU(relu or name.replace("conv", "relu").replace("fc", "relu"), [name], in_place=True),
+    ]
+
+
+def vgg_trunk(stages: Sequence[Settings], *, first_pad: int = 1) -> list[pb.LayerParameter]:
+    """VGG-16 from `data` to `conv5_3`, by its stages' settings. With more padding, blobs can be cut to the data."""
+    layers, bottom = [], "data"
+    for stage, ((convolutions, width), settings) in enumerate(zip(VGG_16, stages, strict=True), 1):
+        for number in range(1, convolutions + 1):
+            name, pad = f"conv{stage}_{number}", first_pad if bottom == "data" else 1
+            layers += conv_relu(name, bottom, width, pad=pad, **settings)
+            bottom = name
+        if stage < len(VGG_16):
+            layers.append(PoolLayer(f"pool{stage}", [bottom], pool=Max, kernel=2, stride=2))
+            bottom = f"pool{stage}"
+    return layers

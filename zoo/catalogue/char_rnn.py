@@ -1,0 +1,55 @@
+"""Char-RNN: two LSTMs read a text letter by letter, and tell which letter comes next."""
+
+from __future__ import annotations
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl import LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
+from netdsl.dsl import LSTM, Dropout, Embed, Reshape
+from zoo.catalogue.entry import Entry, solver_settings
+
+_LETTERS = 62
+_LENGTH = 75  # of the stretches of text in a batch
+_TEXTS = {pb.TRAIN: 25, pb.TEST: 1}  # of a batch
+_CELLS = 512
+
+
+def _text() -> list[pb.LayerParameter]:
+    """Letters, markers that are 0 where a text begins, and the letters that follow, by their place in the alphabet."""
+    return [
+        RDDLayer(name, shape=shape, include=pb.NetStateRule(phase=phase))
+        for phase, texts in _TEXTS.items()
+        for name, shape in (("data", [_LENGTH, texts]), ("clip", [_LENGTH, texts]), ("label", [_LENGTH * texts, 1]))
+    ]
+
+
+def _lstm(number: int, bottom: str) -> list[pb.LayerParameter]:
+    name, zero = f"lstm{number}", pb.FillerParameter(type="constant", value=0)
+    uniform = pb.FillerParameter(type="uniform", min=-0.01, max=0.01)
+    return [
+        LSTM(name, [bottom, "clip"], num_output=_CELLS, weight_filler=uniform, bias_filler=zero),
+        Dropout(f"Drop{number}", [name], tops=[f"{name}_drop"], dropout_ratio=0.4),
+    ]
+
+
+def char_rnn() -> Entry:
+    """A model of text. The net to use takes one letter at a time, and remembers those before it."""
+    net = NetParams(
+        "Char-RNN",
+        *_text(),
+        Embed("EmbedLayer", ["data"], tops=["inputVectors"], input_dim=_LETTERS, num_output=15),
+        *_lstm(1, "inputVectors"),
+        *_lstm(2, "lstm1_drop"),
+        Reshape("Reshape_lstm2", ["lstm2_drop"], tops=["lstm2_reshaped"], shape={"dim": [-1, 1, _CELLS]}),
+        LinearLayer(
+            "ip1",
+            ["lstm2_reshaped"],
+            num_outputs=_LETTERS,
+            weight_filler={"type": "gaussian", "std": 0.1},
+            bias_filler={"type": "constant"},
+        ),
+        SoftmaxWithLoss("Loss", ["ip1", "label"], tops=["loss"]),
+    )
+    solver = solver_settings(
+        base_lr=0.05, momentum=0.9, lr_policy="fixed", max_iter=100000, display=1000, snapshot=15000
+    )
+    return Entry(net, solver)
