@@ -21,6 +21,7 @@ from zoo.cli.output import complain
 _COMMANDS = {
     "list": ("zoo.cli.list", "List the models of the zoo."),
     "card": ("zoo.cli.card", "Show what a model is for, takes and gives."),
+    "draw": ("zoo.cli.draw", "Draw a net as a graph, SVG or PNG."),
     "show": ("zoo.cli.show", "Show what files hold: nets, weights, solvers, means."),
     "upgrade": ("zoo.cli.upgrade", "Bring an old net or solver to today's form."),
     "fmt": ("zoo.cli.fmt", "Put prototxt files into one layout, with their comments."),
