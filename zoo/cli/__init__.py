@@ -29,7 +29,7 @@ _COMMANDS = {
     "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
     "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),
-    "report": ("zoo.cli.report", "Report how a run with several workers went."),
+    "report": ("zoo.cli.report", "Report how a run went: a table, and a page to look at."),
     "test": ("zoo.cli.test", "Test a net with weights on its test data."),
     "predict": ("zoo.cli.predict", "Write a table with a net's prediction for each row."),
     "features": ("zoo.cli.features", "Write a table with any blobs of a net for each row."),

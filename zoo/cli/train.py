@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +142,7 @@ def command(
                 transport=None if transport is None else Transport(transport),
                 workers=count,
                 deadline=deadline,
+                command=("zoo", *sys.argv[1:]),
                 listeners=listeners,
                 on_restart=_complain_of_restart,
                 note=complain,

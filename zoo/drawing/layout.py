@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import accumulate, pairwise
 from statistics import fmean
 
@@ -216,17 +217,17 @@ def _places(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
             for rank, offsets in list(zip(cells.ranks, spaced, strict=True))[::step]:
                 _move(rank, offsets, place, neighbours, lambda cell, others: float(len(others)))
     for rank, offsets in zip(cells.ranks, spaced, strict=True):
-        _move(rank, offsets, place, lambda cell: _above(cells, cell, boxes), lambda *cell: _pull(*cell, boxes))
+        _move(rank, offsets, place, partial(_above, cells, boxes), partial(_pull, boxes))
     return place
 
 
-def _above(cells: _Cells, cell: int, boxes: int) -> list[int]:
+def _above(cells: _Cells, boxes: int, cell: int) -> list[int]:
     """What a cell should be straight below; a wire's first bend is best where it is."""
     above = cells.above[cell]
     return [cell] if cell >= boxes and above[0] < boxes else above
 
 
-def _pull(cell: int, above: Sequence[int], boxes: int) -> float:
+def _pull(boxes: int, cell: int, above: Sequence[int]) -> float:
     """How much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes does."""
     if cell >= boxes:
         return _WIRE_PULL
