@@ -71,6 +71,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
+@click.option("--mlflow", metavar="URI", help="Write a run to MLflow there; 'auto' is where MLFLOW_TRACKING_URI says.")
 @click.option("--plot", metavar="FILE", help="Draw the curves into a PNG at the end.")
 @click.option("--on-interrupt", type=_EFFECTS, default="stop", help="What Ctrl-C does.")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", help="What a closed terminal does.")
@@ -86,6 +87,7 @@ def command(
     replay: str | None,
     log: str | None,
     tensorboard: str | None,
+    mlflow: str | None,
     plot: str | None,
     on_interrupt: str,
     on_hangup: str,
@@ -134,6 +136,8 @@ def command(
     with ExitStack() as stack:
         held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
         listeners = _listeners(stack, log, tensorboard, plot, held_out) if workers_backend.supervises else []
+        if mlflow is not None and workers_backend.supervises:
+            listeners.append(_mlflow_writer(stack, mlflow, run, run_folder))
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if run_folder is not None:
             distributed_run.train(
@@ -251,3 +255,16 @@ def _listeners(
         stack.callback(curves.save, plot)
         listeners.append(curves)
     return listeners
+
+
+def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None) -> Listener:
+    """MLflow's log of a run, or of the one that a folder has."""
+    from netdsl.distributed.run import Run
+    from zoo.logs.mlflow import MlflowWriter
+    from zoo.report.facts import parameters_of
+
+    if run is None or folder is not None:
+        assert folder is not None
+        run = Run.load(folder)
+    name = Path(run.solver.snapshot_prefix).name if folder is None else folder.resolve().name
+    return stack.enter_context(MlflowWriter(address, name, parameters_of(run), complain))

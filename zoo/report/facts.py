@@ -83,7 +83,8 @@ def _workers(recorded: RecordedRun) -> str:
 
 def data_facts(run: Run) -> Iterator[Fact]:
     """What the run trains and tests on, as its nets and tables name it."""
-    for phase, nets in ((Phase.TRAIN, [train_net(run.solver)]), (Phase.TEST, test_nets(run.solver))):
+    nets_by_phase = {Phase.TRAIN: [train_net(run.solver, run.folder)], Phase.TEST: test_nets(run.solver, run.folder)}
+    for phase, nets in nets_by_phase.items():
         table = run.tables.get(phase)
         sources = [table.source] if table is not None else [name for net in nets for name in _sources(net)]
         if sources:
@@ -106,6 +107,14 @@ def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
         for setting, value in solver.ListFields()
         if setting.message_type is None and setting.name not in _NOT_SHOWN
     ]
+
+
+def parameters_of(run: Run) -> dict[str, str]:
+    """The settings of a run by name, as logs of other programs want them."""
+    facts = [*data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
+    if run.workers > 1:
+        facts.append(Fact("strategy", text_of(run.strategy)))
+    return {fact.name: fact.value for fact in facts}
 
 
 def _setting_text(setting: FieldDescriptor, value: object) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
+from zoo.logs.gantt import TimeWindow, draw_rounds, last_rounds
 
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
 from zoo.logs.drawing import COLOURS
-from zoo.logs.gantt import TimeWindow, draw_rounds, last_rounds
 
 
 def drawn(records: list[RoundRecord], folder: Path) -> np.ndarray:
