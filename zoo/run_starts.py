@@ -65,7 +65,7 @@ def read_starts(run: Path) -> list[RunStart]:
     except OSError as problem:
         raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
-        raise DistributedError(f"{file}: is damaged: {problem}; the run goes on without it") from None
+        raise DistributedError(f"{file}: is damaged: {problem}; remove it, and the run goes on") from None
 
 
 def commit_of(folder: Path) -> str | None:

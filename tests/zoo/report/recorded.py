@@ -13,6 +13,7 @@ from netdsl.distributed.run_log import open_run_log
 from netdsl.distributed.run_worker import MODEL
 from netdsl.solver.events import Event, Output, TestFinished, TrainingProgress
 from tests.zoo.logs.conftest import averaging
+from zoo.report.stated_net import stated_net
 
 EVENTS = (
     TrainingProgress(0, 2.5, 0.1, ()),
@@ -62,4 +63,5 @@ def write_run(
         for report in (*(records or averaging()), *events):
             log(report)
     if weights:
-        Net(params, phase="TEST").save(folder / MODEL)
+        message, _ = stated_net(Run.load(folder))  # random weights, in the shapes that the data make
+        Net(message, phase="TRAIN").save(folder / MODEL)

@@ -1,30 +1,12 @@
-"""The picture of the last rounds: which ones it shows, and what is in it."""
+"""The timeline of the last rounds: which ones it shows, and what is in it."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
-from PIL import Image
-from zoo.logs.gantt import TimeWindow, draw_rounds, last_rounds
 
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from tests.zoo.logs.conftest import averaging, shards
-from zoo.logs.drawing import COLOURS
-
-
-def drawn(records: list[RoundRecord], folder: Path) -> np.ndarray:
-    draw_rounds(records, folder / "rounds.png")
-    with Image.open(folder / "rounds.png") as image:
-        assert image.format == "PNG"
-        return np.asarray(image.convert("RGB"))
-
-
-def amount(pixels: np.ndarray, activity: Activity) -> int:
-    """How many pixels have its colour."""
-    return int((pixels == np.round(np.multiply(255, to_rgb(COLOURS[activity])))).all(-1).sum())
+from zoo.report.timeline import Bar, TimeWindow, last_rounds, timeline_of
 
 
 def test_all_rounds_are_shown_if_they_can_be_told_apart() -> None:
@@ -52,36 +34,47 @@ def test_a_long_test_at_the_end_is_cut() -> None:
     assert last_rounds(records) == TimeWindow(1000.0, 1020.0 + 5 * 5)
 
 
-def test_every_activity_has_its_colour(tmp_path: Path) -> None:
-    one, two = drawn(averaging(rounds=2), tmp_path), drawn(shards(), tmp_path)
-    for activity in (Activity.COMPUTE, Activity.EXCHANGE, Activity.TEST):
-        assert amount(one, activity) > 1000
-    for activity in (Activity.COMPUTE, Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE):
-        assert amount(two, activity) > 1000
-    assert not amount(one, Activity.BROADCAST) and not amount(two, Activity.EXCHANGE)
+def bars(records: list[RoundRecord]) -> list[Bar]:
+    return [bar for row in timeline_of(records).rows for bar in row.bars]
 
 
-def test_what_an_iteration_waits_for_is_drawn_upon_it(tmp_path: Path) -> None:
+def test_every_activity_has_a_bar_as_long_as_it_took() -> None:
+    timeline = timeline_of(averaging(rounds=2))
+    assert timeline.activities == (Activity.COMPUTE, Activity.EXCHANGE, Activity.TEST)
+    assert (timeline.numbers, timeline.elapsed, timeline.shards) == ((1, 2), 0.0, 0)
+    first = timeline.rows[0]
+    assert [(bar.left, bar.width) for bar in first.bars if bar.activity is Activity.COMPUTE] == [(0, 200), (500, 200)]
+    assert first.rounds == (0, 500)
+    assert first.bars[0].text == "worker 0, round 1: compute, 2 s"
+    assert [tick.text for tick in timeline.ticks] == ["0", "2", "4", "6", "8", "10"]
+
+
+def test_what_an_iteration_waits_for_is_drawn_upon_it() -> None:
     spans = [Span(Activity.EXCHANGE, 2.0, 8.0), Span(Activity.COMPUTE, 0.0, 10.0)]
-    found = drawn([RoundRecord(1, 0, 0.0, 10.0, spans=spans)], tmp_path)
-    assert amount(found, Activity.EXCHANGE) > amount(found, Activity.COMPUTE)
+    found = bars([RoundRecord(1, 0, 0.0, 10.0, spans=spans)])
+    assert [bar.activity for bar in found] == [Activity.COMPUTE, Activity.EXCHANGE]
 
 
-def test_a_shard_is_told_by_its_shade(tmp_path: Path) -> None:
+def test_a_shard_is_told_by_its_shade() -> None:
     spans = [Span(Activity.REDUCE, float(each), each + 1.0, each) for each in range(3)]
-    found = drawn([RoundRecord(1, 0, 0.0, 3.0, spans=spans)], tmp_path)
-    reds = found[found[..., 0] > found[..., 1] + 20.0]
-    assert (np.unique(reds, axis=0, return_counts=True)[1] > 1000).sum() == 3
+    shades = [bar.shade for bar in bars([RoundRecord(1, 0, 0.0, 3.0, spans=spans)])]
+    assert shades[0] == 1 and shades == sorted(set(shades), reverse=True)
 
 
-def test_workers_are_below_each_other_with_lanes_where_they_are_needed(tmp_path: Path) -> None:
-    few, many = drawn(averaging(workers=1), tmp_path), drawn(averaging(workers=3), tmp_path)
-    lanes = drawn(shards(workers=3), tmp_path)
-    assert len(few) < len(many) < len(lanes)
+def test_exchanges_beside_computing_have_lanes_of_their_own() -> None:
+    assert timeline_of(shards(workers=3)).row_height > timeline_of(averaging(workers=3)).row_height
+    tops = {bar.activity: bar.top for bar in bars(shards())}
+    assert len(set(tops.values())) == len(tops) == 4 and tops[Activity.COMPUTE] == 0
+
+
+def test_what_reaches_beyond_the_window_ends_with_it() -> None:
+    spans = [Span(Activity.COMPUTE, 0.0, 3.0), Span(Activity.SAVE, 3.0, 500.0)]
+    records = [RoundRecord(1, 0, 0.0, 3.0, spans=spans[:1]), RoundRecord(2, 0, 3.0, 500.0, spans=spans[1:])]
+    assert all(bar.left >= 0 and bar.left + bar.width <= 1000.001 for bar in bars(records))
 
 
 @pytest.mark.parametrize(
     "record", [RoundRecord(1, 0, 5.0, 5.0), RoundRecord(1, 0, 5.0, 6.0), RoundRecord(1, 0, 1.7e9, 1.7e9 + 1e-6)]
 )
-def test_a_run_of_nearly_nothing(tmp_path: Path, record: RoundRecord) -> None:
-    assert drawn([record], tmp_path).size
+def test_a_run_of_nearly_nothing(record: RoundRecord) -> None:
+    assert len(timeline_of([record]).rows) == 1
