@@ -32,6 +32,7 @@ BROAD = (  # what is tested there are whole programs, in processes of their own,
     "test_doors.py",
     "test_wheel.py",
     "zoo/cli",
+    "zoo/report/test_page_in_browser.py",
     "zoo/test_distributed_run.py",
 )
 
