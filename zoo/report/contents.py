@@ -25,7 +25,7 @@ from zoo.report.facts import Fact, Tile, command_of, solver_facts, start_facts, 
 from zoo.report.first_filters import FirstFilters, first_filters
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.stated_net import stated_net
-from zoo.report.test_predictions import TestPredictions, predict_test_data
+from zoo.report.tested_items import TestPredictions, predict_test_data
 from zoo.report.timeline import Timeline, timeline_of
 
 ITEMS = 2000  # of the test data, by default

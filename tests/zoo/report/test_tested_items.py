@@ -15,7 +15,7 @@ from netdsl.model import open_weights
 from tests.zoo.report.recorded import net, write_run
 from zoo.report.first_filters import first_filters
 from zoo.report.stated_net import stated_net
-from zoo.report.test_predictions import predict_test_data
+from zoo.report.tested_items import predict_test_data
 
 
 @pytest.fixture(scope="module")
