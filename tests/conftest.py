@@ -33,6 +33,7 @@ BROAD = (  # what is tested there are whole programs, in processes of their own,
     "test_wheel.py",
     "zoo/catalogue/test_learning.py",
     "zoo/cli",
+    "zoo/report/test_page_in_browser.py",
     "zoo/store",
     "zoo/test_distributed_run.py",
 )

@@ -21,6 +21,7 @@ from netdsl.errors import DistributedError
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.events import Event, Listener
 from zoo.backends import Backend, LocalBackend
+from zoo.run_starts import note_start
 from zoo.training import find_start
 from zoo.worker_count import WorkerCount
 
@@ -59,11 +60,12 @@ def train(
     transport: Transport | None = None,
     workers: WorkerCount | None = None,
     deadline: float | None = None,
+    command: Sequence[str] = (),
 ) -> End | None:
     """Train the run in a folder to its end, from its beginning or from its last saved round.
 
-    A transport, a number of workers and a deadline that are named take the place of the run's own. The result is how
-    the run ended, if this process supervises the workers.
+    A transport, a number of workers and a deadline that are named take the place of the run's own. The command that
+    this is the work of is noted in the folder. The result is how the run ended, if this process supervises the workers.
     """
     if not backend.supervises:
         return backend.train(folder)
@@ -71,6 +73,7 @@ def train(
     changed = _change(run, folder, transport, workers, deadline)
     if changed != run:
         changed.save(folder, again=True)
+    note_start(folder, command)
     with open_run_log(folder) as write:
 
         def on_report(report: Told) -> None:

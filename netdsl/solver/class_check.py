@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from caffe_proto.errors import few
 from netdsl.data.sources.class_names import classes_of
@@ -81,11 +82,20 @@ def _surplus_outputs(built: Built, opened: DataOpened) -> dict[str, str]:
     return sentences
 
 
-def _class_outputs(built: Built) -> dict[str, int]:
-    """How many classes a net predicts by each blob that a loss compares with single labels of the data."""
+@dataclass(frozen=True)
+class ClassPrediction:
+    """The scores of classes that a net predicts for each item, and the blob with the items' labels."""
+
+    blob: str
+    labels: str
+    classes: int
+
+
+def class_predictions(built: Built, *, measured: bool = False) -> Iterator[ClassPrediction]:
+    """What a loss compares with single labels of the data; also what is only `measured`, as by an accuracy."""
     graph, data_edges = built.graph, set(built.input_edges())
-    outputs: dict[str, int] = {}
-    for prediction in PredictingGraph.of([graph], LAYERS).losses:
+    predicting = PredictingGraph.of([graph], LAYERS)
+    for prediction in (*predicting.losses, *(predicting.measures if measured else ())):
         layer, node = built.layers[prediction.place], graph.nodes[prediction.place]
         labels = [
             edge
@@ -94,6 +104,11 @@ def _class_outputs(built: Built) -> dict[str, int]:
         ]
         shape = built.shapes[prediction.edges[0]]
         is_vector = len(shape) > 1 and math.prod(shape[2:]) == 1 < shape[1]
-        if prediction.is_single and is_vector and any(math.prod(built.shapes[edge]) == shape[0] for edge in labels):
-            outputs[graph.blobs[prediction.edges[0]]] = shape[1]
-    return outputs
+        single = next((edge for edge in labels if math.prod(built.shapes[edge]) == shape[0]), None) if shape else None
+        if prediction.is_single and is_vector and single is not None:
+            yield ClassPrediction(graph.blobs[prediction.edges[0]], graph.blobs[single], shape[1])
+
+
+def _class_outputs(built: Built) -> dict[str, int]:
+    """How many classes a net predicts by each blob that a loss compares with single labels of the data."""
+    return {prediction.blob: prediction.classes for prediction in class_predictions(built)}

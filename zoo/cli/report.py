@@ -1,56 +1,76 @@
-"""`zoo report`: report how a run with several workers went."""
+"""`zoo report`: report how a run went, as a table here and as a page to look at."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from caffe_proto.errors import FileError
-from netdsl.distributed.run_log import EVENTS, read_records
-from netdsl.errors import DistributedError
 from zoo.cli import options
 from zoo.cli.console import table_console
-from zoo.cli.output import print_json
-from zoo.logs.gantt import draw_rounds
-from zoo.logs.run_curves import displayed_losses, draw_curves
-from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times, summarise
+from zoo.cli.output import complain, print_json
+from zoo.logs.summary import RunSummary, WorkerSummary, WorkerTimes, sum_times
+
+if TYPE_CHECKING:
+    from zoo.report.recorded_run import RecordedRun
+
+_ITEMS = 2000  # as zoo.report.contents has it, which needs torch
 
 
-@click.command("report", short_help="Report how a run with several workers went.")
-@click.argument("run", metavar="RUN")
-@click.option("-o", "--output", metavar="FOLDER", help="Where the pictures go; by default RUN.")
+@click.command("report", short_help="Report how a run went: a table, and a page to look at.")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+@click.option("-o", "--output", metavar="FILE", help="Where the page goes, a file ending in .html or a folder.")
+@click.option(
+    "--items",
+    type=click.IntRange(min=0),
+    default=_ITEMS,
+    show_default=True,
+    metavar="N",
+    help="Items of the test data that are predicted; 0 runs nothing of the net.",
+)
+@options.allow_python
 @options.as_json
-def command(run: str, output: str | None, as_json: bool) -> None:
-    """Report how a run with several workers went, or goes: RUN is its folder. A table says what the workers spent their
-    time on, in seconds and shares: waiting and exchanging are counted where they delayed a worker, while broadcast,
-    reduce, prepare and push ran beside computing. Two pictures show what each worker did in the last rounds,
-    rounds.png, and the course of tests, losses and times, curves.png.
+def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool) -> None:
+    """Report how a run went, or goes: RUN is its folder. A table says what the workers spent their time on, in seconds
+    and shares: waiting and exchanging are counted where they delayed a worker, while broadcast, reduce, prepare and
+    push ran beside computing. A page, RUN/report.html, has everything else: the curves, what the model confuses and its
+    surest mistakes, the net as a graph, its first filters and slowest layers, and what each worker did in the last
+    rounds. It is one file that any browser shows, without a network.
+
+    Several runs are compared: a page, comparison.html, has their results, the settings in which they differ, and their
+    curves over each other.
     """
-    records = read_records(Path(run))
-    if not records:
-        raise DistributedError(f"{run}: no round is complete yet; try again later")
-    summary = summarise(records)
+    from zoo.report.recorded_run import read_run
+    from zoo.report.writing import page_path, write_comparison, write_report
+
+    folders = [Path(run) for run in runs]
+    recorded = [read_run(folder) for folder in folders]
     if as_json:
-        print_json({"run": run, **asdict(summary)})
+        summaries = [{"run": run, **asdict(found.summary)} for run, found in zip(runs, recorded, strict=True)]
+        print_json(summaries[0] if len(summaries) == 1 else summaries)
     else:
-        _print(run, summary)
-    folder = Path(run if output is None else output)
-    _create(folder)
-    draw_rounds(records, folder / "rounds.png")
-    draw_curves(records, displayed_losses(Path(run) / EVENTS), folder / "curves.png")
+        for run, found in zip(runs, recorded, strict=True):
+            _print(run, found.summary)
+    _complain(recorded)
+    page = page_path(folders, output)
+    if len(recorded) == 1:
+        write_report(recorded[0], page, items)
+    else:
+        write_comparison(recorded, page)
+    if not as_json:
+        click.echo(f"page: {page}")
 
 
-def _create(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise FileError(f"{folder}: can't be created: {problem.strerror}") from None
+def _complain(runs: Sequence[RecordedRun]) -> None:
+    for run in runs:
+        for note in run.notes:
+            complain(note)
 
 
 def _print(run: str, summary: RunSummary) -> None:

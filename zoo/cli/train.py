@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @options.allow_python
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
+@click.option("--mlflow", metavar="URI", help="Write a run to MLflow there; 'auto' is where MLFLOW_TRACKING_URI says.")
 @click.option("--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Draw the curves into a PNG at the end.")
 @click.option("--on-interrupt", type=_EFFECTS, default="stop", show_default=True, help="What Ctrl-C does.")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", show_default=True, help="What a closed terminal does.")
@@ -96,6 +98,7 @@ def command(
     replay: str | None,
     log: str | None,
     tensorboard: str | None,
+    mlflow: str | None,
     plot: str | None,
     on_interrupt: str,
     on_hangup: str,
@@ -149,6 +152,8 @@ def command(
         if workers_backend.supervises:
             display = stack.enter_context(closing(TrainingDisplay(held_out=held_out, quiet=as_json)))
             listeners = [display, result, *_listeners(stack, log, tensorboard, plot)]
+            if mlflow is not None:
+                listeners.append(_mlflow_writer(stack, mlflow, run, run_folder))
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
         if run_folder is not None:
             distributed_run.train(
@@ -157,6 +162,7 @@ def command(
                 transport=None if transport is None else Transport(transport),
                 workers=count,
                 deadline=deadline,
+                command=("zoo", *sys.argv[1:]),
                 listeners=listeners,
                 on_restart=_complain_of_restart,
                 note=complain,
@@ -265,3 +271,16 @@ def _listeners(stack: ExitStack, log: str | None, tensorboard: str | None, plot:
         stack.callback(curves.save, plot)
         listeners.append(curves)
     return listeners
+
+
+def _mlflow_writer(stack: ExitStack, address: str, run: Run | None, folder: Path | None) -> Listener:
+    """MLflow's log of a run, or of the one that a folder has."""
+    from netdsl.distributed.run import Run
+    from zoo.logs.mlflow import MlflowWriter
+    from zoo.report.facts import parameters_of
+
+    if run is None or folder is not None:
+        assert folder is not None
+        run = Run.load(folder)
+    name = Path(run.solver.snapshot_prefix).name if folder is None else folder.resolve().name
+    return stack.enter_context(MlflowWriter(address, name, parameters_of(run), complain))

@@ -1,22 +1,18 @@
-"""`zoo report`: a run with several workers in numbers and pictures."""
+"""`zoo report`: a run in numbers, and as a page."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from netdsl.distributed.record import RoundRecord
-from netdsl.distributed.run_log import RECORDS, open_run_log
+from netdsl.distributed.run_log import EVENTS, RECORDS
 from tests.zoo.logs.conftest import averaging, shards
-
-
-def write(run: str, records: list[RoundRecord]) -> None:
-    with open_run_log(Path(run)) as log:
-        for record in records:
-            log(record)
+from tests.zoo.report.recorded import net, write_run
+from zoo.report.page import _environment
 
 
 def rows(text: str) -> list[str]:
@@ -24,8 +20,8 @@ def rows(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
-def test_a_run_in_numbers_and_pictures(zoo) -> None:
-    write("run", averaging())
+def test_a_run_in_numbers_and_as_a_page(zoo) -> None:
+    write_run(Path("run"), averaging())
     done = zoo("report", "run")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[0] == (
@@ -39,39 +35,44 @@ def test_a_run_in_numbers_and_pictures(zoo) -> None:
     assert "all 120 36.00 60% 12.00 20% 6.00 10% 2.00 3% 4.00 7%" in table
     assert "test accuracy: best 1 at iteration 30, last 0.9 at iteration 40\n" in done.out
     assert "test loss: best 0.25 at iteration 40, last 0.25 at iteration 40\n" in done.out
-    for name in ("rounds.png", "curves.png"):
-        assert Path("run", name).read_bytes().startswith(b"\x89PNG")
+    assert done.out.endswith("page: run/report.html\n")
+    page = Path("run/report.html").read_text()
+    assert page.startswith("<!doctype html>") and page.rstrip().endswith("</html>")
+    for heading in ("Curves", "Predictions", "What was trained", "The net", "Slowest layers", "Workers"):
+        assert f">{heading}</h2>" in page
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
 
 
 def test_exchanges_beside_computing_and_nothing_that_is_not(zoo) -> None:
-    write("run", shards())
+    write_run(Path("run"), shards())
     table = rows(zoo("report", "run").out)
     assert "worker rounds iterations compute broadcast reduce prepare" in table
     assert "0 6 24 12.00 100% 6.00 9.00 3.00" in table
 
 
 def test_one_worker(zoo) -> None:
-    write("run", averaging(rounds=1, workers=1))
+    write_run(Path("run"), averaging(rounds=1, workers=1))
     out = zoo("report", "run").out
     assert out.startswith("run: 1 worker, 1 round, iteration 10 after 5.0 s: 2 iterations/s in all\n")
     assert not any(row.startswith("all") for row in rows(out))
 
 
-def test_json_and_a_folder_for_the_pictures(zoo) -> None:
-    write("run", averaging())
-    done = zoo("report", "run", "--json", "-o", "pictures/here")
+def test_json_and_another_place_for_the_page(zoo) -> None:
+    write_run(Path("run"), averaging(), weights=False)
+    done = zoo("report", "run", "--json", "-o", "pages/here")
     found = json.loads(done.out)
     assert (found["run"], found["rounds"], found["iterations_per_second"]) == ("run", 4, 6.0)
     assert found["workers"][1]["times"]["wait"] == 4.0
     assert found["tests"][0] == {
         "name": "accuracy", "best": 1.0, "best_iteration": 30, "last": 0.9, "last_iteration": 40
     }  # fmt: skip
-    assert sorted(path.name for path in Path("pictures/here").iterdir()) == ["curves.png", "rounds.png"]
-    assert not list(Path("run").glob("*.png"))
+    assert [path.name for path in Path("pages/here").iterdir()] == ["report.html"]
+    assert not list(Path("run").glob("*.html"))
+    assert zoo("report", "run", "--items", "0", "-o", "one.html").code == 0 and Path("one.html").is_file()
 
 
 def test_a_run_that_was_killed_or_is_under_way(zoo) -> None:
-    write("run", averaging())
+    write_run(Path("run"), averaging())
     path = Path("run", RECORDS)
     path.write_bytes(path.read_bytes()[:-30])
     done = zoo("report", "run")
@@ -85,27 +86,85 @@ def test_what_is_no_run(zoo) -> None:
         done = zoo("report", name)
         assert (done.code, done.out) == (2, "")
         assert done.err == (
-            f"zoo: {name}/records.jsonl: can't be read: No such file or directory; "
-            "name the folder of a run with several workers\n"
+            f"zoo: {name}/run.json: can't be read: No such file or directory; does a run begin there?\n"
         )
 
 
 def test_a_run_without_rounds(zoo) -> None:
-    write("run", [])
+    write_run(Path("run"), weights=False)
+    Path("run", RECORDS).write_bytes(b"")
     done = zoo("report", "run")
     assert (done.code, done.err) == (2, "zoo: run: no round is complete yet; try again later\n")
 
 
-def test_pictures_that_cannot_be_written(zoo) -> None:
-    write("run", averaging())
+def test_a_page_that_cannot_be_written(zoo) -> None:
+    write_run(Path("run"), averaging(), weights=False)
     Path("file").touch()
-    done = zoo("report", "run", "-o", "file")
+    done = zoo("report", "run", "--items", "0", "-o", "file")
     assert (done.code, done.err) == (2, "zoo: file: can't be created: File exists\n")
 
 
-def test_the_table_needs_no_matplotlib(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
-    write("run", averaging())
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = zoo("report", "run")
+def test_the_table_needs_no_jinja(zoo, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(Path("run"), averaging(), weights=False)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    _environment.cache_clear()
+    done = zoo("report", "run", "--items", "0")
     assert "iterations/s in all" in done.out
-    assert (done.code, done.err) == (2, "zoo: plots need matplotlib: pip install 'netdsl[logs]'\n")
+    assert (done.code, done.err) == (2, "zoo: the page of a report needs Jinja2: pip install 'netdsl[logs]'\n")
+
+
+def test_an_unfinished_run_without_tests_or_weights(zoo) -> None:
+    records = averaging(rounds=2)
+    for record in records:
+        record.accuracy, record.divergence = {}, None
+    write_run(Path("run"), records, events=(), weights=False)
+    assert zoo("report", "run").code == 0
+    page = Path("run/report.html").read_text()
+    assert "This training isn&#39;t finished; here is what there is so far." in page.replace("isn't", "isn&#39;t")
+    assert "Nothing was displayed or tested yet." in page
+    assert "There are no weights yet: neither a model nor a snapshot." in page
+
+
+def test_data_that_are_gone(zoo) -> None:
+    params = net()
+    for layer in params.message.layer:
+        layer.data_param.source = layer.data_param.source.replace("digits", "lmdb:gone")
+    write_run(Path("run"), averaging(), params=params, weights=False)
+    done = zoo("report", "run")
+    assert done.code == 0
+    assert "can&#39;t be opened here, so shapes are guesses" in Path("run/report.html").read_text()
+
+
+def test_damaged_lines(zoo) -> None:
+    write_run(Path("run"), averaging(), weights=False)
+    with Path("run", EVENTS).open("a") as log:
+        log.write('{"event": "train", "itera\n5\n')
+    done = zoo("report", "run", "--items", "0")
+    assert (done.code, done.err) == (0, "zoo: log.jsonl has 2 lines that are damaged, and left out here\n")
+    lines = Path("run", RECORDS).read_text().splitlines(keepends=True)
+    Path("run", RECORDS).write_text("".join([*lines[:2], "{oh\n", *lines[2:]]))
+    done = zoo("report", "run", "--items", "0")
+    assert (done.code, done.err) == (2, "zoo: run/records.jsonl:3: isn't the record of a round; remove this line\n")
+
+
+def test_starts_that_are_damaged(zoo) -> None:
+    write_run(Path("run"), averaging(), weights=False)
+    Path("run/starts.json").write_text("{")
+    done = zoo("report", "run", "--items", "0")
+    assert done.code == 0 and done.err.startswith("zoo: run/starts.json: is damaged: ")
+
+
+def test_several_runs_are_compared(zoo) -> None:
+    write_run(Path("a"), averaging(rounds=4), weights=False)
+    write_run(Path("b"), averaging(rounds=3), weights=False, base_lr=0.5)
+    done = zoo("report", "a", "b")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("a: 3 workers") and "\nb: 3 workers" in done.out
+    assert done.out.endswith("page: comparison.html\n")
+    page = Path("comparison.html").read_text()
+    settings = page.split('id="settings"')[1].split("</section>")[0]
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', settings)
+    assert ("base_lr", "0.1", "0.5") in rows and {name for name, *_ in rows} <= {"base_lr", "random_seed"}
+    accuracy = re.search(r"test accuracy, last</th><td>(.*?)</td><td class=.best.>1 ", page)
+    assert accuracy is not None and accuracy[1] == "0.9"
+    assert [run["run"] for run in json.loads(zoo("report", "a", "b", "--json").out)] == ["a", "b"]

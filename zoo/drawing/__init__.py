@@ -1,0 +1,1 @@
+"""Pictures of nets: boxes for layers, in ranks, as SVG or PNG."""

@@ -1,0 +1,319 @@
+"""A layered layout: boxes in ranks by their longest ways, wires that go straight where they can.
+
+Boxes go along one axis, rank by rank, and lie across it beside each other. A wire that passes a rank has a bend in it,
+which takes its place among the boxes there. A blob has one trunk however many boxes read it, so that there are no more
+bends than blobs times ranks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from itertools import accumulate, pairwise
+from statistics import fmean
+
+from zoo.drawing.net_boxes import BlobWire
+
+_GAP, _BEND_GAP, _RANK_GAP = 26.0, 14.0, 34.0  # between boxes, beside wires, between ranks
+_WIRE_PULL, _CHAIN_PULL, _LOOSE = 1e4, 1e2, 0.1  # weights of places, beside 1
+_SWEEPS = 6  # down and up, of orders
+_STRAIGHTENINGS = 10  # down and up, of places
+_PORT = 14.0  # between the ends of wires at a box
+_ARROW = 3.5  # half the width of an arrow's head
+
+Point = tuple[float, float]
+
+
+class Direction(Enum):
+    """The way that data take through a picture."""
+
+    DOWN = "down"
+    RIGHT = "right"
+
+
+@dataclass(frozen=True)
+class Size:
+    """The width and height of a box, in pixels."""
+
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Route:
+    """A part of a wire from one rank to the next: a straight end, a curve, a straight end; with an arrow at a box."""
+
+    points: tuple[Point, Point, Point, Point]  # where the straight ends begin and end
+    arrow: bool
+
+    def turned(self) -> Route:
+        """The same with both axes swapped."""
+        (a, b), (c, d), (e, f), (g, h) = self.points
+        return Route(((b, a), (d, c), (f, e), (h, g)), self.arrow)
+
+    def controls(self, direction: Direction) -> tuple[Point, Point]:
+        """The control points of its curve, which leaves and enters along the direction."""
+        if direction is Direction.RIGHT:
+            first, second = self.turned().controls(Direction.DOWN)
+            return (first[1], first[0]), (second[1], second[0])
+        _, leave, enter, _ = self.points
+        middle = (leave[1] + enter[1]) / 2
+        return (leave[0], middle), (enter[0], middle)
+
+    def arrow_head(self, direction: Direction) -> tuple[Point, Point, Point]:
+        """The corners of the arrow at its end."""
+        x, y = self.points[3]
+        if direction is Direction.DOWN:
+            return (x, y), (x - _ARROW, y - 2 * _ARROW), (x + _ARROW, y - 2 * _ARROW)
+        return (x, y), (x - 2 * _ARROW, y - _ARROW), (x - 2 * _ARROW, y + _ARROW)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The middles of boxes, the routes of wires, and the size of it all."""
+
+    direction: Direction
+    middles: tuple[Point, ...]
+    routes: tuple[Route, ...]
+    size: Size
+
+
+@dataclass
+class _Cells:
+    """Boxes and bends, by numbers, in ranks; bends come after all boxes."""
+
+    ranks: list[list[int]]
+    rank: list[int]
+    above: list[list[int]]
+    below: list[list[int]]
+    links: list[tuple[int, int]] = field(default_factory=list)  # from a cell to one in the next rank
+
+    def connect(self, source: int, target: int) -> None:
+        """Note a part of a wire."""
+        self.links.append((source, target))
+        self.below[source].append(target)
+        self.above[target].append(source)
+
+    def add_bend(self, rank: int) -> int:
+        """One more cell."""
+        self.rank.append(rank)
+        self.above.append([])
+        self.below.append([])
+        self.ranks[rank].append(len(self.rank) - 1)
+        return len(self.rank) - 1
+
+
+def lay_out(sizes: Sequence[Size], wires: Sequence[BlobWire], direction: Direction = Direction.DOWN) -> Layout:
+    """Lay out boxes of these sizes; a wire goes from a box to later ones."""
+    if direction is Direction.DOWN:
+        return _down(sizes, wires)
+    turned = _down([Size(size.height, size.width) for size in sizes], wires)
+    middles = tuple((y, x) for x, y in turned.middles)
+    routes = [route.turned() for route in turned.routes]
+    return Layout(direction, middles, tuple(routes), Size(turned.size.height, turned.size.width))
+
+
+def _down(sizes: Sequence[Size], wires: Sequence[BlobWire]) -> Layout:
+    cells = _ranked(len(sizes), wires)
+    _order(cells)
+    widths = [size.width for size in sizes] + [0.0] * (len(cells.rank) - len(sizes))
+    across = _places(cells, widths, len(sizes))
+    left = min((place - width / 2 for place, width in zip(across, widths, strict=True)), default=0.0)
+    across = [place - left for place in across]
+    right = max((place + width / 2 for place, width in zip(across, widths, strict=True)), default=0.0)
+    heights = [max((sizes[cell].height for cell in rank if cell < len(sizes)), default=0.0) for rank in cells.ranks]
+    tops = [0.0, *accumulate(height + _RANK_GAP for height in heights)]
+    middles = tuple((across[box], tops[cells.rank[box]] + heights[cells.rank[box]] / 2) for box in range(len(sizes)))
+    bands = [(top, top + height) for top, height in zip(tops, heights, strict=False)]
+    routes = _Routes(cells, across, bands, sizes).routes()
+    return Layout(Direction.DOWN, middles, tuple(routes), Size(right, max(0.0, tops[-1] - _RANK_GAP)))
+
+
+def _ranked(boxes: int, wires: Sequence[BlobWire]) -> _Cells:
+    """Every box as far down as its longest way; one that reads nothing is just above the first that reads it."""
+    rank = [0] * boxes
+    for wire in sorted(wires, key=lambda wire: wire.source):  # wires lead to later boxes, so each source is settled
+        for target in wire.targets:
+            rank[target] = max(rank[target], rank[wire.source] + 1)
+    read = {target for wire in wires for target in wire.targets}
+    for wire in wires:
+        if wire.source not in read:
+            readers = [rank[target] for other in wires if other.source == wire.source for target in other.targets]
+            rank[wire.source] = min(readers) - 1
+    ranks: list[list[int]] = [[] for _ in range(max(rank, default=-1) + 1)]
+    for box, number in enumerate(rank):
+        ranks[number].append(box)
+    cells = _Cells(ranks, rank, [[] for _ in rank], [[] for _ in rank])
+    for wire in wires:
+        _add_trunk(cells, wire)
+    return cells
+
+
+def _add_trunk(cells: _Cells, wire: BlobWire) -> None:
+    cell = wire.source
+    last = max(cells.rank[target] for target in wire.targets)
+    for rank in range(cells.rank[cell] + 1, last + 1):
+        for target in wire.targets:
+            if cells.rank[target] == rank:
+                cells.connect(cell, target)
+        if rank < last:
+            bend = cells.add_bend(rank)
+            cells.connect(cell, bend)
+            cell = bend
+
+
+def _order(cells: _Cells) -> None:
+    """Order each rank so that few wires cross: by the means of neighbours, down and up, keeping the best order."""
+    best, fewest = [list(rank) for rank in cells.ranks], _crossings(cells)
+    for sweep in range(2 * _SWEEPS):
+        if not fewest:
+            break
+        ranks, neighbours = (cells.ranks[1:], cells.above) if sweep % 2 == 0 else (cells.ranks[-2::-1], cells.below)
+        place = _positions(cells)
+        for rank in ranks:
+            means = {cell: fmean(place[other] for other in neighbours[cell] or [cell]) for cell in rank}
+            rank.sort(key=means.__getitem__)
+            place.update((cell, float(index)) for index, cell in enumerate(rank))
+        crossings = _crossings(cells)
+        if crossings < fewest:
+            best, fewest = [list(rank) for rank in cells.ranks], crossings
+    cells.ranks[:] = best
+
+
+def _positions(cells: _Cells) -> dict[int, float]:
+    return {cell: float(index) for rank in cells.ranks for index, cell in enumerate(rank)}
+
+
+def _crossings(cells: _Cells) -> int:
+    """How many wires cross between neighbouring ranks."""
+    place, by_rank = _positions(cells), dict[int, list[tuple[float, float]]]()
+    for source, target in cells.links:
+        by_rank.setdefault(cells.rank[source], []).append((place[source], place[target]))
+    crossings = 0
+    for links in by_rank.values():
+        ends: list[float] = []
+        for _, end in sorted(links):
+            crossings += len(ends) - bisect_left(ends, end + 0.5)
+            insort(ends, end)
+    return crossings
+
+
+def _places(cells: _Cells, widths: Sequence[float], boxes: int) -> list[float]:
+    """Where cells lie across: near their neighbours, in their order, without touching."""
+    place = [0.0] * len(widths)
+    spaced = [_spaced(rank, widths, boxes) for rank in cells.ranks]
+    for rank, offsets in zip(cells.ranks, spaced, strict=True):
+        for cell, offset in zip(rank, offsets, strict=True):
+            place[cell] = offset - offsets[-1] / 2
+    ways: Sequence[tuple[int, Callable[[int], list[int]]]] = (
+        (1, cells.above.__getitem__),
+        (-1, cells.below.__getitem__),
+    )
+    for _ in range(_STRAIGHTENINGS):
+        for step, neighbours in ways:
+            for rank, offsets in list(zip(cells.ranks, spaced, strict=True))[::step]:
+                _move(rank, offsets, place, neighbours, lambda cell, others: float(len(others)))
+    for rank, offsets in zip(cells.ranks, spaced, strict=True):
+        _move(rank, offsets, place, partial(_above, cells, boxes), partial(_pull, boxes))
+    return place
+
+
+def _above(cells: _Cells, boxes: int, cell: int) -> list[int]:
+    """What a cell should be straight below; a wire's first bend is best where it is."""
+    above = cells.above[cell]
+    return [cell] if cell >= boxes and above[0] < boxes else above
+
+
+def _pull(boxes: int, cell: int, above: Sequence[int]) -> float:
+    """How much it matters that a cell is below those above it: a wire goes straight, then a chain of boxes does."""
+    if cell >= boxes:
+        return _WIRE_PULL
+    return _CHAIN_PULL if len(above) == 1 else 1.0
+
+
+def _spaced(rank: Sequence[int], widths: Sequence[float], boxes: int) -> list[float]:
+    """How far each cell is from the first one at least."""
+    offsets = [0.0]
+    for one, other in pairwise(rank):
+        gap = _GAP if one < boxes and other < boxes else _BEND_GAP
+        offsets.append(offsets[-1] + (widths[one] + widths[other]) / 2 + gap)
+    return offsets
+
+
+def _move(
+    rank: Sequence[int],
+    offsets: Sequence[float],
+    place: list[float],
+    neighbours: Callable[[int], list[int]],
+    weight: Callable[[int, Sequence[int]], float],
+) -> None:
+    """Move the cells of a rank as near to their neighbours as their order and widths allow, in least squares."""
+    wanted, weights = list[float](), list[float]()
+    for cell, offset in zip(rank, offsets, strict=True):
+        others = neighbours(cell)
+        wanted.append((fmean(place[other] for other in others) if others else place[cell]) - offset)
+        weights.append(weight(cell, others) if others else _LOOSE)
+    for cell, offset, level in zip(rank, offsets, _increasing(wanted, weights), strict=True):
+        place[cell] = level + offset
+
+
+def _increasing(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The numbers nearest to those wanted of which none is smaller than the one before: neighbours share a mean."""
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, count
+    for value, weight in zip(wanted, weights, strict=True):
+        count = 1
+        while blocks and blocks[-1][0] > value:
+            mean, other, more = blocks.pop()
+            value = (value * weight + mean * other) / (weight + other)
+            weight, count = weight + other, count + more
+        blocks.append((value, weight, count))
+    return [mean for mean, _, count in blocks for _ in range(count)]
+
+
+class _Routes:
+    """The routes of all wires, whose ends are spread over the sides of boxes."""
+
+    def __init__(
+        self, cells: _Cells, across: Sequence[float], bands: Sequence[tuple[float, float]], sizes: Sequence[Size]
+    ) -> None:
+        self._cells, self._across, self._bands, self._sizes = cells, across, bands, sizes
+
+    def routes(self) -> list[Route]:
+        """All of them, from rank to rank."""
+        ends = {box: self._ports(box) for box in range(len(self._sizes))}
+        routes = []
+        for source, target in self._cells.links:
+            start = self._side(source, lower=True), self._side(target, lower=False)
+            x, y = self._across[source], self._across[target]
+            if target in ends:
+                y = ends[target][source]
+            (begin, leave), (enter, end) = start
+            routes.append(Route(((x, begin), (x, leave), (y, enter), (y, end)), target in ends))
+        return [*routes, *self._through_bends()]
+
+    def _ports(self, box: int) -> dict[int, float]:
+        """Where the wires from other cells end at a box."""
+        sources = sorted(dict.fromkeys(self._cells.above[box]), key=self._across.__getitem__)
+        step = min(_PORT, 0.7 * self._sizes[box].width / max(1, len(sources)))
+        middle = (len(sources) - 1) / 2
+        return {source: self._across[box] + (index - middle) * step for index, source in enumerate(sources)}
+
+    def _side(self, cell: int, *, lower: bool) -> tuple[float, float]:
+        """From the lower side of a cell to that of its rank, or from the upper side of the rank to that of the cell."""
+        top, bottom = self._bands[self._cells.rank[cell]]
+        if cell >= len(self._sizes):
+            return (bottom, bottom) if lower else (top, top)
+        middle, half = (top + bottom) / 2, self._sizes[cell].height / 2
+        return (middle + half, bottom) if lower else (top, middle - half)
+
+    def _through_bends(self) -> list[Route]:
+        """The straight parts of wires that pass a rank."""
+        routes = []
+        for bend in range(len(self._sizes), len(self._across)):
+            top, bottom = self._bands[self._cells.rank[bend]]
+            x = self._across[bend]
+            routes.append(Route(((x, top), (x, top), (x, bottom), (x, bottom)), arrow=False))
+        return routes

@@ -1,0 +1,156 @@
+"""A net as boxes and wires: a box for each layer with those that only change its top, a wire for each blob."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.dsl.constructors import settings_field
+from netdsl.errors import NetError
+from netdsl.layer import Layer, Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import type_of
+from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from zoo.drawing.layer_kinds import LayerKind, kind_of
+
+_TIMES = " \N{MULTIPLICATION SIGN} "
+_MOST_SETTINGS = 4  # that a box names
+
+
+@dataclass(frozen=True)
+class Box:
+    """A layer, and those that follow it and change nothing but its top."""
+
+    name: str
+    type: str
+    kind: LayerKind
+    settings: tuple[str, ...] = ()  # such as "kernel_size 5"
+    folded: tuple[str, ...] = ()  # such as "relu1 (ReLU)"
+    tops: tuple[str, ...] = ()  # their shapes, with their names where there are several
+
+
+@dataclass(frozen=True)
+class BlobWire:
+    """A blob: the box that makes it, and those that read it, in the order of the net."""
+
+    blob: str
+    source: int
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NetBoxes:
+    """A net in one phase. `assumed` are the shapes that the net doesn't say, without the batch."""
+
+    name: str
+    phase: Phase
+    boxes: tuple[Box, ...]
+    wires: tuple[BlobWire, ...]
+    assumed: dict[str, Shape] = field(default_factory=dict)
+
+    def kinds(self) -> list[LayerKind]:
+        """The kinds of layers that there are, in the order of a legend."""
+        there = {box.kind for box in self.boxes}
+        return [kind for kind in LayerKind if kind in there]
+
+
+def boxes_of(net: pb.NetParameter, phase: Phase | None = None) -> NetBoxes:
+    """The boxes of a net in today's form, in one phase; by default TEST, or TRAIN if it has no other.
+
+    Where layers don't fit together, as in a net that is being written, boxes have no shapes.
+    """
+    try:
+        resolved = resolve_shapes(net, CheckSettings(stub_unknown=True))
+    except NetError:
+        return _Collector(_of_phase(net, resolve_all(net), phase), ()).collect({})
+    graph = _of_phase(net, [built.graph for built in resolved.builts], phase)
+    shapes = next(built.shapes for built in resolved.builts if built.graph is graph)
+    return _Collector(graph, shapes).collect(resolved.assumed)
+
+
+def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None) -> Graph:
+    for graph in graphs:
+        if phase in (None, graph.phase):
+            return graph
+    if phase is None:
+        raise NetError("the net has no layers")
+    raise NetError(f"net '{net.name}' has no layers that fit together in phase {phase.name}")
+
+
+class _Collector:
+    """Collects the boxes of a graph."""
+
+    def __init__(self, graph: Graph, shapes: Sequence[Shape]) -> None:
+        self._graph, self._shapes = graph, shapes
+        self._boxes: list[Box] = []
+        self._maker: dict[int, int] = {}  # the box of every edge
+        self._readers: dict[int, list[int]] = {}
+        self._reads = Counter(edge for node in graph.nodes for edge in node.bottoms)
+
+    def collect(self, assumed: dict[str, Shape]) -> NetBoxes:
+        """All boxes and wires."""
+        for node in self._graph.nodes:
+            self._add(node, type_of(node, LAYERS))
+        blobs = self._graph.blobs
+        wires = [BlobWire(blobs[edge], self._maker[edge], tuple(boxes)) for edge, boxes in self._readers.items()]
+        return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires), assumed)
+
+    def _add(self, node: Node, kind: type[Layer] | None) -> None:
+        host = self._host(node, kind)
+        if host is not None:
+            box = self._boxes[host]
+            folded = (*box.folded, f"{node.layer.name} ({node.layer.type})")
+            self._boxes[host] = replace(box, folded=folded, tops=self._tops(node))
+            self._maker[node.tops[0]] = host
+            return
+        index = len(self._boxes)
+        for edge in dict.fromkeys(node.bottoms):
+            self._readers.setdefault(edge, []).append(index)
+        self._maker.update(dict.fromkeys(node.tops, index))
+        layer = node.layer
+        settings = _settings(layer, kind)
+        self._boxes.append(Box(layer.name, layer.type, kind_of(node, kind), settings, tops=self._tops(node)))
+
+    def _host(self, node: Node, kind: type[Layer] | None) -> int | None:
+        """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
+        if kind is None or not kind.in_place or len(node.bottoms) != 1 or len(node.tops) != 1:
+            return None
+        bottom = node.bottoms[0]
+        host = self._maker[bottom]
+        makes = [edge for edge, box in self._maker.items() if box == host and self._reads[edge]]
+        is_alone = self._reads[bottom] == 1 and all(edge == bottom or edge not in self._readers for edge in makes)
+        has_one_top = len(self._boxes[host].tops) == 1 or not self._shapes
+        return host if is_alone and has_one_top and self._boxes[host].kind is not LayerKind.DATA else None
+
+    def _tops(self, node: Node) -> tuple[str, ...]:
+        if not self._shapes:
+            return ()
+        shapes = [_TIMES.join(map(str, self._shapes[edge])) or "1 value" for edge in node.tops]
+        names = [f"{self._graph.blobs[edge]} " if len(node.tops) > 1 else "" for edge in node.tops]
+        return tuple(name + shape for name, shape in zip(names, shapes, strict=True))
+
+
+def _settings(layer: pb.LayerParameter, kind: type[Layer] | None) -> tuple[str, ...]:
+    """The first settings that a layer states as numbers or words; what is a message, such as a filler, is left out."""
+    if kind is None or kind.config is None:
+        return ()
+    message: Message = getattr(layer, settings_field(kind.config))
+    stated = [
+        f"{setting.name} {_text(setting, value)}"
+        for setting, value in message.ListFields()
+        if setting.message_type is None
+    ]
+    return tuple(stated[:_MOST_SETTINGS])
+
+
+def _text(setting: FieldDescriptor, value: object) -> str:
+    values = value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else [value]
+    if setting.enum_type is not None:
+        values = [setting.enum_type.values_by_number[int(str(number))].name for number in values]
+    return " ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)

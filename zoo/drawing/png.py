@@ -1,0 +1,95 @@
+"""A net's picture as PNG, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import io
+from importlib import import_module
+from typing import Any
+
+from caffe_proto.extras import import_extra
+from zoo.drawing.layout import Point, Route
+from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of
+from zoo.drawing.net_boxes import Box
+from zoo.drawing.picture import MARGIN, SWATCH, Picture
+
+_SCALE = 1.5  # pixels of the file for each of the picture
+_LARGEST = 30_000  # pixels; matplotlib draws images of less than 2^16
+_SMALLEST_SCALE = 0.75  # at which texts can be read
+_INK, _FAINT, _LINE_COLOUR, _BODY = "#1b2430", "#566173", "#9aa4b2", "#f7f8fa"
+_POINT = 0.72  # of a font, for each pixel of the picture at 100 dots per inch
+_STYLES = {"name": (12, "bold"), "type": (11, "normal"), "detail": (11, "normal"), "shape": (11, "normal")}
+
+
+def scale_of(picture: Picture) -> float:
+    """The pixels of the file for each of the picture."""
+    return min(_SCALE, _LARGEST / max(picture.size.width, picture.size.height))
+
+
+def is_legible(picture: Picture) -> bool:
+    """Whether texts can be read in a PNG, which can't be as large as one likes."""
+    return scale_of(picture) >= _SMALLEST_SCALE
+
+
+def png_of(picture: Picture) -> bytes:
+    """The picture as the bytes of a PNG."""
+    import_extra("matplotlib", "logs", "a PNG of a net needs matplotlib; an SVG needs nothing")
+    width, height = picture.size.width, picture.size.height
+    figure = import_module("matplotlib.figure").Figure(figsize=(width / 100, height / 100))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    _Painter(picture, axes).paint()
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=100 * scale_of(picture))
+    return file.getvalue()
+
+
+class _Painter:
+    """Paints a picture on axes whose units are its pixels."""
+
+    def __init__(self, picture: Picture, axes: Any) -> None:
+        self._picture, self._axes = picture, axes
+        self._patches, self._paths = import_module("matplotlib.patches"), import_module("matplotlib.path")
+
+    def paint(self) -> None:
+        """Paint everything."""
+        for entry in self._picture.legend:
+            left, top = entry.left, MARGIN + entry.top
+            self._rectangle((left, top), SWATCH, SWATCH, COLOURS[entry.kind].light)
+            self._write(entry.kind.value, "type", (left + SWATCH + 6, top + SWATCH / 2), _FAINT)
+        for route in self._picture.layout.routes:
+            self._paint_route(route)
+        for index, box in enumerate(self._picture.net.boxes):
+            self._paint_box(box, index)
+
+    def _paint_box(self, box: Box, index: int) -> None:
+        (left, top), size = self._picture.corner(index), self._picture.sizes[index]
+        colour = COLOURS[box.kind].light
+        self._rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)
+        self._rectangle((left, top), BAR, size.height, colour)
+        for number, line in enumerate(lines_of(box)):
+            ink = {"name": _INK, "type": colour}.get(line.style, _FAINT)
+            middle = top + PADDING + (number + 0.5) * LINE - 2
+            self._write(line.text, line.style, (left + BAR + PADDING, middle), ink)
+
+    def _paint_route(self, route: Route) -> None:
+        direction, (start, leave, enter, end) = self._picture.layout.direction, route.points
+        points = [self._moved(point) for point in (start, leave, *route.controls(direction), enter, end)]
+        kind = self._paths.Path
+        codes = [kind.MOVETO, kind.LINETO, kind.CURVE4, kind.CURVE4, kind.CURVE4, kind.LINETO]
+        path = kind(points, codes)
+        self._axes.add_patch(self._patches.PathPatch(path, facecolor="none", edgecolor=_LINE_COLOUR, linewidth=1))
+        if route.arrow:
+            corners = [self._moved(corner) for corner in route.arrow_head(direction)]
+            self._axes.add_patch(self._patches.Polygon(corners, color=_LINE_COLOUR, linewidth=0))
+
+    def _moved(self, point: Point) -> Point:
+        return point[0] + self._picture.origin[0], point[1] + self._picture.origin[1]
+
+    def _rectangle(self, corner: Point, width: float, height: float, colour: str, **look: Any) -> None:
+        look = {"linewidth": 0, **look}
+        self._axes.add_patch(self._patches.Rectangle(corner, width, height, facecolor=colour, **look))
+
+    def _write(self, text: str, style: str, place: Point, colour: str) -> None:
+        size, weight = _STYLES[style]
+        look = {"fontsize": size * _POINT, "fontweight": weight, "color": colour}
+        self._axes.text(*place, text, va="center", ha="left", parse_math=False, **look)

@@ -1,0 +1,109 @@
+"""A net's picture as SVG, in the colours of a light or a dark page, whichever a reader has."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape
+
+from zoo.drawing.layer_kinds import LayerKind
+from zoo.drawing.layout import Direction, Point, Route
+from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of, printable
+from zoo.drawing.net_boxes import Box
+from zoo.drawing.picture import MARGIN, SWATCH, LegendEntry, Picture
+
+_BASELINE = 11.0  # of a line of text
+
+
+def svg_of(picture: Picture) -> str:
+    """The picture as a whole SVG document, which can also stand inside a page."""
+    width, height = (_number(length) for length in (picture.size.width, picture.size.height))
+    name = _text(f"net {picture.net.name or 'without a name'}, phase {picture.net.phase.name}")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="net-drawing" role="img" aria-label="{name}: '
+        f'{len(picture.net.boxes)} boxes" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f"<title>{name}</title><style>{_STYLE}</style>",
+        f'<rect class="nd-page" width="{width}" height="{height}"/>',
+        *(_legend(entry) for entry in picture.legend),
+        f'<g transform="translate({_number(picture.origin[0])} {_number(picture.origin[1])})">',
+        *(_route(route, picture.layout.direction) for route in picture.layout.routes),
+        "</g>",
+        *(_box(box, picture, index) for index, box in enumerate(picture.net.boxes)),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _route(route: Route, direction: Direction) -> str:
+    start, leave, enter, end = map(_point, route.points)
+    first, second = map(_point, route.controls(direction))
+    path = f'<path class="nd-wire" d="M{start}L{leave}C{first} {second} {enter}L{end}"/>'
+    if not route.arrow:
+        return path
+    corners = " ".join(map(_point, route.arrow_head(direction)))
+    return f'{path}<polygon class="nd-head" points="{corners}"/>'
+
+
+def _box(box: Box, picture: Picture, index: int) -> str:
+    (x, y), size = picture.corner(index), picture.sizes[index]
+    whole = "\n".join([f"{box.name} ({box.type})", *box.settings, *(f"+ {text}" for text in box.folded), *box.tops])
+    lines = [
+        f'<text class="nd-{line.style}" x="{_number(BAR + PADDING)}" '
+        f'y="{_number(PADDING + number * LINE + _BASELINE - 2)}">{_text(line.text)}</text>'
+        for number, line in enumerate(lines_of(box))
+    ]
+    return (
+        f'<g class="nd-box nd-{_key(box.kind)}" transform="translate({_number(x)} {_number(y)})">'
+        f"<title>{_text(whole, keep_lines=True)}</title>"
+        f'<rect class="nd-body" rx="5" width="{_number(size.width)}" height="{_number(size.height)}"/>'
+        f'<rect class="nd-bar" rx="2" width="{_number(BAR)}" height="{_number(size.height)}"/>{"".join(lines)}</g>'
+    )
+
+
+def _legend(entry: LegendEntry) -> str:
+    left, top = _number(entry.left), _number(MARGIN + entry.top)
+    return (
+        f'<g class="nd-{_key(entry.kind)}" transform="translate({left} {top})">'
+        f'<rect class="nd-swatch" rx="2" width="{_number(SWATCH)}" height="{_number(SWATCH)}"/>'
+        f'<text class="nd-type" x="{_number(SWATCH + 6)}" y="{_number(SWATCH - 1)}">{_text(entry.kind.value)}</text>'
+        "</g>"
+    )
+
+
+def _key(kind: LayerKind) -> str:
+    return kind.name.lower().replace("_", "-")
+
+
+def _point(point: Point) -> str:
+    return f"{_number(point[0])} {_number(point[1])}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(text: str, *, keep_lines: bool = False) -> str:
+    """A text as XML; what XML can't have is replaced."""
+    lines = text.split("\n") if keep_lines else [text]
+    return "\n".join(escape(printable(line), {'"': "&quot;"}) for line in lines)
+
+
+def _kind_style(kind: LayerKind, colour: str) -> str:
+    return f".nd-{_key(kind)}{{--nd-kind:{colour}}}"
+
+
+_STYLE = "".join(
+    [
+        ".net-drawing{font-family:system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;",
+        "--nd-page:#fff;--nd-body:#f7f8fa;--nd-line:#9aa4b2;--nd-ink:#1b2430;--nd-faint:#566173}",
+        *(_kind_style(kind, colours.light) for kind, colours in COLOURS.items()),
+        ".nd-page{fill:var(--nd-page)}.nd-body{fill:var(--nd-body);stroke:var(--nd-kind);stroke-opacity:.45}",
+        ".nd-bar,.nd-swatch{fill:var(--nd-kind)}.nd-unknown .nd-body{stroke-dasharray:4 3;stroke-opacity:1}",
+        ".nd-wire{fill:none;stroke:var(--nd-line);stroke-width:1.4}.nd-head{fill:var(--nd-line)}",
+        ".net-drawing text{fill:var(--nd-faint);font-size:11px}.net-drawing .nd-name{fill:var(--nd-ink);",
+        "font-size:12px;font-weight:600}.net-drawing .nd-shape{font-variant-numeric:tabular-nums}",
+        ".nd-box .nd-type{fill:var(--nd-kind);font-weight:500}.nd-box:hover .nd-body{stroke-opacity:1}",
+        "@media screen and (prefers-color-scheme:dark){.net-drawing{--nd-page:#12161c;--nd-body:#1b212a;",
+        "--nd-line:#66707f;--nd-ink:#eef2f7;--nd-faint:#a3aebd}",
+        *(_kind_style(kind, colours.dark) for kind, colours in COLOURS.items()),
+        "}",
+    ]
+)

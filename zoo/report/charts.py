@@ -1,0 +1,152 @@
+"""Line charts for a page: curves in parts of a plot's width and height, so that a plot fits any width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from zoo.logs.drawing import limits_of_losses, limits_of_scores
+
+_UNITS = 1000  # of a plot's width and height
+_MOST_DOTS = 40  # points of a curve that have dots
+_MOST_POINTS = 800  # of a curve
+_MOST_ROWS = 12  # of the table of a chart
+
+Curve = Mapping[float, float]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A number on an axis, and how far along it is, in percent."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A point of a curve, and what it says."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve: its name, its SVG path, and its points where they are few."""
+
+    name: str
+    path: str
+    dots: tuple[Dot, ...]
+    last: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with one axis for all of its curves. `summary` says in words what it shows."""
+
+    title: str
+    x_name: str
+    lines: tuple[Line, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    summary: str
+    rows: tuple[tuple[str, ...], ...]  # a table of some points: the place and the value of each curve
+
+
+def loss_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
+    """A chart of losses, from 0; None if there are no finite values."""
+    return _chart(title, curves, x_name, limits_of_losses(_values(curves)))
+
+
+def score_chart(title: str, curves: Mapping[str, Curve], x_name: str = "iteration") -> Chart | None:
+    """A chart of scores, such as accuracies; None if there are no finite values."""
+    return _chart(title, curves, x_name, limits_of_scores(_values(curves)))
+
+
+def _values(curves: Mapping[str, Curve]) -> list[float]:
+    return [value for curve in curves.values() for value in curve.values() if math.isfinite(value)]
+
+
+def _chart(title: str, curves: Mapping[str, Curve], x_name: str, limits: tuple[float, float] | None) -> Chart | None:
+    curves = {name: curve for name, curve in curves.items() if _values({name: curve})}
+    if not curves:
+        return None
+    values, places = _values(curves), [x for curve in curves.values() for x in curve]
+    low, high = limits or (min(values), max(values))
+    if low == high:
+        low, high = low - 1, high + 1
+    first, last = min(places), max(places)
+    x_scale, y_scale = Scale(first, last if last > first else first + 1), Scale(low, high)
+    lines = tuple(_line(name, curve, x_name, x_scale, y_scale) for name, curve in curves.items())
+    y_ticks = tuple(Tick(100 - 100 * y_scale(value), number(value)) for value in nice_numbers(low, high))
+    x_ticks = tuple(Tick(100 * x_scale(value), number(value)) for value in nice_numbers(first, x_scale.high))
+    return Chart(title, x_name, lines, x_ticks, y_ticks, _summary(title, curves, x_name), _rows(curves))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis, from one number to another."""
+
+    low: float
+    high: float
+
+    def __call__(self, value: float) -> float:
+        """How far along the axis a value is, from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+
+def _line(name: str, curve: Curve, x_name: str, x_scale: Scale, y_scale: Scale) -> Line:
+    points = sorted(curve.items())
+    step = -(-len(points) // _MOST_POINTS)
+    points = [*points[:-1:step], points[-1]]
+    commands, draws = list[str](), False
+    for x, y in points:
+        if math.isfinite(y):
+            commands.append(f"{'L' if draws else 'M'}{_UNITS * x_scale(x):.1f} {_UNITS * (1 - y_scale(y)):.1f}")
+        draws = math.isfinite(y)
+    finite = [(x, y) for x, y in points if math.isfinite(y)]
+    dots = tuple(
+        Dot(_UNITS * x_scale(x), _UNITS * (1 - y_scale(y)), f"{name}: {number(y)} at {x_name} {number(x)}")
+        for x, y in finite
+    )
+    return Line(name, "".join(commands), dots if len(dots) <= _MOST_DOTS else (), number(finite[-1][1]))
+
+
+def _summary(title: str, curves: Mapping[str, Curve], x_name: str) -> str:
+    parts = []
+    for name, curve in curves.items():
+        points = [(x, y) for x, y in sorted(curve.items()) if math.isfinite(y)]
+        (first, begin), (last, end) = points[0], points[-1]
+        span = f"at {x_name} {number(first)}" + (f" to {number(end)} at {number(last)}" if last > first else "")
+        parts.append(f"{name} {number(begin)} {span}")
+    return f"{title}: {'; '.join(parts)}"
+
+
+def _rows(curves: Mapping[str, Curve]) -> tuple[tuple[str, ...], ...]:
+    places = sorted({x for curve in curves.values() for x in curve})
+    step = -(-len(places) // _MOST_ROWS)
+    chosen = sorted({*places[::step], places[-1]})
+    return tuple((number(x), *(number(curve[x]) if x in curve else "" for curve in curves.values())) for x in chosen)
+
+
+def nice_numbers(low: float, high: float, most: int = 5) -> list[float]:
+    """Round numbers between two, evenly spaced: steps of 1, 2, 2.5 or 5 of some power of ten."""
+    rough = (high - low) / most
+    if not rough > 0 or not math.isfinite(rough):
+        return [low]
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(count * step, 12) for count in range(first, last + 1)] or [low]
+
+
+def number(value: float) -> str:
+    """A number as people read it."""
+    if value != value or math.isinf(value):
+        return "not finite"
+    if value == int(value) and abs(value) < 1e9:
+        return f"{int(value):,}"
+    return f"{value:,.4g}" if abs(value) < 1e5 else f"{value:,.0f}"

@@ -1,0 +1,153 @@
+"""The facts of a run in words: what was trained, with which settings, by whom, and with what result."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.run import Run
+from netdsl.distributed.strategies.settings import text_of
+from netdsl.net.graph import Phase, is_included
+from netdsl.solver.nets import test_nets, train_net
+from zoo.logs.summary import LoggedScore, less_is_better
+from zoo.report.charts import number
+from zoo.report.recorded_run import RecordedRun
+from zoo.run_starts import RunStart
+
+_NOT_SHOWN = ("snapshot_prefix",)  # where files go changes nothing of a training
+_HASH = 12  # characters of a commit
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is known, and its name."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A number that a reader looks for first."""
+
+    name: str
+    value: str
+    more: str
+
+
+def tiles_of(recorded: RecordedRun) -> list[Tile]:
+    """The numbers at the top of a report."""
+    summary, last = recorded.summary, recorded.run.solver.max_iter
+    tiles = [_test_tile(test) for test in summary.tests]
+    progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
+    tiles.append(Tile("iterations", f"{summary.iteration:,}", progress))
+    rate = f"{number(summary.iterations_per_second)} iterations/s in all"
+    return [*tiles, Tile("time", duration(summary.seconds), rate)]
+
+
+def _test_tile(test: LoggedScore) -> Tile:
+    best = "lowest" if less_is_better(test.name) else "best"
+    more = f"{best} {number(test.best)} at iteration {test.best_iteration:,}"
+    return Tile(f"test {test.name}", number(test.last), more)
+
+
+def training_facts(recorded: RecordedRun) -> list[Fact]:
+    """What was trained, on what, by which workers."""
+    run, summary = recorded.run, recorded.summary
+    facts = [Fact("Net", recorded.name), *data_facts(run)]
+    facts.append(Fact("Workers", _workers(recorded)))
+    if run.workers > 1:
+        facts.append(Fact("Strategy", text_of(run.strategy)))
+        facts.append(Fact("Transport", "chosen at the start" if run.transport is None else run.transport.value))
+    facts.append(Fact("Device", ", ".join(dict.fromkeys(map(str, run.devices))) or str(run.compute.device)))
+    precision = str(run.compute.precision).removeprefix("torch.")
+    facts.append(Fact("Precision", f"{precision}, compiled" if run.compute.compiled else precision))
+    if run.weights:
+        facts.append(Fact("Began with", ", ".join(Path(name).name for name in run.weights)))
+    facts.append(Fact("Rounds", f"{summary.rounds:,}"))
+    facts.append(Fact("Exchanged", f"{sum(worker.bytes for worker in summary.workers) / 1e6:,.1f} MB"))
+    return facts
+
+
+def _workers(recorded: RecordedRun) -> str:
+    run, there = recorded.run, len(recorded.summary.workers)
+    most = f"{run.workers}" if run.fewest is None else f"{run.fewest} to {run.workers}"
+    return most if there == run.workers else f"{most}; {there} took part"
+
+
+def data_facts(run: Run) -> Iterator[Fact]:
+    """What the run trains and tests on, as its nets and tables name it."""
+    nets_by_phase = {Phase.TRAIN: [train_net(run.solver, run.folder)], Phase.TEST: test_nets(run.solver, run.folder)}
+    for phase, nets in nets_by_phase.items():
+        table = run.tables.get(phase)
+        sources = [table.source] if table is not None else [name for net in nets for name in _sources(net)]
+        if sources:
+            yield Fact("Trains on" if phase is Phase.TRAIN else "Tests on", ", ".join(dict.fromkeys(sources)))
+
+
+def _sources(net: pb.NetParameter) -> Iterator[str]:
+    """The names of what the layers of a net's state read: the settings that are called `source`."""
+    for layer in net.layer:
+        if not layer.bottom and is_included(layer, net.state):
+            for setting, value in layer.ListFields():
+                if setting.message_type is not None and "source" in setting.message_type.fields_by_name:
+                    yield value.source
+
+
+def solver_facts(solver: pb.SolverParameter) -> list[Fact]:
+    """The solver's settings, but for the nets themselves."""
+    return [
+        Fact(setting.name, _setting_text(setting, value))
+        for setting, value in solver.ListFields()
+        if setting.message_type is None and setting.name not in _NOT_SHOWN
+    ]
+
+
+def parameters_of(run: Run) -> dict[str, str]:
+    """The settings of a run by name, as logs of other programs want them."""
+    facts = [*data_facts(run), Fact("workers", str(run.workers)), *solver_facts(run.solver)]
+    if run.workers > 1:
+        facts.append(Fact("strategy", text_of(run.strategy)))
+    return {fact.name: fact.value for fact in facts}
+
+
+def _setting_text(setting: FieldDescriptor, value: object) -> str:
+    values = value if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else [value]
+    if setting.enum_type is not None:
+        values = [setting.enum_type.values_by_number[int(str(each))].name for each in values]
+    return ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+
+
+def start_facts(start: RunStart) -> list[Fact]:
+    """When, where and with what a run was started."""
+    facts = [
+        Fact("Started", datetime.fromtimestamp(start.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
+        Fact("In", start.folder),
+        Fact("System", start.system),
+        Fact("Cores", str(start.cores)),
+        Fact("GPUs", ", ".join(start.gpus) or "none"),
+        Fact("Python", start.python),
+        *(Fact(name, version) for name, version in start.versions.items()),
+    ]
+    return facts if start.commit is None else [*facts, Fact("Commit", start.commit[:_HASH])]
+
+
+def command_of(start: RunStart) -> str:
+    """The command as one can type it again."""
+    return shlex.join(start.command)
+
+
+def duration(seconds: float) -> str:
+    """A length of time as people say it."""
+    if seconds < 120:
+        return f"{seconds:,.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"

@@ -1,0 +1,102 @@
+"""What a run's folder has for a report: the run, its starts, its records, its log and its newest weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from caffe_proto.errors import FileError
+from netdsl.distributed.record import RoundRecord
+from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import EVENTS, read_records
+from netdsl.distributed.run_worker import MODEL
+from netdsl.errors import DistributedError
+from netdsl.solver.event_log import read_event_log
+from netdsl.solver.snapshot_files import newest, open_snapshot
+from zoo.logs.summary import RunSummary, summarise
+from zoo.run_starts import RunStart, read_starts
+
+Points = dict[float, float]  # by iteration; what was done again takes the place of what was before
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run of at least one round, as its folder has it."""
+
+    folder: Path
+    run: Run
+    starts: tuple[RunStart, ...]
+    records: tuple[RoundRecord, ...]
+    events: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = ()  # what couldn't be read
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """The times of the workers, and the results of tests."""
+        return summarise(self.records)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it reached its last iteration."""
+        return self.summary.iteration >= self.run.solver.max_iter
+
+    @property
+    def name(self) -> str:
+        """The name of its net, or of its folder."""
+        solver = self.run.solver
+        net = solver.net_param if solver.HasField("net_param") else solver.train_net_param
+        return net.name or self.folder.resolve().name
+
+    def logged(self, event: str, value: str) -> Points:
+        """The values that events of a kind have, by iteration."""
+        found: Points = {}
+        for line in self.events:
+            match line:
+                case {"event": kind, "iteration": int(iteration)} if kind == event and value in line:
+                    number = line[value]
+                    if isinstance(number, (int, float)) and math.isfinite(number):
+                        found[iteration] = float(number)
+        return found
+
+    @cached_property
+    def weights(self) -> Path | None:
+        """The file of the model or, while there is none, of the newest whole snapshot; None without either."""
+        if (self.folder / MODEL).is_file():
+            return self.folder / MODEL
+        state = newest(str(self.folder / Path(self.run.solver.snapshot_prefix).name))
+        return None if state is None else open_snapshot(state).model
+
+
+def read_run(folder: Path) -> RecordedRun:
+    """The run in a folder; an error unless a round of it is complete."""
+    run, records = Run.load(folder), read_records(folder)
+    if not records:
+        raise DistributedError(f"{folder}: no round is complete yet; try again later")
+    notes = list[str]()
+    try:
+        starts = tuple(read_starts(folder))
+    except DistributedError as problem:
+        starts = ()
+        notes.append(str(problem))
+    return RecordedRun(folder, run, starts, tuple(records), _events(folder / EVENTS, notes), tuple(notes))
+
+
+def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:
+    """The lines of a log that are whole; a kill may cut the last one off."""
+    if not log.exists():
+        return ()
+    try:
+        lines = tuple(line for line in read_event_log(log) if isinstance(line, dict))
+        written = sum(1 for line in log.read_bytes().splitlines() if line.strip())
+    except (FileError, OSError) as problem:
+        notes.append(f"{problem}; there is nothing of it here")
+        return ()
+    if written > len(lines):
+        damaged = written - len(lines)
+        what = "line that is" if damaged == 1 else "lines that are"
+        notes.append(f"{log.name} has {damaged} {what} damaged, and left out here")
+    return lines

@@ -1,0 +1,109 @@
+"""The starts of a run: the commands that began and resumed it, and the machine and the versions that it ran with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import msgspec
+
+from caffe_proto.storage import write_pieces
+from netdsl.errors import DistributedError
+
+STARTS = "starts.json"  # of a run's folder
+
+_PACKAGES = ("netdsl", "torch", "numpy", "protobuf")
+_LONGEST = 1 << 20  # bytes of a file of git's that has a commit
+
+
+class RunStart(msgspec.Struct, frozen=True):
+    """One start of a run, by the process that supervises it."""
+
+    time: float  # seconds since 1970
+    command: tuple[str, ...]
+    folder: str  # where the command ran
+    python: str
+    versions: dict[str, str]
+    system: str
+    cores: int
+    gpus: tuple[str, ...]
+    commit: str | None  # of the repository that the folder is in
+
+
+def note_start(run: Path, command: Sequence[str]) -> None:
+    """Add a start by this process, now, to those of a run."""
+    import torch
+
+    gpus = tuple(torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
+    here = Path.cwd()
+    start = RunStart(
+        time.time(),
+        tuple(word.encode("utf-8", "replace").decode() for word in command),
+        str(here),
+        platform.python_version(),
+        {name: _version(name) for name in _PACKAGES},
+        f"{platform.system()} {platform.release()}, {platform.machine()}",
+        os.cpu_count() or 1,
+        gpus,
+        commit_of(here),
+    )
+    data = msgspec.json.encode([*read_starts(run), start])
+    write_pieces(run / STARTS, [msgspec.json.format(data, indent=1) + b"\n"])
+
+
+def read_starts(run: Path) -> list[RunStart]:
+    """All starts of a run, the first one first; none if the run keeps none."""
+    file = run / STARTS
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[RunStart])
+    except FileNotFoundError:
+        return []
+    except OSError as problem:
+        raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
+    except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+        raise DistributedError(f"{file}: is damaged: {problem}; remove it, and the run goes on") from None
+
+
+def commit_of(folder: Path) -> str | None:
+    """The commit that git has checked out around a folder; None outside repositories. Nothing is executed for it."""
+    for parent in (folder, *folder.parents):
+        mark = parent / ".git"
+        if mark.is_file():  # a worktree's, which says where its own files are
+            return _head(parent / _text(mark).removeprefix("gitdir:").strip())
+        if mark.is_dir():
+            return _head(mark)
+    return None
+
+
+def _head(git: Path) -> str | None:
+    head = _text(git / "HEAD")
+    if not head.startswith("ref:"):
+        return _hash(head)
+    name = head.removeprefix("ref:").strip()
+    common = git / (_text(git / "commondir") or ".")
+    loose = next(filter(None, (_text(place / name) for place in (git, common))), "")
+    packed = [line.split() for line in _text(common / "packed-refs").splitlines()]
+    return _hash(loose or next((words[0] for words in packed if words[1:] == [name]), ""))
+
+
+def _hash(text: str) -> str | None:
+    return text if 40 <= len(text) <= 64 and set(text) <= set("0123456789abcdef") else None
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LONGEST).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # run from its sources
+        return "unknown"
