@@ -21,6 +21,19 @@ _CARDS = Path(__file__).parent / "cards"
 # The module of each net, which has a function of its name, in the order in which the catalogue shows them.
 _MODULES = {
     "lenet": "lenet",
+    # Residual, dense and mobile nets.
+    "resnet-18": "resnet",
+    "resnet-34": "resnet",
+    "resnet-50": "resnet",
+    "resnet-101": "resnet",
+    "resnet-152": "resnet",
+    "cifar-resnet-20": "cifar_resnet",
+    "cifar-resnet-56": "cifar_resnet",
+    "cifar-resnet-110": "cifar_resnet",
+    "densenet-121": "densenet",
+    "mobilenet-v1": "mobilenet",
+    "mobilenet-v2": "mobilenet",
+    "shufflenet": "shufflenet",
 }
 
 
