@@ -1,29 +1,16 @@
-"""Fillers and layers that several nets share."""
+"""What several nets share: fillers, and nets of the zoo's catalogue."""
 
 from __future__ import annotations
 
-from caffe_proto import caffe_pb2 as pb
-from netdsl import BatchNorm, ConvLayer, ReLU, Scale
+from netdsl import NetParams, RDDLayer, Softmax
+from zoo import catalogue
 
 XAVIER = {"type": "xavier"}
 MSRA = {"type": "msra"}
+_ENDS = ("Data", "SoftmaxWithLoss", "Accuracy")
 
 
-def conv_bn(
-    name: str, bottom: str, filters: int, kernel: int, stride: int = 1, *, relu: bool = True, group: int = 1
-) -> list[pb.LayerParameter]:
-    """A convolution with BatchNorm and Scale, and a ReLU unless it is left out."""
-    conv = ConvLayer(
-        name,
-        [bottom],
-        kernel=kernel,
-        num_filters=filters,
-        stride=stride,
-        pad=kernel // 2,
-        group=group,
-        bias_term=False,
-        weight_filler=MSRA,
-    )
-    norm = BatchNorm(f"bn_{name}", [name], in_place=True)
-    scale = Scale(f"scale_{name}", [name], in_place=True, bias_term=True)
-    return [conv, norm, scale] + ([ReLU(f"relu_{name}", [name], in_place=True)] if relu else [])
+def from_catalogue(name: str, batch: int) -> NetParams:
+    """A net of the catalogue for images of 224 x 224 with its fillers, which nets to deploy haven't."""
+    layers = [layer for layer in catalogue.entry_of(name).train_val.message.layer if layer.type not in _ENDS]
+    return NetParams(name, RDDLayer("data", shape=[batch, 3, 224, 224]), *layers, Softmax("prob", layers[-1].top))
