@@ -58,18 +58,15 @@ class _Recipe:
         norm = BatchNorm(f"{blob}_bn", [blob], in_place=True, param=_STATISTICS, **self.norm)
         return [conv, norm, Scale(f"{blob}_scale", [blob], in_place=True, bias_term=True, **self.scale)]
 
-    def block(
-        self, name: str, bottom: str, filters: int, stride: int, *, projects: bool
-    ) -> Iterator[pb.LayerParameter]:
-        """Two convolutions, and the bottom, which is brought to their shape if the block `projects`."""
-        conv0, conv1, shortcut = f"{name}_conv0", f"{name}_conv1", bottom
+    def block(self, name: str, bottom: str, filters: int, *, narrows: bool) -> Iterator[pb.LayerParameter]:
+        """Two convolutions, and the bottom, which a block that `narrows` the sides brings to their shape."""
+        conv0, conv1, shortcut, stride = f"{name}_conv0", f"{name}_conv1", f"{name}_proj", 2 if narrows else 1
         yield from self.normalised(conv0, bottom, filters, 3, stride, **self.convolution)
         yield _relu(conv0, conv0)
         yield from self.normalised(conv1, conv0, filters, 3, 1, **self.convolution)
-        if projects:
-            shortcut = f"{name}_proj"
+        if narrows:
             yield from self.normalised(shortcut, bottom, filters, 1, stride, **self.convolution)
-        yield Eltwise(f"{name}_sum", [shortcut, conv1] if projects else [conv1, shortcut])
+        yield Eltwise(f"{name}_sum", [shortcut, conv1] if narrows else [conv1, bottom])
         yield _relu(name, f"{name}_sum")
 
     def layers(self, blocks: int) -> Iterator[pb.LayerParameter]:
@@ -79,9 +76,8 @@ class _Recipe:
         blob = "first_conv"
         for group, filters in enumerate((16, 32, 64)):
             for block in range(blocks):
-                narrows = group > 0 and block == 0
                 name = f"group{group}_block{block}"
-                yield from self.block(name, blob, filters, 2 if narrows else 1, projects=narrows)
+                yield from self.block(name, blob, filters, narrows=group > 0 and block == 0)
                 blob = f"{name}_sum"
         yield Pooling("global_avg_pool", [blob], pool=Average, global_pooling=True)
         yield LinearLayer("fc", ["global_avg_pool"], num_outputs=10, weight_filler=_MSRA, param=[_WEIGHTS, _BIASES])
