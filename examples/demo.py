@@ -17,7 +17,7 @@ SHAPES = {"conv1": [(20, 1, 5, 5), (20,)], "ip1": [(10, 3920), (10,)]}
 
 
 def main() -> None:
-    """Upgrade, show and compare old files, find a mistake, and train a net."""
+    """Upgrade, show and compare old files, find a mistake, and fine-tune a model."""
     shutil.rmtree(RESULTS, ignore_errors=True)
     RESULTS.mkdir(parents=True)
     shutil.copy(HERE / "digits_2013.prototxt", RESULTS)
@@ -38,8 +38,14 @@ def main() -> None:
     say("A slip of the pen is found and named:")
     zoo("show", "typo.prototxt")
 
-    say("A net learns handwritten digits:")
-    zoo("train", "lenet", "--data", "digits", "--max-iter", "200", "--plot", "curves.png")
+    say("A model that comes along learns to tell other shapes apart, by two workers that average what they learn:")
+    new_shapes = "shapes?kinds=cross,flower,hexagon,ring"
+    zoo("finetune", "shapes", "--data", new_shapes, "--epochs", "6", "--workers", "2", "-o", "new_shapes")
+
+    say("It is a model of its own, exported to Caffe and ONNX, with a card and a report:")
+    zoo("verify", "new_shapes", "new_shapes/model.onnx")
+    zoo("card", "new_shapes")
+    zoo("report", "new_shapes/run")
 
     print(f"\nThe results are in {RESULTS}/: " + ", ".join(sorted(path.name for path in RESULTS.iterdir())))
 

@@ -31,6 +31,7 @@ BROAD = (  # what is tested there are whole programs, in processes of their own,
     "test_docs.py",
     "test_doors.py",
     "test_wheel.py",
+    "zoo/catalogue/test_learning.py",
     "zoo/cli",
     "zoo/test_distributed_run.py",
 )

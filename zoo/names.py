@@ -29,7 +29,8 @@ def find_folder(path: Path) -> ModelFolder | None:
     """A model's folder by its path or its name; None for a file. An error for a name that nothing has."""
     if is_model_folder(path):
         return open_folder(path)
-    if path.exists() or path.suffix or len(path.parts) != 1:
+    is_name = not path.suffix or path.name in catalogue.names()  # some names have a version, as squeezenet-1.1
+    if path.exists() or not is_name or len(path.parts) != 1:
         return None
     return catalogue_folder(path.name)
 
@@ -69,8 +70,10 @@ def write_model(name: str, path: Path) -> list[Path]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"{path}: can't be made: {problem.strerror}") from None
-    write_pieces(path / CARD, [card])
-    return [path / CARD, *entry.write(path)]
+    files = [(path / CARD, card), *((path / file.name, file.read_bytes()) for file in catalogue.files_of(name))]
+    for file, content in files:
+        write_pieces(file, [content])
+    return [*(file for file, _ in files), *entry.write(path)]
 
 
 def home() -> Path:

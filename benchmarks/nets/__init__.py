@@ -1,4 +1,4 @@
-"""Six nets, each in two forms: in netdsl's DSL, and by hand in torch with layers of the same names."""
+"""Six nets, each in two forms: those of the zoo's catalogue, and by hand in torch with layers of the same names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.nets.by_hand import ByHand
-from benchmarks.nets.caffenet import AlexNet, CaffeNet, alexnet, caffenet
-from benchmarks.nets.googlenet import GoogLeNet, googlenet
-from benchmarks.nets.lenet import LeNet, lenet
-from benchmarks.nets.mobilenet import MobileNet, mobilenet
-from benchmarks.nets.resnet import ResNet50, resnet50
+from benchmarks.nets.caffenet import AlexNet, CaffeNet
+from benchmarks.nets.googlenet import GoogLeNet
+from benchmarks.nets.lenet import LeNet
+from benchmarks.nets.mobilenet import MobileNet
+from benchmarks.nets.resnet import ResNet50
 from netdsl import NetParams
+from netdsl.deploy.deploy_net import deploy
+from zoo import catalogue
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,25 @@ class NetPair:
     training_batch: int
 
 
+def in_catalogue(name: str) -> Callable[[int], NetParams]:
+    """A net of the catalogue as it is used, for batches of any size and with random weights to begin with."""
+
+    def params(batch: int) -> NetParams:
+        net = deploy(catalogue.entry_of(name).train_val.message, batch=batch)
+        for layer in net.layer:
+            for settings in (layer.convolution_param, layer.inner_product_param):
+                if settings.num_output:
+                    settings.weight_filler.type = "msra"
+        return NetParams(net.name, *net.layer)
+
+    return params
+
+
 PAIRS = [
-    NetPair("LeNet", lenet, LeNet, (1, 28, 28), 64, 64),
-    NetPair("AlexNet", alexnet, AlexNet, (3, 227, 227), 8, 16),
-    NetPair("CaffeNet", caffenet, CaffeNet, (3, 227, 227), 8, 16),
-    NetPair("GoogLeNet", googlenet, GoogLeNet, (3, 224, 224), 8, 16),
-    NetPair("ResNet-50", resnet50, ResNet50, (3, 224, 224), 4, 4),
-    NetPair("MobileNet", mobilenet, MobileNet, (3, 224, 224), 8, 8),
+    NetPair("LeNet", in_catalogue("lenet"), LeNet, (1, 28, 28), 64, 64),
+    NetPair("AlexNet", in_catalogue("alexnet"), AlexNet, (3, 227, 227), 8, 16),
+    NetPair("CaffeNet", in_catalogue("caffenet"), CaffeNet, (3, 227, 227), 8, 16),
+    NetPair("GoogLeNet", in_catalogue("googlenet"), GoogLeNet, (3, 224, 224), 8, 16),
+    NetPair("ResNet-50", in_catalogue("resnet-50"), ResNet50, (3, 224, 224), 4, 4),
+    NetPair("MobileNet", in_catalogue("mobilenet-v1"), MobileNet, (3, 224, 224), 8, 8),
 ]

@@ -1,4 +1,4 @@
-"""CaffeNet and AlexNet, which differ in the order of pooling and normalisation."""
+"""CaffeNet and AlexNet by hand, which differ in the order of pooling and normalisation."""
 
 from __future__ import annotations
 
@@ -6,46 +6,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.nets.by_hand import ByHand
-from benchmarks.nets.parts import MSRA
-from caffe_proto import caffe_pb2 as pb
-from netdsl import LRN, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, RDDLayer, ReLU, Softmax
 
 CONVOLUTIONS = [("conv1", 96, 11, 4, 0, 1), ("conv2", 256, 5, 1, 2, 2), ("conv3", 384, 3, 1, 1, 1)]
 CONVOLUTIONS += [("conv4", 384, 3, 1, 1, 2), ("conv5", 256, 3, 1, 1, 2)]
-
-
-def caffenet(batch: int) -> NetParams:
-    """CaffeNet in the DSL; it pools before it normalises."""
-    return _net("CaffeNet", batch, ("pool", "norm"))
-
-
-def alexnet(batch: int) -> NetParams:
-    """AlexNet in the DSL; it normalises before it pools."""
-    return _net("AlexNet", batch, ("norm", "pool"))
-
-
-def _net(name: str, batch: int, order: tuple[str, str]) -> NetParams:
-    layers, bottom = [RDDLayer("data", shape=[batch, 3, 227, 227])], "data"
-    for conv, filters, kernel, stride, pad, group in CONVOLUTIONS:
-        sizes = {"kernel": kernel, "num_filters": filters, "stride": stride, "pad": pad, "group": group}
-        layers.append(ConvLayer(conv, [bottom], weight_filler=MSRA, **sizes))
-        layers.append(ReLU(f"relu_{conv}", [conv], in_place=True))
-        bottom = conv
-        for part in {"conv1": order, "conv2": order, "conv5": ("pool",)}.get(conv, ()):
-            layers.append(_pool_or_norm(part, f"{part}_{conv}", bottom))
-            bottom = f"{part}_{conv}"
-    for full in ("fc6", "fc7"):
-        layers.append(LinearLayer(full, [bottom], num_outputs=4096, weight_filler=MSRA))
-        layers += [ReLU(f"relu_{full}", [full], in_place=True), Dropout(f"drop_{full}", [full], in_place=True)]
-        bottom = full
-    layers += [LinearLayer("fc8", [bottom], num_outputs=1000, weight_filler=MSRA), Softmax("prob", ["fc8"])]
-    return NetParams(name, *layers)
-
-
-def _pool_or_norm(part: str, name: str, bottom: str) -> pb.LayerParameter:
-    if part == "pool":
-        return PoolLayer(name, [bottom], kernel=3, stride=2)
-    return LRN(name, [bottom], local_size=5, alpha=1e-4, beta=0.75)
 
 
 class CaffeNet(ByHand):

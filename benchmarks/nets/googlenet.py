@@ -1,4 +1,4 @@
-"""GoogLeNet without its auxiliary losses."""
+"""GoogLeNet by hand, without its auxiliary losses."""
 
 from __future__ import annotations
 
@@ -7,10 +7,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.nets.by_hand import ByHand
-from benchmarks.nets.parts import XAVIER
-from caffe_proto import caffe_pb2 as pb
-from netdsl import LRN, Concat, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, RDDLayer, ReLU, Softmax
-from netdsl.dsl import Average
 
 INCEPTION = {
     "3a": (192, 64, 96, 128, 16, 32, 32),
@@ -25,83 +21,49 @@ INCEPTION = {
 }
 
 
-def _conv_relu(
-    name: str, bottom: str, filters: int, kernel: int, stride: int = 1, pad: int = 0
-) -> list[pb.LayerParameter]:
-    conv = ConvLayer(name, [bottom], kernel=kernel, num_filters=filters, stride=stride, pad=pad, weight_filler=XAVIER)
-    return [conv, ReLU(f"relu_{name}", [name], in_place=True)]
-
-
-def googlenet(batch: int) -> NetParams:
-    """GoogLeNet in the DSL."""
-    layers = [RDDLayer("data", shape=[batch, 3, 224, 224])]
-    layers += _conv_relu("conv1", "data", 64, 7, 2, 3)
-    layers += [PoolLayer("pool1", ["conv1"], kernel=3, stride=2), LRN("norm1", ["pool1"], alpha=1e-4)]
-    layers += _conv_relu("conv2_reduce", "norm1", 64, 1) + _conv_relu("conv2", "conv2_reduce", 192, 3, 1, 1)
-    layers += [LRN("norm2", ["conv2"], alpha=1e-4), PoolLayer("pool2", ["norm2"], kernel=3, stride=2)]
-    blob = "pool2"
-    for name, (_, a, b_in, b, c_in, c, d) in INCEPTION.items():
-        layers += _conv_relu(f"{name}_1x1", blob, a, 1)
-        layers += _conv_relu(f"{name}_3x3_reduce", blob, b_in, 1)
-        layers += _conv_relu(f"{name}_3x3", f"{name}_3x3_reduce", b, 3, 1, 1)
-        layers += _conv_relu(f"{name}_5x5_reduce", blob, c_in, 1)
-        layers += _conv_relu(f"{name}_5x5", f"{name}_5x5_reduce", c, 5, 1, 2)
-        layers += [PoolLayer(f"{name}_pool", [blob], kernel=3, stride=1, pad=1)]
-        layers += _conv_relu(f"{name}_pool_proj", f"{name}_pool", d, 1)
-        branches = [f"{name}_{branch}" for branch in ("1x1", "3x3", "5x5", "pool_proj")]
-        layers.append(Concat(name, branches))
-        blob = name
-        if name in ("3b", "4e"):
-            layers.append(PoolLayer(f"pool_{name}", [blob], kernel=3, stride=2))
-            blob = f"pool_{name}"
-    layers += [
-        PoolLayer("pool5", [blob], pool=Average, kernel=7),
-        Dropout("drop", ["pool5"], dropout_ratio=0.4, in_place=True),
-    ]
-    layers += [LinearLayer("fc", ["pool5"], num_outputs=1000, weight_filler=XAVIER), Softmax("prob", ["fc"])]
-    return NetParams("GoogLeNet", *layers)
-
-
 class GoogLeNet(ByHand):
     """GoogLeNet by hand."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 64, 7, 2, 3)
-        self.conv2_reduce, self.conv2 = nn.Conv2d(64, 64, 1), nn.Conv2d(64, 192, 3, 1, 1)
         self.norm = nn.LocalResponseNorm(5, 1e-4, 0.75, 1.0)
-        self.convs = nn.ModuleDict()
+        layers: dict[str, nn.Module] = {
+            "conv1/7x7_s2": nn.Conv2d(3, 64, 7, 2, 3),
+            "conv2/3x3_reduce": nn.Conv2d(64, 64, 1),
+            "conv2/3x3": nn.Conv2d(64, 192, 3, 1, 1),
+            "loss3/classifier": nn.Linear(1024, 1000),
+        }
         for name, (inputs, a, b_in, b, c_in, c, d) in INCEPTION.items():
-            self.convs[f"{name}_1x1"] = nn.Conv2d(inputs, a, 1)
-            self.convs[f"{name}_3x3_reduce"] = nn.Conv2d(inputs, b_in, 1)
-            self.convs[f"{name}_3x3"] = nn.Conv2d(b_in, b, 3, 1, 1)
-            self.convs[f"{name}_5x5_reduce"] = nn.Conv2d(inputs, c_in, 1)
-            self.convs[f"{name}_5x5"] = nn.Conv2d(c_in, c, 5, 1, 2)
-            self.convs[f"{name}_pool_proj"] = nn.Conv2d(inputs, d, 1)
-        self.fc = nn.Linear(1024, 1000)
+            layers[f"inception_{name}/1x1"] = nn.Conv2d(inputs, a, 1)
+            layers[f"inception_{name}/3x3_reduce"] = nn.Conv2d(inputs, b_in, 1)
+            layers[f"inception_{name}/3x3"] = nn.Conv2d(b_in, b, 3, 1, 1)
+            layers[f"inception_{name}/5x5_reduce"] = nn.Conv2d(inputs, c_in, 1)
+            layers[f"inception_{name}/5x5"] = nn.Conv2d(c_in, c, 5, 1, 2)
+            layers[f"inception_{name}/pool_proj"] = nn.Conv2d(inputs, d, 1)
+        self.layers = nn.ModuleDict(layers)
 
     def scores(self, x: Tensor) -> Tensor:
         """The scores of all classes."""
-        x = self.norm(F.max_pool2d(F.relu(self.conv1(x), inplace=True), 3, 2, ceil_mode=True))
-        x = F.relu(self.conv2(F.relu(self.conv2_reduce(x), inplace=True)), inplace=True)
+        x = self.norm(F.max_pool2d(self._conv("conv1/7x7_s2", x), 3, 2, ceil_mode=True))
+        x = self._conv("conv2/3x3", self._conv("conv2/3x3_reduce", x))
         x = F.max_pool2d(self.norm(x), 3, 2, ceil_mode=True)
         for name in INCEPTION:
-            x = self._inception(name, x)
+            x = self._inception(f"inception_{name}", x)
             if name in ("3b", "4e"):
                 x = F.max_pool2d(x, 3, 2, ceil_mode=True)
-        return self.fc(F.dropout(F.avg_pool2d(x, 7), 0.4, self.training).flatten(1))
+        x = F.dropout(F.avg_pool2d(x, 7), 0.4, self.training).flatten(1)
+        scores: Tensor = self.layers["loss3/classifier"](x)
+        return scores
+
+    def _conv(self, name: str, x: Tensor) -> Tensor:
+        return F.relu(self.layers[name](x), inplace=True)
 
     def _inception(self, name: str, x: Tensor) -> Tensor:
-        def conv(branch: str, bottom: Tensor) -> Tensor:
-            return F.relu(self.convs[f"{name}_{branch}"](bottom), inplace=True)
-
         pooled = F.max_pool2d(x, 3, 1, 1)
-        return torch.cat(
-            [
-                conv("1x1", x),
-                conv("3x3", conv("3x3_reduce", x)),
-                conv("5x5", conv("5x5_reduce", x)),
-                conv("pool_proj", pooled),
-            ],
-            1,
-        )
+        ways = [
+            self._conv(f"{name}/1x1", x),
+            self._conv(f"{name}/3x3", self._conv(f"{name}/3x3_reduce", x)),
+            self._conv(f"{name}/5x5", self._conv(f"{name}/5x5_reduce", x)),
+            self._conv(f"{name}/pool_proj", pooled),
+        ]
+        return torch.cat(ways, 1)

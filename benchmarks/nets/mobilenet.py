@@ -6,8 +6,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.nets.by_hand import ByHand, ConvBN
-from benchmarks.nets.parts import from_catalogue
-from netdsl import NetParams
 
 MOBILENET = {
     "2_1": (64, 1),
@@ -20,11 +18,6 @@ MOBILENET = {
     "5_6": (1024, 2),
     "6": (1024, 1),
 }
-
-
-def mobilenet(batch: int) -> NetParams:
-    """MobileNet in the DSL."""
-    return from_catalogue("mobilenet-v1", batch)
 
 
 class MobileNet(ByHand):

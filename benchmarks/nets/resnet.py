@@ -8,15 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.nets.by_hand import ByHand, ConvBN
-from benchmarks.nets.parts import from_catalogue
-from netdsl import NetParams
 
 RESNET = [(64, 256, 3, 1), (128, 512, 4, 2), (256, 1024, 6, 2), (512, 2048, 3, 2)]
-
-
-def resnet50(batch: int) -> NetParams:
-    """ResNet-50 in the DSL."""
-    return from_catalogue("resnet-50", batch)
 
 
 def _block_name(stage: int, block: int) -> str:

@@ -31,7 +31,7 @@ def replacement_layer(layer: pb.LayerParameter, old: type[Layer], new: type[Laye
 
 def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]) -> None:
     """Keep the settings that both types have, and remove the others."""
-    source, target = _settings_field(layer, old), _settings_field(layer, new)
+    source, target = settings_field(layer, old), settings_field(layer, new)
     if source is None or source == target:
         return
     for setting, value in getattr(layer, source).ListFields():
@@ -40,7 +40,7 @@ def _carry_settings(layer: pb.LayerParameter, old: type[Layer], new: type[Layer]
     layer.ClearField(source)
 
 
-def _settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
+def settings_field(layer: pb.LayerParameter, kind: type[Layer]) -> str | None:
     """The name of the field with a type's settings."""
     settings = kind.config.DESCRIPTOR if kind.config is not None else None
     return next((field.name for field in layer.DESCRIPTOR.fields if settings and field.message_type == settings), None)

@@ -50,6 +50,12 @@ class Layer(LayerBlobs):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
             raise NetError(f"a layer of type {self.layer.type} takes {limits} {what}s, not {count}")
 
+    def freeze(self, message: pb.LayerParameter) -> None:
+        """Change the layer's message in a net so that training leaves its blobs as they are."""
+        add_specs(message, len(self.blob_names()))
+        for spec in message.param:
+            spec.lr_mult = spec.decay_mult = 0
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """The shapes of the tops, by running on tensors without memory."""
         blobs = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
@@ -67,6 +73,12 @@ class Layer(LayerBlobs):
     def loss_weights(self) -> list[float]:
         """What each top adds to the loss."""
         return list(self.layer.loss_weight) or [0.0] * len(self.layer.top)
+
+
+def add_specs(layer: pb.LayerParameter, blobs: int) -> None:
+    """Give each of a layer's blobs settings of its own, such as a learning rate, where it has only the usual ones."""
+    for _ in range(len(layer.param), blobs):
+        layer.param.add()
 
 
 def positive(settings: Message, name: str) -> int:

@@ -54,6 +54,11 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
         self.weight = new_blob(filler, channels, value=1.0) if nvidia or intel else None
         self.bias = new_blob(p.bias_filler, channels) if nvidia or (intel and p.bias_term) else None
 
+    def freeze(self, message: pb.LayerParameter) -> None:
+        """Its sums change without a learning rate, unless it uses them in training, too."""
+        super().freeze(message)
+        message.batch_norm_param.use_global_stats = True
+
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         size = bottoms[0][0]
         if self.batch and size % self.batch:

@@ -69,6 +69,10 @@ class BN(HasOnnxForm):
         per_channel = (1, bottoms[0][1], 1, 1)
         return [bottoms[0], per_channel, per_channel][: len(self.layer.top)]
 
+    def freeze(self, message: pb.LayerParameter) -> None:
+        super().freeze(message)
+        message.bn_param.frozen = True
+
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, ...]:
         if self.plain:
             return torch.addcmul(self._wide(self.bias, x), x, self._wide(self.slope, x))

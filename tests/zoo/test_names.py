@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from caffe_proto.errors import FileError
 from netdsl import Net, pycaffe
 from netdsl.errors import NetError
 from netdsl.model import open_model
@@ -17,6 +18,9 @@ def test_a_name_is_a_net_everywhere() -> None:
     assert len(Net("lenet").get_weights()["ip2"][0]) == 10
     assert pycaffe.Net("lenet", pycaffe.TEST).blobs["ip2"].data.shape == (36, 10)
     assert [layer.type for layer in open_model("lenet", deployed=True).net.layer][::8] == ["Input", "Softmax"]
+    assert open_model("squeezenet-1.1").net.name == "SqueezeNet_v1.1"
+    with pytest.raises(FileError, match=r"squeezenet-9\.caffemodel: can't be opened"):
+        open_model("squeezenet-9.caffemodel")
 
 
 def test_a_folder_is_a_net_with_its_weights(tmp_path: Path) -> None:

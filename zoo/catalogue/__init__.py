@@ -17,11 +17,25 @@ if TYPE_CHECKING:
     from zoo.catalogue.entry import Entry
 
 _CARDS = Path(__file__).parent / "cards"
+_FILES = Path(__file__).parent / "files"
 
 # The module of each net, which has a function of its name, in the order in which the catalogue shows them.
 _MODULES = {
     "lenet": "lenet",
-    # Residual, dense and mobile nets.
+    "shapes": "shapes",
+    "mnist-autoencoder": "mnist",
+    "mnist-siamese": "mnist",
+    "cifar10-quick": "cifar10",
+    "cifar10-full": "cifar10",
+    "nin": "nin",
+    "caffenet": "alexnet",
+    "alexnet": "alexnet",
+    "googlenet": "googlenet",
+    "vgg-a": "vgg",
+    "vgg-16": "vgg",
+    "vgg-19": "vgg",
+    "squeezenet-1.0": "squeezenet",
+    "squeezenet-1.1": "squeezenet",
     "resnet-18": "resnet",
     "resnet-34": "resnet",
     "resnet-50": "resnet",
@@ -50,6 +64,11 @@ def card_of(name: str) -> Card:
 def card_file(name: str) -> Path:
     """The file of a net's card."""
     return _CARDS / f"{_known(name)}.md"
+
+
+def files_of(name: str) -> list[Path]:
+    """The weights and the names of classes that come along with a net, if it has some."""
+    return sorted((_FILES / _known(name)).glob("*"))
 
 
 def entry_of(name: str) -> Entry:

@@ -23,10 +23,11 @@ class Entry:
     train_val: NetParams
     solver: pb.SolverParameter
     inputs: Mapping[str, Shape] = field(default_factory=dict)  # without the batch, where data layers don't say theirs
+    used: NetParams | None = None  # what is used, if that is only a part of what is trained, as one of two twins
 
     def deploy(self) -> pb.NetParameter:
         """The net as it is used, for one item."""
-        return deploy(self.train_val.message, shapes=self.inputs, batch=1)
+        return deploy((self.used or self.train_val).message, shapes=self.inputs, batch=1)
 
     def write(self, folder: Path) -> list[Path]:
         """Write the nets and the solver to a folder, and return their files."""

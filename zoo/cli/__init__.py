@@ -27,6 +27,7 @@ _COMMANDS = {
     "import": ("zoo.cli.import_", "Write a model's files, or a net as a Python program."),
     "check": ("zoo.cli.check", "Check whether nets would work: types, connections, shapes."),
     "train": ("zoo.cli.train", "Train a net with Caffe's solvers."),
+    "finetune": ("zoo.cli.finetune", "Fine-tune a model to the classes of your data."),
     "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),
     "report": ("zoo.cli.report", "Report how a run with several workers went."),
     "test": ("zoo.cli.test", "Test a net with weights on its test data."),

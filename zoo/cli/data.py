@@ -25,9 +25,11 @@ A data set is named by its path, or by its kind and path:
   mnist:FOLDER[:test]  cifar10:FOLDER[:test]  cifar100:FOLDER[:test]
   csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B  arrow:PATH?columns=A,B
   netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
+  shapes[:train|:test]?kinds=A,B
 \b
-Behind any name, ?part=test is every tenth item, ?part=train all others, and
-?classes=FILE has the names of classes: one on each line, or a label map.
+Behind any name, ?part=test is every tenth item, ?part=train all others,
+?items=FILE has the numbers of the items that count, one on each line, and
+?classes=FILE the names of classes: one on each line, or a label map.
 """
 
 
@@ -66,10 +68,10 @@ def convert_command(
     skip_bad: bool,
     as_json: bool,
 ) -> None:
-    """Write a data set as LMDB, LevelDB or Parquet, all of it or nothing.
+    """Write a data set as LMDB, LevelDB, Parquet or a folder of images for each class, all of it or nothing.
 
-    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH. Databases have
-    Caffe's records, with the keys of convert_imageset.
+    The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
+    Databases have Caffe's records, with the keys of convert_imageset.
     """
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.writing.convert import Conversion, convert

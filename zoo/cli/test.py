@@ -15,7 +15,7 @@ from zoo.cli.training_display import tell
 
 @click.command("test", short_help="Test a net with weights on its test data.")
 @click.argument("net", metavar="NET")
-@click.option("--weights", multiple=True, metavar="FILE", required=True, help="Its weights, by layer names.")
+@click.option("--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any.")
 @click.option(
     "--data", metavar="SOURCE", help="Data to read instead of the net's: digits, mnist:FOLDER, parquet:PATH, ..."
 )

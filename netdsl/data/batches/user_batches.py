@@ -57,7 +57,12 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
         return len(shape) < len(batch_shape)
 
     def _batch(self, tensors: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """Tensors with equally many items; labels may have axes of length 1 more or less than the net says."""
+        """Tensors with equally many items; labels may have axes of length 1 more or less than the net says.
+
+        Those in the net's own shapes are taken as they are, since some nets read more boxes than images.
+        """
+        if all(tuple(tensors[name].shape) == shape for name, shape in self._shapes.items()):
+            return tuple(tensors[name] for name in self._shapes)
         count = len(tensors[self._largest])
         return tuple(_reshaped(name, tensors[name], (count, *shape[1:])) for name, shape in self._shapes.items())
 

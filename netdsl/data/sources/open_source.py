@@ -21,21 +21,23 @@ from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.mnist import MnistSource, split_of
 from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.parquet import ParquetSource
+from netdsl.data.sources.shapes import CLASSES, ShapesSource
 from netdsl.data.sources.source import DataSplit, Source
-from netdsl.data.sources.view import view_of
+from netdsl.data.sources.view import read_items, view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn
 
 _SPLITS = {split.value: split for split in DataSplit}
-_PART, _CLASSES = "part", "classes"  # the options that names of all kinds may have
+_PART, _ITEMS, _CLASSES = "part", "items", "classes"  # the options that names of all kinds may have
 
 
 @dataclass(frozen=True)
 class SourceSpec:
     """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for.
 
-    `options` are those of the kind. Two are for all kinds: the part of the items, and a file with names of classes.
+    `options` are those of the kind. Three are for all kinds: the part of the items, a file with the numbers of those
+    that count, and a file with names of classes.
     With `in_parallel` all processes of an MPI job open the source together.
     """
 
@@ -45,6 +47,7 @@ class SourceSpec:
     gray: bool
     blobs: tuple[BlobColumn, ...] = ()
     part: DataSplit | None = None
+    items: str | None = None
     class_names: str | None = None
     in_parallel: bool = False
 
@@ -80,8 +83,8 @@ def open_source(
 ) -> Source:
     """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
-    Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, and with
-    `?classes=FILE`, which names the classes.
+    Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, with
+    `?items=FILE`, which has the numbers of the items that count, and with `?classes=FILE`, which names the classes.
     With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
     what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
     reads each column for its blob. With `in_parallel` all processes of an MPI job call this together, and libraries
@@ -91,6 +94,8 @@ def open_source(
     spec = _spec(kind, rest, gray)
     classes = () if spec.class_names is None else read_class_names(spec.class_names)
     source = KINDS[kind].open(replace(spec, blobs=tuple(blobs), in_parallel=in_parallel))
+    if spec.items is not None:
+        source = view_of(source, items=read_items(Path(spec.items), len(source)))
     if spec.part is not None or classes:
         source = view_of(source, part=spec.part, classes=classes)
     if not len(source):
@@ -140,10 +145,20 @@ def is_part(name: str) -> bool:
     return _spec(*_kind(name), gray=False).part is not None
 
 
+def with_items(name: str, items: Path) -> str:
+    """The full name of a source whose items are those with the numbers in a file."""
+    kind, rest = _kind(name)
+    return f"{kind}:{_with_option(rest, _ITEMS, str(items))}"
+
+
 def _with_part(name: str, part: DataSplit) -> str:
+    return _with_option(name, _PART, part.value)
+
+
+def _with_option(name: str, option: str, value: str) -> str:
     path, _, query = name.partition("?")
-    others = [(option, value) for option, value in parse_qsl(query, keep_blank_values=True) if option != _PART]
-    return f"{path}?{urlencode([*others, (_PART, part.value)], safe='/,:')}"
+    others = [pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] != option]
+    return f"{path}?{urlencode([*others, (option, value)], safe='/,:')}"
 
 
 def _kind(name: str) -> tuple[str, str]:
@@ -152,6 +167,8 @@ def _kind(name: str) -> tuple[str, str]:
     path = Path(name.partition("?")[0])
     if start in KINDS and (colon or not path.exists()):
         return start, rest
+    if path.name in KINDS and not path.exists():  # a kind without a path, but with options
+        return path.name, name.removeprefix(path.name)
     for kind, description in KINDS.items():
         if path.exists() and description.recognises(path):
             return kind, name
@@ -164,10 +181,11 @@ def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
     description = KINDS[kind]
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
-    part, class_names = options.pop(_PART, None), options.pop(_CLASSES, None)
+    part, items, class_names = (options.pop(option, None) for option in (_PART, _ITEMS, _CLASSES))
     if part is not None and part not in _SPLITS:
         raise DataError(f"{kind}:{rest}: there is no part '{part}'; write {_PART}=train or {_PART}=test")
-    spec = SourceSpec(path, None, options, gray, part=None if part is None else _SPLITS[part], class_names=class_names)
+    split = None if part is None else _SPLITS[part]
+    spec = SourceSpec(path, None, options, gray, part=split, items=items, class_names=class_names)
     for option in options:
         if description.options is not None and option not in description.options:
             raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {description.form}")
@@ -212,6 +230,14 @@ def _digits(spec: SourceSpec) -> Source:
             f"digits:{spec.path}: is no source; there are digits, {', '.join(f'digits:{split}' for split in _SPLITS)}"
         )
     return DigitsSource(_SPLITS.get(spec.path))
+
+
+def _shapes(spec: SourceSpec) -> Source:
+    if spec.path and spec.path not in _SPLITS:
+        raise DataError(
+            f"shapes:{spec.path}: is no source; there are shapes, {', '.join(f'shapes:{split}' for split in _SPLITS)}"
+        )
+    return ShapesSource(_SPLITS.get(spec.path, DataSplit.TRAIN), spec.names("kinds") or CLASSES, gray=spec.gray)
 
 
 def _csv(spec: SourceSpec) -> Source:
@@ -312,4 +338,5 @@ KINDS = {
     ),
     "folder": SourceKind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
     "digits": SourceKind("digits[:train|:test]", _digits, _never, has_splits=True),
+    "shapes": SourceKind("shapes[:train|:test]?kinds=A,B", _shapes, _never, ("kinds",), has_splits=True),
 }

@@ -1,13 +1,16 @@
-"""Views of sources: one of two parts of their items, or other names of their classes."""
+"""Views of sources: some of their items, or other names of their classes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from caffe_proto.storage import write_pieces
 from netdsl.data.sources.class_names import classes_of
+from netdsl.data.sources.listing import numbered_lines
 from netdsl.data.sources.source import (
     DataSplit,
     Indices,
@@ -19,6 +22,7 @@ from netdsl.data.sources.source import (
     WholeSource,
 )
 from netdsl.data.types import Array
+from netdsl.errors import DataError
 
 TEST_EVERY = 10  # one in so many items is for testing
 
@@ -79,16 +83,36 @@ def array_names_of(source: Source, count: int) -> tuple[str, ...]:
     return names[:count]
 
 
-def view_of(source: Source, *, part: DataSplit | None = None, classes: Sequence[str] = ()) -> SourceView:
+def view_of(
+    source: Source, *, items: Indices | None = None, part: DataSplit | None = None, classes: Sequence[str] = ()
+) -> SourceView:
     """A part of a source: every tenth item from the first on is for testing, and the others are for training.
 
-    So the parts are the same for every worker and whenever they are opened. `classes` are names that take the place of
-    the source's own.
+    So the parts are the same for every worker and whenever they are opened. `items` are the numbers of those that
+    count, and `classes` names that take the place of the source's own.
     """
-    indices = np.arange(len(source))
+    indices = np.arange(len(source)) if items is None else items
     if part is not None:
         indices = indices[(indices % TEST_EVERY == 0) == (part is DataSplit.TEST)]
     classes = classes or classes_of(source)
     if isinstance(source, WholeSource):
         return _WholeSourceView(source, indices, classes)
     return SourceView(source, indices, classes)
+
+
+def write_items(items: Iterable[int], path: Path) -> None:
+    """Write the numbers of items, one on each line."""
+    write_pieces(path, ["".join(f"{item}\n" for item in items).encode()])
+
+
+def read_items(path: Path, count: int) -> Indices:
+    """The numbers of items in a file, of a source that has so many."""
+    items = []
+    for line, text in numbered_lines(path):
+        item = int(text) if text.strip().isdecimal() and len(text) < 20 else count
+        if item >= count:
+            raise DataError(
+                f"{path}:{line}: '{text.strip()[:20]}' is no number of an item; they are 0 to {count - 1:,}"
+            )
+        items.append(item)
+    return np.array(items, np.int64)

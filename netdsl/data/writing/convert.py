@@ -1,4 +1,4 @@
-"""Items of any source written as a database or a table, as Caffe's convert_imageset does it."""
+"""Items of any source written as a database, a table or folders, as Caffe's convert_imageset does it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from netdsl.data.sources.images import ImageFile
 from netdsl.data.sources.source import NamedItems, Source
 from netdsl.data.transforms.decode import resize
 from netdsl.data.types import Array
+from netdsl.data.writing.class_folders import folder_writer
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.encode import ImageFormat, encode, without_color
 from netdsl.data.writing.example import Example, Put
@@ -28,7 +29,12 @@ from netdsl.errors import DataError
 
 WriterFactory = Callable[[Path, Sequence[str]], AbstractContextManager[Put]]  # also takes the names of classes
 
-_WRITERS: dict[str, WriterFactory] = {"lmdb": lmdb_writer, "leveldb": leveldb_writer, "parquet": parquet_writer}
+_WRITERS: dict[str, WriterFactory] = {
+    "lmdb": lmdb_writer,
+    "leveldb": leveldb_writer,
+    "parquet": parquet_writer,
+    "folder": folder_writer,
+}
 _CHANNELS = 4  # that an image has at most
 
 

@@ -41,7 +41,7 @@ def datum_of(example: Example) -> pb.Datum:
             f"a Datum has an image and a label, and an item has {len(example.item)} arrays; write Parquet instead"
         )
     (image, values), where = example.item, example.key.decode("utf-8", "replace")
-    label = _label(values, where)
+    label = label_of(values, where)
     if example.encoded is not None:
         return pb.Datum(data=example.encoded, label=label, encoded=True)
     channels, height, width = _shape(image, where)
@@ -53,10 +53,11 @@ def datum_of(example: Example) -> pb.Datum:
     return datum
 
 
-def _label(values: Array, where: str) -> int:
+def label_of(values: Array, where: str) -> int:
+    """The label of an item as a whole number."""
     number = float(values.item()) if values.size == 1 else 0.5
     if not number.is_integer() or abs(number) >= 2**31:
-        raise DataError(f"{where}: a Datum's label is one whole number, not {values.tolist()}; write Parquet instead")
+        raise DataError(f"{where}: a label is one whole number here, not {values.tolist()}; write Parquet instead")
     return int(number)
 
 

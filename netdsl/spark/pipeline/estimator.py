@@ -18,7 +18,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import AnyStrategy, parse
 from netdsl.distributed.transports.transport import Transport
-from netdsl.errors import SolverError
+from netdsl.errors import NetError, SolverError
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.spark.pipeline.fit import fit_net
 from netdsl.spark.pipeline.fit_request import FitRequest
@@ -35,6 +35,7 @@ from netdsl.spark.pipeline.param_values import (
 )
 from netdsl.spark.pipeline.params import PredictionParams
 from netdsl.spark.pipeline.persistence import EstimatorReader, EstimatorWriter
+from netdsl.spark.pipeline.tuned_model import tuned_model
 
 
 class NetEstimator(
@@ -98,6 +99,14 @@ class NetEstimator(
         typeConverter=TypeConverters.toInt,
     )
 
+    model: Param[str] = Param(
+        Params._dummy(),
+        "model",
+        "the model to fine-tune, in place of a net: its name, its folder or its file; it begins with its weights, and "
+        "what predicts is made anew for the labels of the rows",
+        typeConverter=lambda value: str(value),
+    )
+
     def __init__(self, **params: Any) -> None:
         super().__init__()
         self._setDefault(strategy=ModelAveraging(), shuffle=True)
@@ -110,6 +119,14 @@ class NetEstimator(
     def getNet(self) -> str:
         """The net, as prototxt."""
         return self.getOrDefault(self.net)
+
+    def setModel(self, value: str | Path) -> Self:
+        """Set the model to fine-tune."""
+        return self._set(model=value)
+
+    def getModel(self) -> str:
+        """The model to fine-tune."""
+        return self.getOrDefault(self.model)
 
     def setSolver(self, value: Settings) -> Self:
         """Set the solver's settings."""
@@ -192,19 +209,24 @@ class NetEstimator(
         return EstimatorWriter(self)
 
     def _fit(self, dataset: DataFrame) -> NetModel:
-        with fit_net(self._request(), dataset) as result:
+        with fit_net(self._request(dataset), dataset) as result:
             model = NetModel(result.net, result.weights, history=result.history)
         return self._copyValues(model)
 
-    def _request(self) -> FitRequest:
+    def _request(self, rows: DataFrame) -> FitRequest:
         def value_of(param: Param[Any]) -> Any:
             return self.getOrDefault(param) if self.isDefined(param) else None
 
         transport, folder = value_of(self.transport), value_of(self.runFolder)
+        settings, weights = self._settings(), tuple(value_of(self.weights) or ())
+        if self.isDefined(self.model):
+            tuned = tuned_model(self.getModel(), weights, rows, self.getBindings())
+            settings.net_param.CopyFrom(tuned.net)
+            weights = tuple(map(str, tuned.files))
         run = Run(
-            self._settings(),
+            settings,
             parse(self.getStrategy()),
-            weights=tuple(value_of(self.weights) or ()),
+            weights=weights,
             transport=None if transport is None else Transport(transport),
         )
         return FitRequest(
@@ -223,9 +245,12 @@ class NetEstimator(
         if not self.isDefined(self.solver):
             raise SolverError("how long is the net to be trained? Say it with solver={'max_iter': ...}")
         param = from_text(self.getSolver(), pb.SolverParameter)
-        if self.isDefined(self.net):
+        if self.isDefined(self.net) and self.isDefined(self.model):
+            raise NetError("net and model both say what is trained; set one of them")
+        if self.isDefined(self.net) or self.isDefined(self.model):
             for name in ("train_net_param", "test_net_param", "test_state"):
                 param.ClearField(name)
+        if self.isDefined(self.net):
             param.net_param.CopyFrom(from_text(self.getNet(), pb.NetParameter))
         if self.isDefined(self.seed):
             param.random_seed = self.getSeed()

@@ -10,8 +10,10 @@ import pytest
 import yaml
 
 from caffe_proto.files import read_net
-from netdsl import Net
 from netdsl.dsl.source import to_python
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import resolve
 from zoo import catalogue
 from zoo.cards import Card
 from zoo.names import write_model
@@ -31,8 +33,9 @@ def test_a_card_is_whole(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_has_the_published_number_of_parameters(name: str, tmp_path: Path) -> None:
     write_model(name, tmp_path)
-    weights = Net(tmp_path / "deploy.prototxt").get_weights()
-    assert sum(array.size for arrays in weights.values() for array in arrays) == catalogue.card_of(name).parameters
+    built = build(resolve(read_net(tmp_path / "deploy.prototxt").message), LAYERS)
+    sizes = {id(blob): blob.numel() for layer in built.layers for blob in layer.blob_tensors()}
+    assert sum(sizes.values()) == catalogue.card_of(name).parameters
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -34,6 +34,14 @@ def test_a_batch_may_have_another_size_or_be_a_tuple_or_tensors() -> None:
     assert labels.tolist() == [[each] for each in range(7)]
 
 
+def test_a_batch_in_the_nets_own_shapes_may_have_more_boxes_than_images() -> None:
+    shapes = {"data": (2, 3, 4, 5), "boxes": (7, 5), "truth": (1, 1, 6, 8)}
+    values = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    assert [tuple(tensor.shape) for tensor in next(UserBatches([values], shapes))] == list(shapes.values())
+    with pytest.raises(DataError, match=r"'boxes' has shape \[7, 5\], which can't be reshaped to \[3, 5\]"):
+        next(UserBatches([{**values, "data": np.zeros((3, 3, 4, 5), np.float32)}], shapes))
+
+
 def test_what_must_not_be_written_to_is_copied() -> None:
     values = batch(1)
     values["data"].flags.writeable = False

@@ -256,8 +256,8 @@ def test_targets_that_cannot_be_are_told(target: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("arrays", "target", "settings", "what"),
     [
-        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: a Datum's label is one whole number, not"),
-        ((PIXELS, PIXELS), "out_lmdb", Conversion(), "a Datum's label is one whole number"),
+        ((PIXELS, LABELS + 0.5), "out_lmdb", Conversion(), "00000000: a label is one whole number here, not"),
+        ((PIXELS, PIXELS), "out_lmdb", Conversion(), "a label is one whole number here"),
         ((PIXELS,), "out_lmdb", Conversion(), "a Datum has an image and a label, and an item has 1 arrays"),
         ((PIXELS[:, None], LABELS), "out_lmdb", Conversion(), r"not shape \(1, 3, 6, 5\); write Parquet"),
         ((PIXELS[:, 0, 0], LABELS), "out_lmdb", Conversion((4, 4)), r"item 0: has shape \(5,\), which isn't that of"),

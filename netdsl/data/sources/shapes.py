@@ -1,0 +1,103 @@
+"""Pictures of shapes, drawn by this program: circles, squares, triangles and stars, to try things out with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.source import DataSplit, Item
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+
+CLASSES = ("circle", "square", "star", "triangle")  # unless a name says which
+KINDS_OF_SHAPES = (*CLASSES, "cross", "flower", "hexagon", "ring")
+SIDE = 48  # pixels
+_COUNTS = {DataSplit.TRAIN: 2000, DataSplit.TEST: 400}
+_NOISE = 12.0  # standard deviation of pixels, of 255
+
+Floats = NDArray[np.float64]
+
+
+class ShapesSource:
+    """One shape on each picture, at a random place, in a random size, turn and colour, and its class.
+
+    A picture follows from its number and the split alone, so the data are the same everywhere.
+    """
+
+    def __init__(self, split: DataSplit, classes: Sequence[str] = CLASSES, *, gray: bool = False) -> None:
+        for name in classes:
+            if name not in KINDS_OF_SHAPES:
+                raise DataError(f"shapes: there is no shape '{name}'; there are {', '.join(KINDS_OF_SHAPES)}")
+        self.classes, self._split, self._gray = tuple(classes), split, gray
+
+    def __len__(self) -> int:
+        return _COUNTS[self._split]
+
+    def labels(self) -> Array:
+        """The class of every picture."""
+        return np.arange(len(self)) % len(self.classes)
+
+    def fetch(self, index: int) -> int:
+        """The number of a picture, which is all that it is made of."""
+        return index
+
+    def item(self, fetched: int) -> Item:
+        """The picture, in BGR or gray, and its class."""
+        label = fetched % len(self.classes)
+        random = np.random.default_rng((list(DataSplit).index(self._split), fetched))
+        image = draw(self.classes[label], random)
+        if self._gray:
+            image = np.rint(image.mean(axis=0, keepdims=True)).astype(np.uint8)
+        return image, np.array(label, np.float32)
+
+    def close(self) -> None:
+        """Do nothing, since there are no files."""
+
+
+def draw(shape: str, random: np.random.Generator) -> NDArray[np.uint8]:
+    """A picture of a shape: channels, height, width."""
+    size = random.uniform(0.5, 0.9) * SIDE / 2
+    x, y = random.uniform(size, SIDE - size, 2)
+    inside = _inside(shape, x, y, size, random.uniform(0, 2 * np.pi))
+    ground, ink = random.uniform(0, 255, (2, 3))
+    ink = np.where(np.abs(ink - ground) < 60, (ground + 128) % 256, ink)  # never as the ground
+    pixels = ground[:, None, None] + inside * (ink - ground)[:, None, None]
+    noisy: NDArray[np.uint8] = np.clip(pixels + random.normal(0, _NOISE, pixels.shape), 0, 255).astype(np.uint8)
+    return noisy
+
+
+def _inside(shape: str, x: float, y: float, size: float, turn: float) -> Floats:
+    """How much of each pixel a shape covers, from 0 to 1."""
+    rows, columns = np.mgrid[:SIDE, :SIDE] + 0.5
+    radius, angle = np.hypot(columns - x, rows - y), np.arctan2(rows - y, columns - x) - turn
+    covered: Floats = np.clip(0.5 + size * _outline(shape, angle) - radius, 0, 1)
+    return covered - np.clip(0.5 + 0.5 * size - radius, 0, 1) if shape == "ring" else covered
+
+
+def _outline(shape: str, angle: Floats) -> Floats:
+    """The distance of a shape's edge from its middle by the angle; its farthest point is at 1 or nearly so."""
+    match shape:
+        case "square":
+            return _polygon(angle, 4, np.cos(np.pi / 4))
+        case "triangle":
+            return _polygon(angle, 3, np.cos(np.pi / 3))
+        case "hexagon":
+            return _polygon(angle, 6, np.cos(np.pi / 6))
+        case "star":
+            return _polygon(angle, 5, 0.42)
+        case "cross":
+            return _polygon(angle, 4, 0.3)
+        case "flower":
+            return 0.7 + 0.3 * np.cos(5 * angle)
+        case _:
+            return np.full_like(angle, 0.9)
+
+
+def _polygon(angle: Floats, corners: int, inner: float) -> Floats:
+    """Straight lines from corners at distance 1 to points between them at distance `inner`."""
+    sector = np.pi / corners
+    from_corner = np.abs((angle + sector) % (2 * sector) - sector)  # the angle to the nearest corner
+    distance: Floats = inner * np.sin(sector) / (np.sin(sector - from_corner) + inner * np.sin(from_corner))
+    return distance

@@ -1,0 +1,102 @@
+"""Every net of the catalogue learns from data that look like its own, and is exported with its random weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl import Net
+from netdsl.checking.sample_inputs import Array, sample_inputs
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from zoo import catalogue
+from zoo.exporting import Export, ExportTarget, export
+from zoo.names import write_model
+
+
+def _names(quick: int) -> list[Any]:
+    """All names; nets with more parameters than are quick are slow, and those for larger images than detectors take."""
+    return [pytest.param(name, marks=pytest.mark.slow if _is_large(name, quick) else []) for name in catalogue.names()]
+
+
+def _is_large(name: str, quick: int) -> bool:
+    card = catalogue.card_of(name)
+    pixels = math.prod(card.input.size) if card.input else 0
+    return (card.parameters or 0) > quick or pixels > 300 * 300
+
+
+def _with_inputs(net: pb.NetParameter, items: Callable[[int], int]) -> tuple[pb.NetParameter, dict[str, Shape]]:
+    """The net in TRAIN with inputs in the place of its data layers, and their shapes for so many items."""
+    built = build(resolve(net, Phase.TRAIN), LAYERS)
+    data = {id(node) for node, _ in built.data_layers()}
+    fed, shapes = pb.NetParameter(name=net.name), dict[str, Shape]()
+    for node in built.graph.nodes:
+        if id(node) not in data:
+            fed.layer.append(node.layer)
+            continue
+        layer = fed.layer.add(name=node.layer.name, type="Input", top=node.layer.top)
+        batch = built.shapes[node.tops[0]][0]
+        for edge in node.tops:
+            first, *rest = built.shapes[edge] or (0,)
+            shape = shapes[built.graph.blobs[edge]] = (items(batch) if first == batch else first, *rest)
+            layer.input_param.shape.add(dim=shape)
+    return fed, shapes
+
+
+def _fed_net(net: pb.NetParameter) -> tuple[pb.NetParameter, dict[str, Array]]:
+    """The net with inputs, and values for them: two items, or as many as it has itself if it takes no others."""
+    for items in (lambda batch: min(batch, 2), lambda batch: batch):
+        fed, shapes = _with_inputs(net, items)
+        try:
+            built = build(resolve(fed, Phase.TRAIN), LAYERS)
+        except NetError:
+            continue
+        return fed, sample_inputs(built, shapes)
+    raise AssertionError("the net takes not even its own batch")
+
+
+@pytest.mark.parametrize("name", _names(quick=20_000_000))
+def test_it_learns(name: str) -> None:
+    message, values = _fed_net(catalogue.entry_of(name).train_val.message)
+    net = Net(message, phase="TRAIN")
+    before = {key: tensor.clone() for key, tensor in net.module.named_parameters()}
+    net.set_training_data([values])
+    assert math.isfinite(net.train(1, base_lr=1e-4))
+    after = dict(net.module.named_parameters())
+    moved = [key for key, tensor in before.items() if not torch.equal(tensor, after[key])]
+    assert moved
+    assert all(bool(torch.isfinite(tensor).all()) for tensor in after.values())
+
+
+def _made_up(net: Net) -> Net:
+    """The net with weights that let what differs be seen to the end, as trained ones do and many fillers' don't."""
+    for layer in net.module.built.layers:
+        for blob in layer.blob_tensors():
+            if blob.dim() > 1:
+                torch.nn.init.normal_(blob, std=math.sqrt(2 / blob[0].numel()))
+    return net
+
+
+@pytest.mark.parametrize("name", _names(quick=5_000_000))
+def test_it_is_exported_to_caffe_and_onnx_with_proofs(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    write_model(name, tmp_path / "model")
+    deploy, weights = str(tmp_path / "model/deploy.prototxt"), str(tmp_path / "random.caffemodel")
+    _made_up(Net(deploy)).save(weights)
+    for target, output in ((ExportTarget.CAFFE, "caffe"), (ExportTarget.ONNX, "model.onnx")):
+        exported = export(Export(deploy, (weights,), target, tmp_path / output))
+        assert all(proof.difference is not None and np.isfinite(proof.difference) for proof in exported.proofs)
+        assert all(file.stat().st_size for file in exported.files)
+        for file in exported.files:
+            file.unlink()  # half a gigabyte for some
+    Path(weights).unlink()

@@ -1,0 +1,200 @@
+"""Fine-tuning as a whole: a model and data in, and a model's folder out, with the run that made it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import FileError, in_file
+from caffe_proto.files import read_solver
+from caffe_proto.storage import write_pieces
+from netdsl.distributed.run import Run, exists
+from netdsl.distributed.run_log import EVENTS, read_moments
+from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.errors import DistributedError, NetError, WeightsError
+from netdsl.model import open_model
+from netdsl.solver.action import Action, no_action
+from netdsl.solver.event_log import read_event_log
+from netdsl.solver.events import Listener, SnapshotSaved
+from netdsl.solver.module_net import Compute
+from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
+from netdsl.tuning.preparation import describe, transforms_of
+from zoo import distributed_run
+from zoo.backends import Backend
+from zoo.cards import Card
+from zoo.finetuning.best_snapshot import BestSnapshot
+from zoo.finetuning.card_input import transform_of
+from zoo.finetuning.held_out import LabelledData, hold_out
+from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
+from zoo.finetuning.request import FineTuneRequest
+from zoo.finetuning.result import FineTuned, write_model_folder
+from zoo.names import find_folder
+from zoo.worker_count import WorkerCount
+
+RUN = "run"  # the folder of the run, in that of the model
+_REQUEST = "finetune.json"
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """What was begun: kept beside the run, so that it can be resumed and finished."""
+
+    request: FineTuneRequest
+    data: LabelledData
+    heads: dict[str, str]  # old names and new ones
+    frozen: tuple[str, ...]  # the layers that keep their weights
+    preparation: str  # of images for training, in words
+
+
+def begin(
+    request: FineTuneRequest,
+    backend: Backend,
+    compute: Compute,
+    *,
+    progress: Callable[[int], object] = lambda done: None,
+) -> FineTuning:
+    """Prepare everything and begin the run, in the folder of the new model."""
+    if request.output.exists() and any(request.output.iterdir()):
+        raise FileError(
+            f"{request.output}: has files already; --resume goes on with it, or name another folder with -o"
+        )
+    run_folder = request.output / RUN
+    try:
+        run_folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
+    try:
+        run, tuning = _prepare(request, backend, compute, run_folder, progress)
+        kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
+        write_pieces(request.output / _REQUEST, [kept])
+        distributed_run.begin(run, run_folder, backend)
+    except BaseException:
+        shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
+        raise
+    return tuning
+
+
+def _prepare(
+    request: FineTuneRequest,
+    backend: Backend,
+    compute: Compute,
+    run_folder: Path,
+    progress: Callable[[int], object],
+) -> tuple[Run, FineTuning]:
+    model = open_model(request.model, request.weights)
+    if not model.weights:
+        raise WeightsError(f"{request.model}: has no weights to begin with; --weights names a file that has")
+    folder = find_folder(Path(request.model))
+    count = WorkerCount(backend.started or 1) if request.workers is None else request.workers
+    data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
+    batch = train_batch(request.recipe, data.train_count, count.most)
+    try:
+        tuning = _change(model.net, request, data, batch, None if folder is None else folder.card)
+    except NetError as problem:
+        raise type(problem)(in_file(request.model, problem)) from None
+    authors = folder.solver if folder is not None else None
+    solver = solver_settings(
+        None if authors is None else read_solver(authors).message,
+        request.recipe,
+        items=data.train_count,
+        tests=data.test_count,
+        batch=batch,
+        workers=count.most,
+    )
+    solver.net_param.CopyFrom(model.net)
+    solver.snapshot_prefix = request.output.resolve().name
+    run = Run(
+        solver,
+        request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, solver.test_interval)),
+        workers=count.most,
+        fewest=count.fewest,
+        weights=tuple(str(path.resolve()) for path in model.files),
+        compute=compute,
+    )
+    return run, tuning
+
+
+def _change(
+    net: pb.NetParameter, request: FineTuneRequest, data: LabelledData, batch: int, card: Card | None
+) -> FineTuning:
+    """Change the net into the one that is trained."""
+    heads = heads_of(net, request.replaced, len(data.classes))
+    stated = transform_of(card.input) if card is not None and card.input is not None else None
+    transforms = transforms_of(net, stated)
+    sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
+    with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
+    names = with_heads(net, heads, _suffix(request.data))
+    frozen = freeze(net, request.frozen, names.values())
+    return FineTuning(request, data, names, tuple(frozen), describe(transforms[pb.TRAIN]))
+
+
+def _suffix(data: str) -> str:
+    """A short name for data, for the names of layers that learn from them."""
+    path = data.partition("?")[0].rstrip("/")
+    name = Path(path.rpartition(":")[2] or path.partition(":")[0]).stem
+    return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "new"
+
+
+def load(output: Path) -> FineTuning:
+    """The fine-tuning that was begun in a folder."""
+    path = output / _REQUEST
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=FineTuning, dec_hook=lambda kind, text: kind(text))
+    except OSError as problem:
+        raise FileError(f"{path}: can't be read: {problem.strerror}; was a fine-tuning begun there?") from None
+    except msgspec.ValidationError as problem:
+        raise FileError(f"{path}: is damaged: {problem}") from None
+
+
+def train(
+    output: Path,
+    backend: Backend,
+    *,
+    listeners: Sequence[Listener] = (),
+    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
+    note: Callable[[str], object] = lambda note: None,
+    requested: Callable[[], Action] = no_action,
+) -> FineTuned | None:
+    """Train what was begun, from its beginning or its last saved round, and write the best model.
+
+    The result is None if a stop was requested, after which it can be resumed, and in workers that others supervise.
+    """
+    tuning, folder = load(output), output / RUN
+    if not exists(folder):
+        raise FileError(f"{folder}: has no run; remove {output}, and begin anew")
+    best = _best_so_far(folder, tuning.request.patience)
+    asked: list[Action] = []
+
+    def next_action() -> Action:
+        asked.append(requested())
+        return asked[-1] if asked[-1] is not Action.NONE else best.requested()
+
+    ended = distributed_run.train(
+        folder, backend, listeners=[*listeners, best], on_restart=on_restart, note=note, requested=next_action
+    )
+    if ended is None or Action.STOP in asked:
+        return None
+    if best.model is None:
+        raise DistributedError(
+            f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
+        )
+    return write_model_folder(tuning.request, tuning.data, Run.load(folder).solver, best.model, best.accuracy)
+
+
+def _best_so_far(folder: Path, patience: int | None) -> BestSnapshot:
+    """The snapshots and tests in the log of a run that is resumed."""
+    log = folder / EVENTS
+    if not log.exists():
+        return BestSnapshot(patience)
+    tests = [(moment.iteration, moment.tested[ACCURACY]) for moment in read_moments(log) if ACCURACY in moment.tested]
+    best = BestSnapshot(patience, [(number, value) for number, value in tests if not math.isnan(value)])
+    for line in read_event_log(log):
+        if line.get("event") == "snapshot" and Path(line["model"]).is_file():
+            best(SnapshotSaved(line["iteration"], Path(line["model"]), Path(line["state"])))
+    return best

@@ -1,0 +1,102 @@
+"""Items that are held out: a share of every class, drawn by a seed, to test on what training doesn't see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.class_names import classes_of
+from netdsl.data.sources.open_source import open_source, with_items, with_split
+from netdsl.data.sources.source import DataSplit, LabelledSource, Source
+from netdsl.data.sources.view import write_items
+from netdsl.errors import DataError
+
+TRAIN_ITEMS, TEST_ITEMS = "train_items.txt", "test_items.txt"  # in a run's folder
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """What a source has to learn from: its classes, and how many items there are to train and to test on."""
+
+    train: str  # names of sources
+    tests: str
+    classes: tuple[str, ...]
+    train_count: int
+    test_count: int
+
+
+def hold_out(
+    data: str,
+    tests: str | None,
+    share: float,
+    seed: int,
+    folder: Path,
+    progress: Callable[[int], object] = lambda done: None,
+) -> LabelledData:
+    """Divide a source, unless it has a part for tests or `tests` names one. The folder gets the items' numbers."""
+    train, own_tests = (with_split(data, split) for split in DataSplit)
+    if tests is not None or train != own_tests:
+        return _divided(train, tests or own_tests, progress)
+    with closing(open_source(data)) as source:
+        labels = labels_of(source, data, progress)
+        classes = _classes(source, labels)
+    train_items, test_items = draw(labels, share, seed)
+    if not (len(train_items) and len(test_items)):
+        raise DataError(
+            f"{data}: has {len(labels)} items, too few to hold some out for tests; --test-data names others"
+        )
+    paths = [(folder / name).resolve() for name in (TRAIN_ITEMS, TEST_ITEMS)]
+    for path, items in zip(paths, (train_items, test_items), strict=True):
+        write_items(items.tolist(), path)
+    names = [with_items(data, path) for path in paths]
+    return LabelledData(names[0], names[1], classes, len(train_items), len(test_items))
+
+
+def _divided(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
+    """Two sources, whose labels mean the same."""
+    with closing(open_source(train)) as source, closing(open_source(tests)) as other:
+        return LabelledData(train, tests, _classes(source, labels_of(source, train, progress)), len(source), len(other))
+
+
+def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> Labels:
+    """The label of every item; where only the items themselves have them, all are read."""
+    known = source.labels() if isinstance(source, LabelledSource) else None
+    labels = np.asarray(known, np.float64) if known is not None else _read_labels(source, name, progress)
+    whole = labels.astype(np.int64)
+    if not np.array_equal(whole, labels) or whole.min(initial=0) < 0:
+        raise DataError(f"{name}: has labels that aren't numbers of classes, from 0 on")
+    return whole
+
+
+def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -> NDArray[np.float64]:
+    labels = np.empty(len(source))
+    for index in range(len(source)):
+        item = source.item(source.fetch(index))
+        if len(item) < 2 or item[1].size != 1:
+            raise DataError(f"{name}: item {index} has no label of one number, which a class needs")
+        labels[index] = item[1].item()
+        progress(1)
+    return labels
+
+
+def _classes(source: Source, labels: Labels) -> tuple[str, ...]:
+    """The names of the classes, or their numbers."""
+    return classes_of(source) or tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
+
+
+def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:
+    """The numbers of the items to train and to test on: of each class a share is for tests, and one item at least if
+    there are two."""
+    random, held_out = np.random.default_rng(seed), np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        items = np.flatnonzero(labels == label)
+        count = min(max(1, round(share * len(items))), len(items) - 1)
+        held_out[random.permutation(items)[:count]] = True
+    return np.flatnonzero(~held_out), np.flatnonzero(held_out)

@@ -1,0 +1,98 @@
+"""The result of a fine-tuning: a model's folder with nets, weights, classes, a card, and its ONNX form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import MissingExtraError
+from caffe_proto.storage import write_pieces
+from converters.caffe import WEIGHTS, export_caffe
+from converters.onnx import Metadata, export_onnx
+from netdsl.data.sources.class_names import LABELS
+from netdsl.deploy.deploy_net import deploy_model
+from netdsl.model import Model, built_of, open_model
+from zoo.cards import CARD, Card, Result, Task, card_text
+from zoo.finetuning.card_input import image_input
+from zoo.finetuning.held_out import LabelledData
+from zoo.finetuning.request import FineTuneRequest
+from zoo.names import find_folder
+
+ONNX = "model.onnx"
+
+
+@dataclass(frozen=True)
+class FineTuned:
+    """What was written: the files, the accuracy on items that were held out, and the largest differences of exports."""
+
+    folder: Path
+    files: tuple[Path, ...]
+    accuracy: float
+    differences: dict[str, float]  # by file, in parts of the outputs' spread
+    notice: str = ""  # what is missing, and why
+
+
+def write_model_folder(
+    request: FineTuneRequest, data: LabelledData, solver: pb.SolverParameter, weights: Path, accuracy: float
+) -> FineTuned:
+    """Write the best model as a folder; each export is proved to compute what the trained net does."""
+    trained = open_model(solver.net_param, [weights])
+    model = deploy_model(trained, batch=1)
+    folder = request.output
+    exported = export_caffe(
+        model, folder, train_val=trained.net, solver=_short(solver, folder), verify=True, classes=data.classes
+    )
+    differences, notice = {WEIGHTS: exported.difference or 0.0}, ""
+    files = list(exported.files)
+    try:
+        report = export_onnx(built_of(model), folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
+    except MissingExtraError as problem:
+        notice = f"{ONNX} isn't written: {problem}"
+    else:
+        differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
+        files.append(folder / ONNX)
+    write_pieces(folder / CARD, [card_text(_card(request, data, model, solver, accuracy)).encode()])
+    return FineTuned(folder, (*files, folder / CARD), accuracy, differences, notice)
+
+
+def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
+    """The settings for the net beside them, with snapshots in the working directory."""
+    short = pb.SolverParameter()
+    short.CopyFrom(solver)
+    short.ClearField("net_param")
+    short.snapshot_prefix = folder.resolve().name
+    return short
+
+
+def _card(
+    request: FineTuneRequest, data: LabelledData, model: Model, solver: pb.SolverParameter, accuracy: float
+) -> Card:
+    base = find_folder(Path(request.model))
+    card = base.card if base is not None else Card(Path(request.model).stem)
+    tests = next(layer for layer in solver.net_param.layer if layer.include and layer.include[0].phase == pb.TEST)
+    channels = next(layer.input_param.shape[0].dim[1] for layer in model.net.layer if layer.input_param.shape)
+    weights = (request.output / WEIGHTS).read_bytes()
+    return Card(
+        f"{card.name}, fine-tuned",
+        summary=f"{card.name} that tells {len(data.classes)} classes apart.",
+        task=Task.CLASSIFICATION,
+        input=image_input(tests.transform_param, channels),
+        labels=LABELS,
+        parameters=sum(array.size for arrays in model.weights.values() for array in arrays),
+        results=(
+            Result("accuracy", f"{accuracy:.2%}", f"{data.test_count:,} items that were held out", "zoo finetune"),
+        ),
+        license=card.license,
+        citation=card.citation,
+        caffemodel=WEIGHTS,
+        sha256=hashlib.sha256(weights).hexdigest(),
+        text=_text(request, data.classes),
+    )
+
+
+def _text(request: FineTuneRequest, classes: Sequence[str]) -> str:
+    names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
+    return f"It tells apart: {names}.\n\nMade by:\n\n```console\n$ {request.command}\n```"
