@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 import torch
+from torch import Tensor
 
 from benchmarks.nets import PAIRS, NetPair
 from benchmarks.nets.by_hand import load_by_hand
@@ -15,17 +16,18 @@ from benchmarks.timing import max_difference, time_alternately
 from netdsl import Net
 
 
-def randomise_statistics(net: Net) -> None:
-    """Give batch normalisations random statistics as after training; initial ones would divide by zero."""
-    for layer in net.module.built.layers:
-        for buffer in layer.buffers():
-            buffer.copy_(torch.ones_like(buffer) if buffer.numel() == 1 else torch.rand_like(buffer) + 0.5)
+def take_statistics(net: Net, x: Tensor) -> None:
+    """Give batch normalisations the statistics of a batch, as after training; initial ones would divide by zero."""
+    net.module.train()
+    with torch.no_grad():
+        net.module(x)
+    net.module.eval()
 
 
 def compare(pair: NetPair, device: str, rounds: int) -> tuple[float, float, float]:
     """The median seconds of netdsl's net and of the one by hand, and the difference of their outputs."""
     net = Net(pair.params(pair.batch))
-    randomise_statistics(net)
+    take_statistics(net, torch.randn(pair.batch, *pair.image))
     by_hand = pair.by_hand().eval()
     load_by_hand(net, by_hand)
     ours, by_hand = net.to(device).module, by_hand.to(device)

@@ -1,6 +1,4 @@
-"""Six nets, each in two forms: in netdsl's DSL, most of them in the catalogue, and by hand in torch with layers of
-the same names.
-"""
+"""Six nets, each in two forms: those of the zoo's catalogue, and by hand in torch with layers of the same names."""
 
 from __future__ import annotations
 
@@ -11,8 +9,8 @@ from benchmarks.nets.by_hand import ByHand
 from benchmarks.nets.caffenet import AlexNet, CaffeNet
 from benchmarks.nets.googlenet import GoogLeNet
 from benchmarks.nets.lenet import LeNet
-from benchmarks.nets.mobilenet import MobileNet, mobilenet
-from benchmarks.nets.resnet import ResNet50, resnet50
+from benchmarks.nets.mobilenet import MobileNet
+from benchmarks.nets.resnet import ResNet50
 from netdsl import NetParams
 from netdsl.deploy.deploy_net import deploy
 from zoo import catalogue
@@ -49,6 +47,6 @@ PAIRS = [
     NetPair("AlexNet", in_catalogue("alexnet"), AlexNet, (3, 227, 227), 8, 16),
     NetPair("CaffeNet", in_catalogue("caffenet"), CaffeNet, (3, 227, 227), 8, 16),
     NetPair("GoogLeNet", in_catalogue("googlenet"), GoogLeNet, (3, 224, 224), 8, 16),
-    NetPair("ResNet-50", resnet50, ResNet50, (3, 224, 224), 4, 4),
-    NetPair("MobileNet", mobilenet, MobileNet, (3, 224, 224), 8, 8),
+    NetPair("ResNet-50", in_catalogue("resnet-50"), ResNet50, (3, 224, 224), 4, 4),
+    NetPair("MobileNet", in_catalogue("mobilenet-v1"), MobileNet, (3, 224, 224), 8, 8),
 ]

@@ -26,9 +26,11 @@ class ByHand(nn.Module):
 class ConvBN(nn.Module):
     """A convolution with batch normalisation."""
 
-    def __init__(self, inputs: int, filters: int, kernel: int, stride: int = 1, group: int = 1) -> None:
+    def __init__(
+        self, inputs: int, filters: int, kernel: int, stride: int = 1, group: int = 1, *, bias: bool = False
+    ) -> None:
         super().__init__()
-        self.conv = nn.Conv2d(inputs, filters, kernel, stride, kernel // 2, groups=group, bias=False)
+        self.conv = nn.Conv2d(inputs, filters, kernel, stride, kernel // 2, groups=group, bias=bias)
         self.norm = nn.BatchNorm2d(filters)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -39,10 +41,12 @@ class ConvBN(nn.Module):
 def load_by_hand(net: Net, module: nn.Module) -> None:
     """Copy the weights of a net to a module by hand; their layers have the same names."""
     weights = net.get_weights()
+    names = list(weights)
     for path, part in module.named_modules():
         name = path.rpartition(".")[2]
         if isinstance(part, ConvBN):
-            arrays = [array for key in ("", "bn_", "scale_") for array in weights[key + name]]
+            place = names.index(name)  # BatchNorm and Scale are the next two
+            arrays = [array for layer in names[place : place + 3] for array in weights[layer]]
             _load_conv_bn(part, [torch.from_numpy(array) for array in arrays])
         elif name in weights:
             for target, array in zip(part.parameters(), weights[name], strict=True):
@@ -50,8 +54,9 @@ def load_by_hand(net: Net, module: nn.Module) -> None:
 
 
 def _load_conv_bn(part: ConvBN, arrays: list[Tensor]) -> None:
-    weight, mean, variance, factor, gamma, beta = arrays
-    part.conv.weight.data.copy_(weight)
+    *convolution, mean, variance, factor, gamma, beta = arrays
+    for target, array in zip(part.conv.parameters(), convolution, strict=True):
+        target.data.copy_(array)
     divisor = factor if factor.item() else torch.ones(1)
     part.norm.running_mean.copy_(mean / divisor)
     part.norm.running_var.copy_(variance / divisor)

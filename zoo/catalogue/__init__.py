@@ -46,6 +46,18 @@ _MODULES = {
     "openpose-body": "openpose",
     "lrcn": "lrcn",
     "char-rnn": "char_rnn",
+    "resnet-18": "resnet",
+    "resnet-34": "resnet",
+    "resnet-50": "resnet",
+    "resnet-101": "resnet",
+    "resnet-152": "resnet",
+    "cifar-resnet-20": "cifar_resnet",
+    "cifar-resnet-56": "cifar_resnet",
+    "cifar-resnet-110": "cifar_resnet",
+    "densenet-121": "densenet",
+    "mobilenet-v1": "mobilenet",
+    "mobilenet-v2": "mobilenet",
+    "shufflenet": "shufflenet",
 }
 
 

@@ -18,10 +18,11 @@ from zoo import catalogue
 from zoo.cards import Card
 from zoo.names import write_model
 
-NAMES = catalogue.names()
+DEEP = ("resnet-101", "resnet-152", "cifar-resnet-110")
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in DEEP else name for name in catalogue.names()]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", catalogue.names())
 def test_a_card_is_whole(name: str) -> None:
     front = yaml.load(catalogue.card_file(name).read_text().split("---\n")[1], yaml.BaseLoader)
     assert set(front) <= {field.name for field in fields(Card)}
