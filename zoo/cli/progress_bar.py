@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(total: int) -> Iterator[Callable[..., object]]:
-    """A function that advances a bar by one item or more; without a terminal there is no bar."""
-    if not sys.stderr.isatty():
+def progress_bar(total: int, *, hidden: bool = False) -> Iterator[Callable[..., object]]:
+    """A function that advances a bar by one item or more; without a terminal, or `hidden`, there is no bar."""
+    if hidden or not sys.stderr.isatty():
         yield lambda items=1: None
         return
     from rich.console import Console
