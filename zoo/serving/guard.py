@@ -55,39 +55,38 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start, statuses = time.monotonic(), list[int]()
+        body = _Body(receive)
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("Content-Security-Policy", _NO_CONTENT)
+                _add_headers(message)
             await send(message)
 
         with suppress(ClientDisconnect):
-            await self._answer(scope, receive, send_guarded, statuses)
+            refused = await self._answer(scope, body, send_guarded)
+            if refused is not None and not statuses:
+                if "expect" not in Headers(scope=scope):  # who expects leave to send hasn't sent anything
+                    await body.discard(2 * self._settings.largest)
+                await JSONResponse({"error": str(refused)}, refused.status, refused.headers)(scope, body, send_guarded)
         path = scope["path"] if scope["path"] in PATHS else "other"
         if statuses:
             self._metrics.add_request(path, statuses[0], time.monotonic() - start)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, statuses: list[int]) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> RefusedError | None:
+        """Let the application answer, or say why it doesn't."""
         try:
             self._check(scope)
             await self._app(scope, receive, send)
-            return
         except RefusedError as problem:
-            refused = problem
+            return problem
         except ClientDisconnect:
             raise
         except Exception as problem:
             self._complain(str(problem) if isinstance(problem, CaffeError) else f"a request failed: {problem!r}")
-            refused = RefusedError(
-                HTTPStatus.INTERNAL_SERVER_ERROR, "the server made a mistake; its own log says which"
-            )
-        if not statuses:
-            await self._discard(scope, receive)
-            await _response(refused)(scope, receive, send)
+            text = "the server made a mistake; its own log says which"
+            return RefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, text)
+        return None
 
     def _check(self, scope: Scope) -> None:
         headers = Headers(scope=scope)
@@ -118,22 +117,32 @@ class Guard:
                 HTTPStatus.UNAUTHORIZED, "a request must show the server's token, as 'Authorization: Bearer TOKEN'"
             )
 
-    async def _discard(self, scope: Scope, receive: Receive) -> None:
-        """Throw away what a client is sending, within limits: one that sends wouldn't read why it is refused."""
-        if "expect" in Headers(scope=scope):  # it asks first
-            return
+
+class _Body:
+    """The body of a request as it comes in."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive, self._is_complete = receive, False
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._is_complete = not message.get("more_body")
+        return message
+
+    async def discard(self, most: int) -> None:
+        """Throw away what a client still sends, within limits: one that sends wouldn't read why it is refused."""
         size = 0
-        with suppress(TimeoutError, ClientDisconnect):
+        with suppress(TimeoutError):
             async with asyncio.timeout(_DISCARDED_SECONDS):
-                while size <= 2 * self._settings.largest:
-                    message = await receive()
-                    size += len(message.get("body", b""))
-                    if not message.get("more_body"):
-                        return
+                while not self._is_complete and size <= most:
+                    size += len((await self()).get("body", b""))
 
 
-def _response(refused: RefusedError) -> JSONResponse:
-    return JSONResponse({"error": str(refused)}, refused.status, refused.headers)
+def _add_headers(message: Message) -> None:
+    headers = MutableHeaders(scope=message)
+    for name, value in _HEADERS.items():
+        headers[name] = value
+    headers.setdefault("Content-Security-Policy", _NO_CONTENT)
 
 
 def _without_port(host: str) -> str:

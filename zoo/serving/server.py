@@ -45,6 +45,7 @@ class Server(uvicorn.Server):
         service = Service(answerer, settings)
         service.is_ending = lambda: self.should_exit
         super().__init__(_config(service.app(complain), settings))
+        bound.listen()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End, without the signal's own effect on the process afterwards."""
@@ -60,7 +61,7 @@ class Server(uvicorn.Server):
 def open_server(
     request: AnswererRequest, settings: ServerSettings, listen: Listener, complain: Callable[[str], object]
 ) -> Server:
-    """A server of a model, which has its address and doesn't listen yet, so that nobody asks before it can answer."""
+    """A server of a model. It has its address before the model is opened, and listens afterwards."""
     bound = _bound(settings)
     try:
         return Server(bound, Answerer(request, listen), settings, complain)
@@ -93,8 +94,12 @@ def _bound(settings: ServerSettings) -> socket.socket:
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except OSError:
+            bound.close()
+            raise
     except OSError as problem:
         advice = "; is another server there? --port names another port, and 0 any that is free"
         raise NetError(f"{settings.host}:{settings.port}: can't be listened at: {problem.strerror}{advice}") from None

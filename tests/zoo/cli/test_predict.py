@@ -120,8 +120,7 @@ def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
 
 def test_weights_are_needed_and_columns_are_new(zoo, digits) -> None:
     assert (
-        "no weights for layer 'hidden', 'scores'"
-        in zoo("predict", digits.net, digits.table, "-o", "out.parquet").err
+        "no weights for layer 'hidden', 'scores'" in zoo("predict", digits.net, digits.table, "-o", "out.parquet").err
     )
     files = [digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet", "--blob"]
     assert "there would be two columns 'data'" in zoo("features", *files, "data").err
