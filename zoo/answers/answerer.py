@@ -41,7 +41,7 @@ from zoo.cards import Card
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
 
-_BATCH = 16  # images at once, if nobody says how many and the net can take them
+_BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class Answerer:
         try:
             deployed = deploy_model(model)
             output = find_output(deployed.net, request.blob, self.card.task)
+            if output.note:
+                listen(Notice(f"{request.model}: {output.note}"))
             self._predictor = Predictor(deployed.net, deployed.weights, output.blobs, device=request.device)
             listen(WeightsLoaded(model.files, match_names(deployed, self._predictor.subgraph.built)))
             self._image, self._sizes = _inputs(self._predictor)
@@ -139,18 +141,18 @@ class Answerer:
         return fitting or ClassNames()
 
     def _possible_batch(self) -> int:
-        """As many images as are usual, or one if the net's layers fix another number."""
+        """As many images as are usual for their size, or one if the net's layers fix another number."""
+        height, width = self.preparation.size
+        batch = 1 if self._sizes else max(1, min(_BATCH, _PIXELS // (height * width)))
         built = self._predictor.subgraph.built
-        if self._sizes:
-            return 1
         before = list(built.shapes)
         try:
-            reshape(built, {self._image.edge: (_BATCH, *before[self._image.edge][1:])})
+            reshape(built, {self._image.edge: (batch, *before[self._image.edge][1:])})
         except NetError:
             return 1
         finally:
             built.shapes[:] = before
-        return _BATCH
+        return batch
 
 
 def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
@@ -38,6 +38,7 @@ class NetOutput:
     subgraph: PredictionSubgraph
     blobs: tuple[str, ...]
     task: Task | None
+    note: str = ""  # what a user should know of the choice
 
     @property
     def edge(self) -> int:
@@ -99,13 +100,20 @@ def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> Ne
         return NetOutput(subgraph, (blob,), task)
     if subgraph.prediction is not None:
         return NetOutput(subgraph, (), task)
-    blobs = _detecting_blobs(build(resolve(net), LAYERS))
+    built = build(resolve(net), LAYERS)
+    outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
+    blobs = _detecting_blobs(built, outputs)
+    if not blobs and task in _MAPS and outputs:  # those before the last one help it to learn
+        last = outputs[max(outputs)]
+        note = f"has several outputs, {_names(outputs)}; the answer is the last one, or what --blob names"
+        return NetOutput(prediction_subgraph(net, (last,)), (last,), task, note)
+    if not blobs:
+        raise NetError(f"has several outputs, {_names(outputs)}; --blob names the one that is the answer")
     return NetOutput(prediction_subgraph(net, blobs), blobs, task)
 
 
-def _detecting_blobs(built: Built) -> tuple[str, ...]:
-    """The names of the blobs that a detector with several outputs has."""
-    outputs = {edge: built.graph.blobs[edge] for edge in built.graph.outputs}
+def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
+    """The names of the blobs that are a detector's answer; none if the net is no detector."""
     for edge, name in outputs.items():
         if isinstance(_maker(built, edge), MakesDetections):
             return (name,)
@@ -114,8 +122,11 @@ def _detecting_blobs(built: Built) -> tuple[str, ...]:
     if regions and len(flat) == 2:
         scores, codes = sorted(flat, key=flat.__getitem__)
         return regions[0], outputs[scores], outputs[codes]
-    names = ", ".join(outputs.values()) or "none"
-    raise NetError(f"has several outputs, {names}; --blob names the one that is the answer")
+    return ()
+
+
+def _names(outputs: Mapping[int, str]) -> str:
+    return ", ".join(outputs.values()) or "none"
 
 
 def _maker(built: Built, edge: int) -> Layer:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from netdsl import LinearLayer, Net, NetParams, RDDLayer
+from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.decode import image_limit
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from zoo.cards import Card, ImageInput, Task
@@ -208,6 +208,30 @@ def test_any_blob_can_be_the_answer(zoo, model) -> None:
     values = lines(zoo("predict", model, file, "--json", "--blob", "scores").out)[0]["classes"]
     assert sum(each["score"] for each in values) != pytest.approx(1)
     assert "makes no blob 'score'" in zoo("predict", model, file, "--blob", "score").err
+
+
+def test_of_several_maps_the_last_is_the_answer_and_other_nets_need_a_name(zoo, tmp_path) -> None:
+    params = NetParams(
+        "edges",
+        RDDLayer("data", shape=[1, 3, 4, 6]),
+        ConvLayer("side", ["data"], kernel=1, num_filters=1),
+        ConvLayer("fuse", ["data"], kernel=1, num_filters=1),
+    )
+    weights = {name: [np.full((1, 3, 1, 1), value), np.zeros(1)] for name, value in (("side", 0), ("fuse", 1))}
+    image = ImageInput((4, 6))
+    edges = write_folder(tmp_path / "edges", params, weights, Card("edges", task=Task.EDGES, input=image))
+    file = write("white.png", np.full((8, 6, 3), 255, np.uint8))
+    done = zoo("predict", str(edges), file, "--json")
+    assert "has several outputs, side, fuse; the answer is the last one, or what --blob names" in done.err
+    assert lines(done.out)[0]["segments"] == [{"label": 1, "name": "1", "share": 1.0}]
+    other = zoo("predict", str(edges), file, "--json", "--blob", "side")
+    assert (
+        lines(other.out)[0]["segments"] == [{"label": 0, "name": "0", "share": 1.0}]
+        and "several outputs" not in other.err
+    )
+    write_folder(edges, params, weights, Card("edges", input=image))
+    refused = zoo("predict", str(edges), file)
+    assert refused.code == 2 and "has several outputs, side, fuse; --blob names the one" in refused.err
 
 
 @pytest.mark.parametrize(("outputs", "task", "key"), [(1, None, "value"), (3, Task.EMBEDDING, "values")])
