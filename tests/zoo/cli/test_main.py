@@ -65,7 +65,7 @@ def test_the_version_is_told(zoo) -> None:
     [
         (["tran"], "Error: No such command 'tran'. Did you mean 'train'?\n"),
         (["data", "sho"], "Error: No such command 'sho'."),
-        (["xyz"], "Error: No such command 'xyz'. The commands are show, upgrade, "),
+        (["xyz"], "Error: No such command 'xyz'. The commands are list, card, show, "),
         (["show"], "Error: Missing argument 'FILE...'."),
         (["diff", "a"], "Error: Missing argument 'B'."),
         (["show", "--jsn", "a"], "--jsn"),
