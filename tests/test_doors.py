@@ -183,7 +183,7 @@ def test_a_test_is_of_these_weights(weights: str, files: Files, here: None) -> N
 
 @pytest.mark.parametrize("weights", FORMATS)
 def test_predictions_are_of_these_weights(weights: str, files: Files, here: None) -> None:
-    words = "--weights", files[weights], "--data", files["rows.parquet"], "-o", "out.parquet"
+    words = "--weights", files[weights], files["rows.parquet"], "-o", "out.parquet"
     run("predict", files["table.prototxt"], *words)
     assert np.allclose(pq.read_table("out.parquet")["probability"].to_pylist(), probabilities(files), rtol=1e-5)
 

@@ -42,6 +42,7 @@ class PredictRequest:
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # rows; if unset, as many as the net states
     invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
+    device: str = "cpu"  # of this process
 
 
 def predict(
@@ -83,7 +84,7 @@ def _here(
 ) -> None:
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, model.weights, request.names.blobs, request.columns)
+    predictor = Predictor(net, model.weights, request.names.blobs, request.columns, request.device)
     names = _with_classes(request, predictor.subgraph.classes(), listen)
     _tell_weights(model, predictor.subgraph, listen)
     check_new_columns(table.schema.names, names.columns(predictor.subgraph))

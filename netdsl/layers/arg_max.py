@@ -11,11 +11,12 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.answering import MakesIndices
 from netdsl.layer.onnx_form import reshaped, reversed_along, scaled
 from netdsl.layers._forks import refuse
 
 
-class ArgMax(HasOnnxForm):
+class ArgMax(HasOnnxForm, MakesIndices):
     """The indices of the `top_k` largest values: along an axis, or of all values of each item of the batch.
 
     `out_max_val` gives the values: in their place along an axis, else behind them.
@@ -36,6 +37,9 @@ class ArgMax(HasOnnxForm):
             raise NetError("top_k must be at least 1")
         if p.top_k > choices:
             raise ShapeError(f"top_k {p.top_k} is more than the {choices} values to choose from")
+
+    def makes_indices(self) -> bool:
+        return self.axis == self.index_axis and self.top_k == 1 and not self.out_max_val
 
     def forward(self, x: Tensor) -> Tensor:
         if self.axis is None:

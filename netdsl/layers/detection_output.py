@@ -12,6 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
@@ -20,7 +21,7 @@ from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, s
 _SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 
 
-class DetectionOutput(HasOnnxForm):
+class DetectionOutput(HasOnnxForm, MakesDetections):
     """One row (image, label, score, x1, y1, x2, y2) for each detection, by image, label and falling score.
 
     The shape is known only when it runs; until then it is Caffe's, of one row. An image without detections has no row,
@@ -52,6 +53,13 @@ class DetectionOutput(HasOnnxForm):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         check_predictions(_joined_shapes(bottoms), self.kinds, self.settings.num_classes)
         return [(1, 1, 1, 7)]
+
+    def label_count(self) -> int:
+        return self.settings.num_classes
+
+    def background(self) -> int | None:
+        label = self.settings.background_label_id
+        return label if 0 <= label < self.settings.num_classes else None
 
     @torch.no_grad()
     def forward(self, *bottoms: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.answering import MakesRegions
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, suppressed
@@ -28,7 +29,7 @@ from netdsl.layers._rpn import (
 )
 
 
-class Proposal(HasOnnxForm):
+class Proposal(HasOnnxForm, MakesRegions):
     """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for

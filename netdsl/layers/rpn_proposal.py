@@ -10,6 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.answering import MakesRegions
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
@@ -30,7 +31,7 @@ from netdsl.layers._rpn import (
 )
 
 
-class RpnProposal(ReplacesUserCode, HasOnnxForm):
+class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
     """Regions (0, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale. How many regions

@@ -11,12 +11,13 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class YoloDetectionOutput(HasOnnxForm):
+class YoloDetectionOutput(HasOnnxForm, MakesDetections):
     """Every box has its likeliest class; a box that a better one of any class overlaps is left out.
 
     A box's score is its objectness times its class's probability. Each bottom is a grid with the same anchors. Caffe
@@ -43,6 +44,9 @@ class YoloDetectionOutput(HasOnnxForm):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """As if there was one detection; how many there are, the data say."""
         return [(1, 1, 1, 7)]
+
+    def label_count(self) -> int:
+        return self.settings.num_classes + 1  # label 0 is nothing
 
     @torch.no_grad()
     def forward(self, *grids: Tensor) -> Tensor:

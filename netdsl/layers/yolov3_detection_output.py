@@ -11,12 +11,13 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, scaled
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
 
-class Yolov3DetectionOutput(HasOnnxForm):
+class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
     """A box may have several classes; one that a better one of any class overlaps is left out.
 
     A score is objectness times a class's own probability. Bottom number i has the anchors of the i-th part of `mask`
@@ -47,6 +48,9 @@ class Yolov3DetectionOutput(HasOnnxForm):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """As if there was one detection; how many there are, the data say."""
         return [(1, 1, 1, 7)]
+
+    def label_count(self) -> int:
+        return self.settings.num_classes + 1  # label 0 is nothing
 
     @torch.no_grad()
     def forward(self, *grids: Tensor) -> Tensor:

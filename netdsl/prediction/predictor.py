@@ -36,10 +36,12 @@ class Predictor:
         weights: Weights,
         blobs: Collection[str],
         columns: Mapping[str, str] = _NO_COLUMNS,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.subgraph = prediction_subgraph(net, blobs)
         self.inputs = self.subgraph.net_inputs(columns)
-        self._module = NetModule(self.subgraph.built).allocate()
+        self._device = torch.device(device)
+        self._module = NetModule(self.subgraph.built).allocate(self._device)
         try:
             fill_weights(self.subgraph.built, weights)
         except WeightsError as problem:
@@ -48,24 +50,29 @@ class Predictor:
     def __call__(self, arrays: Arrays, random: Random, rows: RowRange = _BATCH) -> dict[int, Array]:
         """The predicted blobs by their edges, for some rows of a table. `random` is for transforms."""
         edges = {net_input.edge: input_tensor(net_input, arrays, random, rows) for net_input in self.inputs}
-        shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         count = len(next(iter(edges.values())))
         graph = self.subgraph.built.graph
-        try:
-            with torch.no_grad(), running(self.subgraph.built):
-                tops = self._module.run(edges)
-        except ShapeError as problem:
-            given, made_for = self._input_shapes(shapes), self._input_shapes(self.subgraph.built.shapes)
-            if given == made_for:
-                raise
-            raise ShapeError(f"{problem}; rows have {given}, and the net is made for {made_for}") from None
+        tops = self.run(edges)
         for edge in graph.outputs:
             if tops[edge].shape[:1] != (count,):
                 raise ShapeError(
                     f"blob '{graph.blobs[edge]}' has shape {list(tops[edge].shape)} for {count} rows; only a blob "
                     "with a value for each row can be a column"
                 )
-        return {edge: tops[edge].numpy() for edge in graph.outputs}
+        return tops
+
+    def run(self, edges: Mapping[int, Tensor]) -> dict[int, Array]:
+        """The predicted blobs by their edges, of any shapes, for the values of the inputs by theirs."""
+        shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
+        try:
+            with torch.no_grad(), running(self.subgraph.built):
+                tops = self._module.run({edge: tensor.to(self._device) for edge, tensor in edges.items()})
+        except ShapeError as problem:
+            given, made_for = self._input_shapes(shapes), self._input_shapes(self.subgraph.built.shapes)
+            if given == made_for:
+                raise
+            raise ShapeError(f"{problem}; inputs have {given}, and the net is made for {made_for}") from None
+        return {edge: tops[edge].cpu().numpy() for edge in self.subgraph.built.graph.outputs}
 
     def _input_shapes(self, shapes: Mapping[int, Shape] | Sequence[Shape]) -> str:
         """The shapes of the inputs of one row, such as: 'data' of 3 x 28 x 28."""

@@ -13,6 +13,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.extras import import_extra
 from netdsl.data.sources.file_errors import regular_file
 from netdsl.data.transforms.decode import image_limit
+from netdsl.data.transforms.sampling import Grid, resample
 from netdsl.errors import NetError
 
 Array = NDArray[Any]
@@ -68,36 +69,8 @@ def resize_image(im: Array, new_dims: Sequence[int] | Array, interp_order: int =
     """
     if interp_order not in (0, 1):
         raise NetError(f"interp_order {interp_order} is not supported: use 0 (nearest) or 1 (linear)")
-    as_areas = im.shape[-1] in _SKIMAGE_CHANNELS
-    values = im.astype(np.float64)
-    for axis, size in enumerate(new_dims):
-        positions = (
-            _area_positions(values.shape[axis], int(size))
-            if as_areas
-            else _point_positions(values.shape[axis], int(size))
-        )
-        values = _sample(values, axis, positions, im.min(), linear=interp_order == 1)
-    return values.astype(np.float32)
-
-
-def _area_positions(old: int, new: int) -> Array:
-    return (np.arange(new) + 0.5) * (old / new) - 0.5
-
-
-def _point_positions(old: int, new: int) -> Array:
-    return np.linspace(0, old - 1, new)
-
-
-def _sample(values: Array, axis: int, positions: Array, outside: float, *, linear: bool) -> Array:
-    """The values at positions between pixels or outside of the image."""
-    if not linear:
-        return values.take(np.floor(positions + 0.5).astype(int), axis)
-    border = [(1, 1) if dimension == axis else (0, 0) for dimension in range(values.ndim)]
-    padded = np.pad(values, border, constant_values=outside)
-    before = np.floor(positions).astype(int)
-    fraction = (positions - before).reshape(-1, *[1] * (values.ndim - axis - 1))
-    interpolated: Array = padded.take(before + 1, axis) * (1 - fraction) + padded.take(before + 2, axis) * fraction
-    return interpolated
+    grid = Grid.AREAS if im.shape[-1] in _SKIMAGE_CHANNELS else Grid.POINTS
+    return resample(im, new_dims, linear=interp_order == 1, grid=grid)
 
 
 def oversample(images: Sequence[Array] | Array, crop_dims: Sequence[int] | Array) -> Image:

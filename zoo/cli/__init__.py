@@ -21,7 +21,7 @@ from zoo.cli.output import complain
 
 # The module of every command and its line in the help, so that the help imports none of them.
 _COMMANDS = {
-    "list": ("zoo.cli.list", "List the models of the zoo."),
+    "list": ("zoo.cli.list_", "List the models of the zoo."),
     "card": ("zoo.cli.card", "Show what a model is for, takes and gives."),
     "pull": ("zoo.cli.pull", "Fetch a model into the store, where its name is a net."),
     "push": ("zoo.cli.push", "Give a model to others: to a folder or a hub."),
@@ -37,7 +37,8 @@ _COMMANDS = {
     "run": ("zoo.cli.run", "Run a torch or pycaffe script with several workers."),
     "report": ("zoo.cli.report", "Report how a run went: a table, and a page to look at."),
     "test": ("zoo.cli.test", "Test a net with weights on its test data."),
-    "predict": ("zoo.cli.predict", "Write a table with a net's prediction for each row."),
+    "predict": ("zoo.cli.predict", "Say what is in images, or add predictions to a table."),
+    "serve": ("zoo.cli.serve", "Serve a model over HTTP, with a page to try it."),
     "features": ("zoo.cli.features", "Write a table with any blobs of a net for each row."),
     "time": ("zoo.cli.time", "Measure how long a net takes, layer by layer."),
     "simulate": ("zoo.cli.simulate", "Simulate training with several machines."),

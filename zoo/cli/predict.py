@@ -1,35 +1,104 @@
-"""`zoo predict`: a table with a net's prediction for each row."""
+"""`zoo predict`: what a net says about images, or a table with its prediction for each row."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
-from zoo.cli import table_options
+from zoo.backends import LocalBackend, SparkBackend
+from zoo.cli import options, table_options
+from zoo.cli.devices import devices_of
+from zoo.cli.image_answers import ImageOptions, print_answers
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
 
+_ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
+_INPUTS = """\b
+INPUT is any of
+  photo.jpg  photos  'photos/**/*.jpg'   files, folders with all below, patterns
+  -                                      one image's bytes, on standard input
+  lmdb:PATH  parquet:PATH  digits:test   the images of a data set
+  TABLE, with -o OUT.parquet             a Parquet or Arrow table
+"""
 
-@click.command("predict", short_help="Write a table with a net's prediction for each row.")
-@table_options.table_options
+
+@click.command("predict", short_help="Say what is in images, or add predictions to a table.", epilog=_INPUTS)
+@click.argument("model", metavar="MODEL")
+@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@table_options.weights
+@click.option(
+    "-o", "--output", metavar="OUT", help="A file for answers, .jsonl, .csv or .txt; else a table with new columns."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each image.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with a row for each class or box.")
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="How many classes an answer has; by default 5.")
+@click.option("--threshold", type=float, metavar="X", help="The least score of a box; by default 0.5.")
+@click.option("--draw", metavar="FOLDER", help="A folder for pictures with boxes, or with masks laid over.")
+@click.option("--blob", metavar="NAME", help="The blob that is the answer, if a net has several outputs.")
+@table_options.columns
+@click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Images or rows at once.")
+@click.option("--device", metavar="NAME", help="cpu or cuda:0.")
+@click.option(
+    "--invalid",
+    type=table_options.INVALID,
+    help="What becomes of images that can't be read (by default skip) and rows that aren't finite (by default error).",
+)
+@options.allow_python
+@table_options.backend_options
 def command(
-    backend: str | None, master: str | None, workers: int | None, columns: tuple[str, ...], invalid: str, **what: Any
+    as_json: bool,
+    as_csv: bool,
+    columns: tuple[str, ...],
+    backend: str | None,
+    master: str | None,
+    workers: int | None,
+    **what: Any,
 ) -> None:
-    """Add two columns to a table: `probability`, with those of all classes, and `prediction`, with the best class, or
-    the number that a net with one output predicts. All other columns stay as they are. Where the names of the classes
-    lie beside the net, in NAME_labels.txt or labels.txt, a third one, `predicted_class`, has the best class's name.
+    """Say what a net sees in images: the best classes or, where its layers make such, boxes or the classes of pixels.
 
-    NET is any net: its data layers take the columns with the names of their tops, and losses become their predictions.
-    `zoo data convert` makes a table of other data.
+    MODEL is a name, a model's folder, or a net. The card of a model's folder says how images become its input, and
+    labels.txt what its classes are called; without a card, the net's data layer for tests says it. An image that
+    can't be read is told in a line, the others go on, and the command ends with 1.
+
+    With `-o OUT.parquet` a table gets two columns: `probability`, with those of all classes, and `prediction`, with the
+    best class, or the number that a net with one output predicts. All other columns stay as they are. Where the names
+    of the classes lie beside the net, in NAME_labels.txt or labels.txt, a third one, `predicted_class`, has the best
+    class's name. The net's data layers take the columns with the names of their tops, and losses become their
+    predictions.
     """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv are two forms; give one.")
+    form = "jsonl" if as_json else "csv" if as_csv else None
     table_backend = table_options.table_backend_of(backend, master, workers)
-    blob_columns = table_options.columns_of(columns)
+    images = ImageOptions(form=form, columns=table_options.columns_of(columns), **what)
+    output = images.output
+    if output is not None and form is None and not output.lower().endswith(_ANSWER_ENDINGS):
+        _add_columns(images, output, table_backend)
+    elif backend is not None:
+        raise click.UsageError("--backend is for tables; -o OUT.parquet makes one of a table.")
+    elif print_answers(images):
+        sys.exit(1)
+
+
+def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkBackend) -> None:
+    """Write a table with new columns."""
+    problem = f"{what.given} is for images" if what.given else "several inputs are images" if what.inputs[1:] else ""
+    if problem:
+        advice = f"{output} is to be a table; answers about images go to a file .jsonl, .csv or .txt"
+        raise click.UsageError(f"{problem}, and {advice}.")
+    if what.device is not None and isinstance(backend, SparkBackend):
+        raise click.UsageError("--device is for this process; Spark's tasks compute on processors.")
+    device = devices_of(what.device)[0]
     from netdsl.prediction.add_columns import ColumnNames
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.predicting import PredictRequest, predict
 
     names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
-    request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), **what)
-    predict(request, progress_bar, table_backend, listen=tell)
-    click.echo(f"wrote {request.output}")
+    invalid = InvalidRows(what.invalid or "error")
+    request = PredictRequest(
+        what.model, what.inputs[0], output, names, what.weights, what.columns, what.batch, invalid, str(device)
+    )
+    predict(request, progress_bar, backend, listen=tell)
+    click.echo(f"wrote {output}")

@@ -18,13 +18,15 @@ DELAY = 2.0  # seconds until a bar is shown: what is done before needs none
 
 
 @contextmanager
-def progress_bar(total: float | None = None, doing: str = "") -> Iterator[Callable[..., object]]:
+def progress_bar(
+    total: float | None = None, doing: str = "", *, hidden: bool = False
+) -> Iterator[Callable[..., object]]:
     """A function that advances a bar by one item or more.
 
     The bar is on standard error, and only on a terminal. It comes after two seconds, with the time that is left or,
     where nobody knows how many items there are, the time that has passed; and it goes when the work is done.
     """
-    if not can_show_bars():
+    if hidden or not can_show_bars():
         yield lambda items=1: None
         return
     progress = _progress(known=total is not None)

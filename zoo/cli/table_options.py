@@ -14,9 +14,14 @@ Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
 
 _BACKENDS = click.Choice(TABLES)
+INVALID = click.Choice(["error", "skip", "keep"])  # what becomes of rows and images that have no answer
 
 columns: Decorator = click.option(
     "--column", "columns", multiple=True, metavar="BLOB=COLUMN", help="The column of a blob, if not that of its name."
+)
+
+weights: Decorator = click.option(
+    "--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any."
 )
 
 _BACKEND_OPTIONS = (
@@ -30,14 +35,14 @@ _BACKEND_OPTIONS = (
 )
 _TABLE_OPTIONS = (
     click.argument("net", metavar="NET"),
-    click.option("--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any."),
-    click.option("--data", metavar="TABLE", required=True, help="The rows: parquet:PATH, arrow:PATH, or such a path."),
+    click.argument("data", metavar="TABLE"),
+    weights,
     click.option("-o", "--output", metavar="OUT", required=True, help="A Parquet file; with Spark a new folder."),
     columns,
     click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Rows at once; by default as the net says."),
     click.option(
         "--invalid",
-        type=click.Choice(["error", "skip", "keep"]),
+        type=INVALID,
         default="error",
         help="What becomes of rows whose values or predictions aren't finite; kept ones get NaN.",
     ),

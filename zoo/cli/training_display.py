@@ -29,13 +29,15 @@ _SHOWN = 10  # classes that a line names
 _HELD_OUT = "; they are every tenth, which training leaves out: --test-data names others, or none"
 
 
-def tell(event: Event) -> None:
-    """Print what data and weights a net has been given, and warn of what a user should know."""
+def tell(event: Event, *, err: bool = False) -> None:
+    """Print what data and weights a net has been given, and warn of what a user should know; with `err` all of it on
+    standard error.
+    """
     match event:
         case DataOpened():
-            click.echo(data_line(event))
+            click.echo(data_line(event), err=err)
         case WeightsLoaded():
-            click.echo(_weights_line(event))
+            click.echo(_weights_line(event), err=err)
         case Notice():
             complain(event.text)
 

@@ -88,10 +88,11 @@ def _classes(path: Path) -> list[str]:
 def _images(path: Path, name: str) -> list[str]:
     """The images of one class, also those in nested folders."""
     files = [Path(folder, file) for folder, _, names in os.walk(path / name) for file in names]
-    return sorted(file.relative_to(path).as_posix() for file in files if _is_image(file))
+    return sorted(file.relative_to(path).as_posix() for file in files if is_image_file(file))
 
 
-def _is_image(file: Path) -> bool:
+def is_image_file(file: Path) -> bool:
+    """Whether a file has the ending of an image."""
     return file.suffix.lower() in _ENDINGS
 
 
@@ -121,4 +122,4 @@ def _check_depth(path: Path, classes: list[str]) -> None:
 def _has_only_folders(path: Path) -> bool:
     """Whether a folder has folders, and no image beside them."""
     entries = list(path.iterdir())
-    return bool(class_folders(path)) and not any(_is_image(entry) for entry in entries)
+    return bool(class_folders(path)) and not any(is_image_file(entry) for entry in entries)

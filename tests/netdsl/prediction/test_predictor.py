@@ -107,7 +107,9 @@ def test_problems_are_told(tmp_path: Path) -> None:
     predictor = Predictor(params.message, weights, [])
     with pytest.raises(DataError, match="column 'data': row 0 of the batch: can't be decoded as an image"):
         predictor({"data": np.array([b"nothing"], object)}, random())
-    with pytest.raises(ShapeError, match=r"layer 'conv'.*; rows have 'data' of 2 x 5 x 7, and .* 'data' of 3 x 5 x 7"):
+    with pytest.raises(
+        ShapeError, match=r"layer 'conv'.*; inputs have 'data' of 2 x 5 x 7, and .* 'data' of 3 x 5 x 7"
+    ):
         predictor({"data": np.zeros((6, 2, 5, 7), np.float32)}, random())
     with pytest.raises(WeightsError, match=r"layer 'scores': blob 0 has shape.*; inputs here are 'data' of 3 x 6 x 8$"):
         Predictor(made(tmp_path, (6, 8))[0].message, weights, [])

@@ -82,12 +82,12 @@ def test_every_module_is_allowed_by_its_own_name(zoo) -> None:
 def test_every_command_that_runs_a_net_can_allow_code(zoo) -> None:
     weights = trained(zoo)
     model = "net.prototxt", "--weights", weights
-    table = "--data", "rows.parquet"
+    table = "rows.parquet"
     for words in (
         ("test", *model, "--data", "parquet:rows.parquet"),
         ("time", *model, "--iterations", "1"),
-        ("predict", *model, *table, "-o", "predicted.parquet"),
-        ("features", *model, *table, "--blob", "times", "-o", "features.parquet"),
+        ("predict", *model, table, "-o", "predicted.parquet"),
+        ("features", *model, table, "--blob", "times", "-o", "features.parquet"),
         ("export", *model, "--to", "caffe", "-o", "exported"),
         ("verify", f"net.prototxt,{weights}", f"net.prototxt,{weights}"),
         ("check", "--run", "net.prototxt"),
@@ -125,7 +125,7 @@ def test_tasks_of_spark_allow_what_their_command_allows(zoo) -> None:
     assert refused.returncode == 2 and "`--allow-python layers_in_this_folder`" in refused.stderr
     assert not Path("run").exists()
     assert on_spark(*several, *ALLOWED).returncode == 0
-    features = "features", "net.prototxt", "--weights", "run/model.caffemodel", "--data", "rows.parquet"
+    features = "features", "net.prototxt", "--weights", "run/model.caffemodel", "rows.parquet"
     assert on_spark(*features, "--blob", "times", "-o", "features", *ALLOWED).returncode == 0
     times = np.array(pq.read_table("features")["times"].to_pylist())
     assert np.array_equal(times, 2 * np.array(pq.read_table("rows.parquet")["data"].to_pylist(), np.float32))

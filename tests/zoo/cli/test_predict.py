@@ -18,7 +18,7 @@ def values(table: pa.Table, name: str) -> np.ndarray:
 
 
 def test_predictions_stand_beside_the_columns_that_were_there(zoo, digits) -> None:
-    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", digits.table, "-o", "out.parquet")
+    done = zoo("predict", digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet")
     told = f"weights {digits.weights}: 2 of 2 layers filled\nwrote out.parquet\n"
     assert (done.code, done.out, done.err) == (0, told, "")
     table, before = pq.read_table("out.parquet"), pq.read_table(digits.table)
@@ -34,7 +34,7 @@ def test_a_row_that_isnt_finite_is_no_class(zoo, digits) -> None:
     data = [list(map(float, np.ravel(row))) for row in rows["data"].to_pylist()]
     data[5][7] = float("nan")
     pq.write_table(pa.table({"data": data, "number": list(range(len(data)))}), "rows.parquet")
-    words = ["predict", digits.net, "--weights", digits.weights, "--data", "rows.parquet", "-o", "out.parquet"]
+    words = ["predict", digits.net, "--weights", digits.weights, "rows.parquet", "-o", "out.parquet"]
     done = zoo(*words)
     assert done.code == 2 and "column 'data': row 5 of rows.parquet has a value that isn't finite" in done.err
     assert not Path("out.parquet").exists()
@@ -48,7 +48,7 @@ def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
     rows = pq.read_table(digits.table).select(["data", "number"]).rename_columns(["pixels", "number"])
     with pa.ipc.new_file("rows.arrow", rows.schema) as file:
         file.write_table(rows, max_chunksize=100)
-    files = ["--weights", digits.weights, "--data", "rows.arrow", "-o", "out.parquet", "--column", "data=pixels"]
+    files = ["--weights", digits.weights, "rows.arrow", "-o", "out.parquet", "--column", "data=pixels"]
     assert zoo("features", digits.net, *files, "--blob", "hidden", "--blob", "scores", "--batch", "7").code == 0
     table = pq.read_table("out.parquet")
     assert table.column_names == ["pixels", "number", "hidden", "scores"]
@@ -61,7 +61,7 @@ def test_any_blob_becomes_a_column_and_labels_arent_needed(zoo, digits) -> None:
 def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "30")
     zoo("data", "convert", "digits:test", "digits.parquet")
-    assert zoo("predict", "lenet_iter_30.caffemodel", "--data", "digits.parquet", "-o", "out.parquet").code == 0
+    assert zoo("predict", "lenet_iter_30.caffemodel", "digits.parquet", "-o", "out.parquet").code == 0
     table = pq.read_table("out.parquet")
     right = (values(table, "prediction") == values(table, "label")).mean()
     net = str(catalogue_folder("lenet").path / "train_val.prototxt")
@@ -73,7 +73,7 @@ def test_a_caffemodel_has_its_net_and_the_table_says_what_its_data_layer_doesnt(
 
 def test_a_table_without_rows_gets_its_columns(zoo, digits) -> None:
     pq.write_table(pq.read_table(digits.table).slice(0, 0), "none.parquet")
-    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", "none.parquet", "-o", "out.parquet")
+    done = zoo("predict", digits.net, "--weights", digits.weights, "none.parquet", "-o", "out.parquet")
     assert (done.code, done.err) == (0, "")
     schema = pq.read_schema("out.parquet")
     assert str(schema.field("probability").type).startswith("list<")
@@ -84,7 +84,7 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
     table = pq.read_table(digits.table)
     broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
     pq.write_table(broken, "broken.parquet")
-    files = ["predict", digits.net, "--weights", digits.weights, "-o", "out.parquet", "--data"]
+    files = ["predict", digits.net, "--weights", digits.weights, "-o", "out.parquet"]
     done = zoo(*files, "broken.parquet")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "column 'data': row 355 of broken.parquet is null" in done.err
@@ -98,16 +98,16 @@ def test_nothing_is_left_of_what_fails(zoo, digits, full_disk) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--data", "digits:test"], "digits:test: is no table of Parquet or Arrow; `zoo data convert digits:test"),
-        (["--data", "parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
-        (["--data", "parquet:missing"], "missing: can't be opened"),
-        (["--data", "ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
-        (["--data", "ROWS", "--column", "data"], "'data' isn't like data=pixels"),
-        (["--data", "ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
-        (["--data", "ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),
-        (["--data", "ROWS", "-o", "missing/out"], "missing/out: can't be written"),
-        (["--data", "digits", "--backend", "spark"], "is no table"),
-        (["--data", "arrow:rows", "--backend", "spark"], "on Spark a table is Parquet"),
+        (["digits:test"], "digits:test: is no table of Parquet or Arrow; `zoo data convert digits:test"),
+        (["parquet:ROWS?columns=data"], "say which with --column BLOB=COLUMN, not in the name"),
+        (["parquet:missing"], "missing: can't be opened"),
+        (["ROWS", "--column", "data=pixels"], "no column 'pixels' for blob 'data'; there are number, data"),
+        (["ROWS", "--column", "data"], "'data' isn't like data=pixels"),
+        (["ROWS", "--workers", "2"], "about Spark; give --backend spark too"),
+        (["ROWS", "--master", "yarn"], "about Spark; give --backend spark too"),
+        (["ROWS", "-o", "missing/out"], "missing/out: can't be written"),
+        (["digits", "--backend", "spark"], "is no table"),
+        (["arrow:rows", "--backend", "spark"], "on Spark a table is Parquet"),
     ],
 )
 def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
@@ -120,10 +120,9 @@ def test_what_cant_be_is_told_in_a_line(words, says, zoo, digits) -> None:
 
 def test_weights_are_needed_and_columns_are_new(zoo, digits) -> None:
     assert (
-        "no weights for layer 'hidden', 'scores'"
-        in zoo("predict", digits.net, "--data", digits.table, "-o", "out.parquet").err
+        "no weights for layer 'hidden', 'scores'" in zoo("predict", digits.net, digits.table, "-o", "out.parquet").err
     )
-    files = [digits.net, "--weights", digits.weights, "--data", digits.table, "-o", "out.parquet", "--blob"]
+    files = [digits.net, "--weights", digits.weights, digits.table, "-o", "out.parquet", "--blob"]
     assert "there would be two columns 'data'" in zoo("features", *files, "data").err
     assert "makes no blob 'scored'" in zoo("features", *files, "scored").err
 
@@ -133,5 +132,5 @@ def test_all_files_of_a_table_have_the_same_columns(zoo, digits, tmp_path) -> No
     table = pq.read_table(digits.table)
     pq.write_table(table, "rows/a.parquet")
     pq.write_table(table.drop_columns("number"), "rows/b.parquet")
-    done = zoo("predict", digits.net, "--weights", digits.weights, "--data", "rows", "-o", "out.parquet")
+    done = zoo("predict", digits.net, "--weights", digits.weights, "rows", "-o", "out.parquet")
     assert "rows/b.parquet: has other columns than rows/a.parquet" in done.err

@@ -34,7 +34,7 @@ def on_spark(folder: Path, command: str, digits, *words: str) -> subprocess.Comp
 
 
 def test_predictions_and_features_are_those_of_this_machine(zoo, digits, tmp_path) -> None:
-    files = ["--data", digits.table, "-o"]
+    files = [digits.table, "-o"]
     assert on_spark(tmp_path, "predict", digits, *files, "spark").stdout.splitlines()[-1] == "wrote spark"
     assert zoo("predict", digits.net, "--weights", digits.weights, *files, "here.parquet").code == 0
     found, wanted = pq.read_table("spark").sort_by("number"), pq.read_table("here.parquet")
@@ -52,7 +52,7 @@ def test_tensors_keep_their_shape(zoo, tmp_path) -> None:
     assert zoo("data", "convert", "digits:test", table).code == 0
     Path("net.prototxt").write_text(NET)
     Net("net.prototxt").save("net.caffemodel")
-    words = [ZOO, "predict", "net.caffemodel", "--data", table, "-o"]
+    words = [ZOO, "predict", "net.caffemodel", table, "-o"]
     subprocess.run([*words, "spark", "--backend", "spark", "--workers", "2"], check=True)
     subprocess.run([*words, "here.parquet"], check=True)
     found, wanted = pq.read_table("spark"), pq.read_table("here.parquet")
@@ -78,7 +78,7 @@ def test_class_names_are_the_models_and_the_tables(zoo, tmp_path) -> None:
     Path("net.prototxt").write_text(NET)
     Net("net.prototxt").save("net.caffemodel")
     assert zoo("data", "convert", "digits:test", "digits.parquet").code == 0
-    words = [ZOO, "predict", "net.caffemodel", "--data", "digits.parquet", "--backend", "spark", "-o"]
+    words = [ZOO, "predict", "net.caffemodel", "digits.parquet", "--backend", "spark", "-o"]
     names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     Path("net_labels.txt").write_text("\n".join(names))
     subprocess.run([*words, "spark"], check=True)
@@ -98,7 +98,7 @@ def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> Non
     table = pq.read_table(digits.table)
     broken = pa.concat_tables([table, table.slice(0, 1).set_column(1, "data", [pa.nulls(1, table["data"].type)])])
     pq.write_table(broken, tmp_path / "broken.parquet")
-    done = on_spark(tmp_path, "features", digits, "--data", "broken.parquet", "--blob", "scores", "-o", "out")
+    done = on_spark(tmp_path, "features", digits, "broken.parquet", "--blob", "scores", "-o", "out")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith("zoo: column 'data': row 355 of partition 0 is null")
     assert "Traceback" not in done.stderr
@@ -106,7 +106,7 @@ def test_a_row_that_cant_be_is_told_and_nothing_is_left(digits, tmp_path) -> Non
 
 
 def test_a_place_that_spark_doesnt_know_is_told(digits, tmp_path) -> None:
-    done = on_spark(tmp_path, "predict", digits, "--data", digits.table, "-o", "nowhere://rows")
+    done = on_spark(tmp_path, "predict", digits, digits.table, "-o", "nowhere://rows")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
         'zoo: nowhere://rows: can\'t be written: No FileSystem for scheme "nowhere"'

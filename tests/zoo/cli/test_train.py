@@ -257,7 +257,7 @@ def test_the_names_of_classes_stay_with_the_net(zoo, workers: list[str]) -> None
     zoo("export", snapshot, "--to", "caffe", "-o", "deployed")
     nets = [snapshot, "deployed/deploy.caffemodel", *(["own_run/model.caffemodel"] if workers else [])]
     for net in nets:
-        done = zoo("predict", net, "--data", "photos.parquet", "-o", "out.parquet")
+        done = zoo("predict", net, "photos.parquet", "-o", "out.parquet")
         assert (done.code, done.err) == (0, "")
         rows = pq.read_table("out.parquet").to_pylist()
         names = ["cat", "dog", "horse", "3"]
@@ -281,7 +281,7 @@ def test_names_of_other_classes_than_a_net_predicts_are_not_used(zoo) -> None:
     zoo("train", "lenet", "--max-iter", "1")
     Path("labels.txt").write_text("cat\ndog\n")
     zoo("data", "convert", "digits:test?part=test", "digits.parquet")
-    done = zoo("predict", "lenet_iter_1.caffemodel", "--data", "digits.parquet", "-o", "out.parquet")
+    done = zoo("predict", "lenet_iter_1.caffemodel", "digits.parquet", "-o", "out.parquet")
     assert done.err == (
         "zoo: lenet_iter_1.caffemodel: predicts 10 classes; names of 2 lie beside it, which aren't used\n"
     )

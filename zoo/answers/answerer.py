@@ -1,0 +1,177 @@
+"""The answerer: a model with weights, on a device, that says what is in images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import in_file
+from netdsl.checking.sample_inputs import input_kinds, is_image
+from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.transforms.decode import decode
+from netdsl.deploy.deploy_net import deploy_model
+from netdsl.errors import NetError, memory_shortage
+from netdsl.layer.samples import BlobKind
+from netdsl.model import Model, match_names, open_model, open_net
+from netdsl.net.build import reshape
+from netdsl.net.graph import resolve_all
+from netdsl.prediction.net_inputs import NetInput
+from netdsl.prediction.predictor import Predictor
+from netdsl.solver.events import Listener, Notice, WeightsLoaded
+from netdsl.solver.solver import ignore_event
+from zoo.answers.answer import Answer, AnswerSettings
+from zoo.answers.inputs import InputSettings
+from zoo.answers.net_output import NetOutput, find_output
+from zoo.answers.output import ClassNames, OutputReader, Outputs
+from zoo.answers.placement import Numbers
+from zoo.answers.preparation import (
+    Preparation,
+    PreparedImage,
+    preparation_by_card,
+    preparation_by_layer,
+    preparation_by_shape,
+)
+from zoo.cards import Card
+from zoo.model_folder import ModelFolder
+from zoo.names import find_folder
+
+_BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says how many and the net can take them
+
+
+@dataclass(frozen=True)
+class AnswererRequest:
+    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read."""
+
+    model: str
+    weights: tuple[str, ...] = ()
+    device: str | torch.device = "cpu"
+    batch: int | None = None
+    blob: str | None = None
+
+
+class Answerer:
+    """A model that says what is in images. `prepare` may run in many threads, `run` in one at a time."""
+
+    def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
+        self.folder = find_folder(Path(request.model))
+        self.card = Card(Path(request.model).stem) if self.folder is None else self.folder.card
+        model = open_model(request.model, request.weights, deployed=True)
+        try:
+            deployed = deploy_model(model)
+            output = find_output(deployed.net, request.blob, self.card.task)
+            if output.note:
+                listen(Notice(f"{request.model}: {output.note}"))
+            self._predictor = Predictor(deployed.net, deployed.weights, output.blobs, device=request.device)
+            listen(WeightsLoaded(model.files, match_names(deployed, self._predictor.subgraph.built)))
+            self._image, self._sizes = _inputs(self._predictor)
+            self.preparation = self._preparation(model, listen)
+            self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
+            self.batch = request.batch or self._possible_batch()
+        except NetError as problem:
+            raise type(problem)(in_file(request.model, problem)) from None
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.card.name
+
+    @property
+    def reads(self) -> type[OutputReader]:
+        """How the net's output is read."""
+        return type(self._reader)
+
+    def input_settings(self, columns: Mapping[str, str], stdin: BinaryIO) -> InputSettings:
+        """How images are opened for this model; `columns` are those of blobs in tables."""
+        return InputSettings(self.preparation.color, self._image.blob.name, columns, stdin)
+
+    def decode(self, data: bytes, where: str, *, keep: bool = False) -> PreparedImage:
+        """The input for an encoded image."""
+        return self.prepare(decode(data, self.preparation.color, where), where, keep=keep)
+
+    def prepare(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
+        """The input for an image of channels, height, width; `keep` keeps the image for whoever draws on it."""
+        return self.preparation(image, where, keep=keep)
+
+    def run(self, images: Sequence[PreparedImage]) -> Outputs:
+        """The net's outputs for some images at once."""
+        edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
+        height, width = self.preparation.size
+        sizes = torch.tensor([[height, width, 1.0]] * len(images))
+        edges |= {net_input.edge: sizes for net_input in self._sizes}
+        try:
+            return self._predictor.run(edges)
+        except RuntimeError as problem:
+            shortage = memory_shortage(problem)
+            if shortage is None:
+                raise
+            raise NetError(shortage) from None
+
+    def read(self, outputs: Outputs, index: int, image: PreparedImage, settings: AnswerSettings) -> Answer:
+        """The answer about the image with this place among those that the outputs are for."""
+        return self._reader.read(outputs, index, image.placement, settings)
+
+    def _preparation(self, model: Model, listen: Listener) -> Preparation:
+        if self.folder is not None and self.folder.card.input is not None:
+            return preparation_by_card(self.folder.card.input, self.folder.path)
+        shape = self._predictor.subgraph.built.shapes[self._image.edge][1:]
+        param = _transform_param(model, self.folder, self._image.blob.name)
+        if param is None:
+            preparation = preparation_by_shape(shape)
+            listen(Notice(f"no card and no data layer says how images become the input; they are {preparation}"))
+        else:
+            preparation = preparation_by_layer(param, shape)
+            listen(
+                Notice(f"no card says how images become the input; as for the net's data layer, they are {preparation}")
+            )
+        return preparation
+
+    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+        names = self.folder.classes if self.folder else ()
+        names = names or class_names_of_model(*reversed(request.weights), request.model)
+        fitting = output.names(names)
+        if fitting is None:
+            text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"
+            listen(Notice(f"{request.model}: {text}"))
+        return fitting or ClassNames()
+
+    def _possible_batch(self) -> int:
+        """As many images as are usual for their size, or one if the net's layers fix another number."""
+        height, width = self.preparation.size
+        batch = 1 if self._sizes else max(1, min(_BATCH, _PIXELS // (height * width)))
+        built = self._predictor.subgraph.built
+        before = list(built.shapes)
+        try:
+            reshape(built, {self._image.edge: (batch, *before[self._image.edge][1:])})
+        except NetError:
+            return 1
+        finally:
+            built.shapes[:] = before
+        return batch
+
+
+def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
+    """The input for images, and those for their sizes."""
+    built, inputs = predictor.subgraph.built, predictor.inputs
+    kinds = input_kinds(built)
+    sizes = [each for each in inputs if kinds[each.edge] is BlobKind.IMAGE_SIZE]
+    images = [each for each in inputs if is_image(kinds[each.edge], built.shapes[each.edge])]
+    if len(images) != 1 or len(inputs) != 1 + len(sizes):
+        names = ", ".join(f"'{each.blob.name}'" for each in inputs) or "none"
+        raise NetError(f"doesn't take an image alone: its inputs are {names}; a table can have a column for each")
+    return images[0], sizes
+
+
+def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.TransformationParameter | None:
+    """What the data layer does with images that brings a blob for testing; None if there is no such layer."""
+    trained = model if folder is None or folder.train_val is None else open_net(folder.train_val)
+    for graph in resolve_all(trained.net):
+        for node in graph.nodes:
+            if not node.bottoms and blob in node.layer.top and node.layer.HasField("transform_param"):
+                return node.layer.transform_param
+    return None

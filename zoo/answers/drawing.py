@@ -1,0 +1,119 @@
+"""Pictures of answers: boxes with the names of their classes, or masks laid over the image."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from caffe_proto.errors import FileError
+from caffe_proto.extras import import_extra
+from caffe_proto.storage import write_pieces
+from netdsl.errors import NetError
+from zoo.answers.answer import Box, Boxes, ImageAnswer, Segments
+from zoo.answers.output import DetectionReader, OutputReader, SegmentReader
+from zoo.answers.placement import Numbers
+from zoo.answers.regions import RegionReader
+
+_OPACITY = 0.5  # of masks
+_LINE = 300  # pixels of an image's longer side for each pixel of a line's width
+_TEXT = 32  # pixels of an image's longer side for each pixel of a letter's height
+_SMALLEST = 11  # pixels of a letter's height
+_UNSAFE = re.compile(r"[^\w.-]+")
+_COLORS = 256
+
+
+class Pictures:
+    """A folder for pictures of answers, each named after its image, and none like another."""
+
+    def __init__(self, folder: Path, reads: type[OutputReader]) -> None:
+        if not issubclass(reads, (DetectionReader, RegionReader, SegmentReader)):
+            raise NetError("the model makes neither boxes nor segments, so there is nothing to draw")
+        self._folder, self._names = folder, Counter[str]()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise FileError(f"{folder}: can't be made: {problem.strerror}") from None
+
+    def add(self, answer: ImageAnswer) -> Path | None:
+        """Draw an answer that has boxes or segments, if its image was kept."""
+        if answer.pixels is None or not isinstance(answer.answer, (Boxes, Segments)):
+            return None
+        path = self._folder / f"{self._name(answer.image)}.png"
+        write_pieces(path, [picture(answer.answer, answer)])
+        return path
+
+    def _name(self, image: str) -> str:
+        name = _UNSAFE.sub("_", Path(image).stem).strip("._") or "image"
+        self._names[name] += 1
+        return name if self._names[name] == 1 else self._name(f"{name}-{self._names[name]}")
+
+
+def picture(found: Boxes | Segments, answer: ImageAnswer) -> bytes:
+    """A PNG of an answer's image with what was found in it."""
+    assert answer.pixels is not None and answer.placement is not None
+    pixels = _rgb(answer.pixels)
+    if isinstance(found, Segments):
+        pixels = _with_mask(pixels, answer.placement.on_image(found.labels))
+    image = _library().Image.fromarray(pixels)
+    if isinstance(found, Boxes):
+        for box in reversed(found.found):  # the surest on top
+            _draw(image, box)
+    return _png(image)
+
+
+def mask_png(labels: Numbers) -> bytes:
+    """A PNG with a class's number as each pixel's place in its palette, so that it can be looked at and read."""
+    image = _library().Image.fromarray(labels.astype(np.uint8), "P")
+    image.putpalette(palette().ravel().tolist())
+    return _png(image)
+
+
+def palette() -> Numbers:
+    """A colour of red, green, blue for each label, by the rule of PASCAL VOC; that of label 0 is black."""
+    labels, colors = np.arange(_COLORS), np.zeros((_COLORS, 3), np.uint8)
+    for bit in range(8):
+        for channel in range(3):
+            colors[:, channel] |= ((labels >> (3 * bit + channel) & 1) << (7 - bit)).astype(np.uint8)
+    return colors
+
+
+def _with_mask(pixels: Numbers, labels: Numbers) -> Numbers:
+    colors = palette()[labels % _COLORS]
+    mixed = pixels * (1 - _OPACITY) + colors * _OPACITY
+    return np.where((labels >= 0)[..., None], mixed, pixels).round().astype(np.uint8)
+
+
+def _draw(image: Any, box: Box) -> None:
+    draw, side = _library().ImageDraw.Draw(image), max(image.size)
+    color = tuple(palette()[box.label % (_COLORS - 1) + 1].tolist())
+    draw.rectangle(tuple(box.corners), outline=color, width=max(1, side // _LINE))
+    font = _library().ImageFont.load_default(max(_SMALLEST, side // _TEXT))
+    text = f"{box.name} {box.score:.2f}".encode("latin-1", "replace").decode("latin-1")  # what the font has
+    *_, right, bottom = draw.textbbox((0, 0), text, font=font)
+    place = (max(0, min(box.corners.left, image.width - right)), max(0, box.corners.top - bottom))
+    draw.rectangle((place[0], place[1], place[0] + right, place[1] + bottom), fill=color)
+    draw.text(place, text, fill="black" if sum(color) > 384 else "white", font=font)
+
+
+def _rgb(image: Numbers) -> Numbers:
+    """An image as rows of red, green, blue pixels."""
+    colors = image[:3] if len(image) >= 3 else image[:1].repeat(3, axis=0)
+    return np.ascontiguousarray(colors[::-1].transpose(1, 2, 0).clip(0, 255).astype(np.uint8))
+
+
+def _png(image: Any) -> bytes:
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def _library() -> Any:
+    for module in ("PIL.Image", "PIL.ImageDraw", "PIL.ImageFont"):
+        import_extra(module, "data", "pictures need Pillow")
+    return import_module("PIL")

@@ -1,0 +1,123 @@
+"""Answers as text: blocks to read, lines of JSON, or the rows of a CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from io import StringIO
+from typing import Any
+
+from zoo.answers.answer import Boxes, Classes, ImageAnswer, Number, Segments, Values, as_plain
+from zoo.answers.output import ClassReader, NumberReader, OutputReader, SegmentReader, ValueReader
+
+_SHOWN = 8  # values of an answer that is shown
+_BOX = ("label", "name", "score", "left", "top", "right", "bottom")
+
+
+class AnswerForm(Enum):
+    """How answers are written; the values are the endings of such files."""
+
+    TEXT = "txt"
+    JSON = "jsonl"
+    CSV = "csv"
+
+
+def form_of(name: str) -> AnswerForm | None:
+    """The form that a file's name asks for; None if it's another file."""
+    ending = name.rpartition(".")[2].lower()
+    return AnswerForm.JSON if ending == "json" else next((form for form in AnswerForm if form.value == ending), None)
+
+
+def head(form: AnswerForm, reads: type[OutputReader]) -> str:
+    """What stands before the answers that such a reader gives."""
+    return _csv_rows([(*_columns(reads), "error")]) if form is AnswerForm.CSV else ""
+
+
+def text_of(answer: ImageAnswer, form: AnswerForm, reads: type[OutputReader]) -> str:
+    """One answer, with the ends of its lines."""
+    return _TEXTS[form](answer, reads)
+
+
+def _json_line(answer: ImageAnswer, reads: type[OutputReader]) -> str:
+    return json.dumps(as_plain(answer), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _csv_text(answer: ImageAnswer, reads: type[OutputReader]) -> str:
+    if answer.problem:
+        return _csv_rows([(answer.image, *[""] * (len(_columns(reads)) - 1), answer.problem)])
+    return _csv_rows([(answer.image, *row, "") for row in _rows(answer)])
+
+
+def _csv_rows(rows: Iterable[Sequence[Any]]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def _columns(reads: type[OutputReader]) -> tuple[str, ...]:
+    """The columns of a CSV; every answer has as many rows as it has classes, boxes or segments."""
+    columns = {
+        ClassReader: ("rank", "label", "name", "score"),
+        SegmentReader: ("label", "name", "share"),
+        NumberReader: ("value",),
+        ValueReader: ("values",),
+    }
+    return "image", *columns.get(reads, _BOX)
+
+
+def _rows(answer: ImageAnswer) -> list[tuple[Any, ...]]:
+    match answer.answer:
+        case Classes(best):
+            return [(rank, each.label, each.name, each.score) for rank, each in enumerate(best, 1)]
+        case Boxes(found):
+            return [(box.label, box.name, box.score, *box.corners) for box in found]
+        case Segments(found):
+            return [(each.label, each.name, each.share) for each in found]
+        case Number(value):
+            return [(value,)]
+        case Values(values):
+            return [(" ".join(map(repr, values.ravel().tolist())),)]
+    return []
+
+
+def _block(answer: ImageAnswer, reads: type[OutputReader]) -> str:
+    """A line with the image's name and size, and indented ones with what is in it."""
+    size = "" if answer.size is None else f"  {answer.size.width} x {answer.size.height}"
+    lines = [answer.problem] if answer.problem else list(_lines(answer))
+    return "".join([f"{_printable(answer.image)}{size}\n", *(f"  {line}\n" for line in lines)])
+
+
+def _printable(name: str) -> str:
+    """A name without what would move a terminal's cursor."""
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
+
+
+def _lines(answer: ImageAnswer) -> Iterable[str]:
+    match answer.answer:
+        case Classes(best):
+            return [f"{each.score:9.4f}  {each.name}" for each in best]
+        case Boxes(found):
+            boxes = (f"{box.score:9.4f}  {box.name}  {_corners(box.corners)}" for box in found)
+            return list(boxes) or ["nothing"]
+        case Segments(found):
+            return [f"{each.share:8.1%}  {each.name}" for each in found]
+        case Number(value):
+            return [f"{value:.6g}"]
+        case Values(values):
+            shown = " ".join(f"{value:.4g}" for value in values.ravel()[:_SHOWN])
+            return [f"{'x'.join(map(str, values.shape))} values: {shown}{' ...' if values.size > _SHOWN else ''}"]
+    return []
+
+
+def _corners(corners: Sequence[float]) -> str:
+    left, top, right, bottom = (round(value) for value in corners)
+    return f"from {left},{top} to {right},{bottom}"
+
+
+_TEXTS: dict[AnswerForm, Callable[[ImageAnswer, type[OutputReader]], str]] = {
+    AnswerForm.TEXT: _block,
+    AnswerForm.JSON: _json_line,
+    AnswerForm.CSV: _csv_text,
+}

@@ -1,0 +1,1 @@
+"""A model behind HTTP: images come in, answers go out. Starlette and uvicorn, the extra `serve`, are used only here."""

@@ -1,0 +1,189 @@
+"""The application: a model's answers, its card, its page, its health, by paths of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
+
+from netdsl.errors import DataError
+from zoo.answers.answer import AnswerSettings, ImageAnswer, Segments, as_plain
+from zoo.answers.answerer import Answerer
+from zoo.answers.drawing import mask_png
+from zoo.serving.batcher import Batcher
+from zoo.serving.guard import Guard
+from zoo.serving.metrics import Metrics
+from zoo.serving.refusal import RefusedError
+from zoo.serving.settings import ServerSettings
+
+_DECODERS = 4  # threads
+_MOST_MASK_LABELS = 256  # of a PNG with a palette
+_MOST_CLASSES = 1000  # in an answer
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Service:
+    """A model that answers requests."""
+
+    def __init__(self, answerer: Answerer, settings: ServerSettings) -> None:
+        self._answerer, self._settings = answerer, settings
+        self.metrics = Metrics()
+        self.is_ending: Callable[[], bool] = lambda: False
+        self._page, self._policy = _page()
+
+    def app(self, complain: Callable[[str], object]) -> ASGIApp:
+        """The application with its guard."""
+        routes = [
+            Route("/", self._show_page),
+            Route("/predict", self._predict, methods=["POST"]),
+            Route("/card", self._card),
+            Route("/health", _healthy),
+            Route("/ready", self._ready),
+            Route("/metrics", self._metrics),
+        ]
+        router = Router(routes=routes, lifespan=self._lifespan)  # a Starlette would answer errors before the guard does
+        return Guard(router, self._settings, self.metrics, complain)
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Router) -> AsyncIterator[None]:
+        self._batcher = Batcher(self._answerer, self._settings.wait, self.metrics.add_batch)
+        with ThreadPoolExecutor(_DECODERS, "zoo decoding") as self._decoders:
+            yield
+        await self._batcher.close()
+
+    async def _predict(self, request: Request) -> Response:
+        settings = _answer_settings(request, self._settings.answers)
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not kind.startswith("image/") and kind not in ("application/octet-stream", "application/json"):
+            text = "send an image's bytes as image/jpeg, or as application/octet-stream, or JSON such as"
+            raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f'{text} {{"image": "BASE64"}}')
+        with self._place():
+            try:
+                async with asyncio.timeout(self._settings.seconds):
+                    data = await self._body(request)
+                    return JSONResponse(
+                        await self._plain_answer(_image_in(data) if kind.endswith("/json") else data, settings)
+                    )
+            except TimeoutError:
+                seconds = f"{self._settings.seconds:g} s"
+                raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, f"this took longer than {seconds}", 1) from None
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """A place among the requests that are under way."""
+        if self.metrics.open >= self._settings.queue:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests are under way; try again", 1)
+        self.metrics.open += 1
+        try:
+            yield
+        finally:
+            self.metrics.open -= 1
+
+    async def _body(self, request: Request) -> bytes:
+        """A request's body, of which no more is read than is allowed."""
+        largest = self._settings.largest
+        too_large = RefusedError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"an image may have {largest:,} bytes here; send a smaller one"
+        )
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > largest:
+            raise too_large
+        data = bytearray()
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > largest:
+                raise too_large
+        return bytes(data)
+
+    async def _plain_answer(self, data: bytes, settings: AnswerSettings) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        try:
+            image = await loop.run_in_executor(self._decoders, self._answerer.decode, data, "the image")
+            answer = await self._batcher.answer(image, settings)
+        except DataError as problem:
+            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem)) from None
+        plain = as_plain(ImageAnswer("", image.placement, answer))
+        del plain["image"]
+        if isinstance(answer, Segments) and answer.labels.max() < _MOST_MASK_LABELS:
+            mask = await loop.run_in_executor(self._decoders, mask_png, image.placement.on_image(answer.labels))
+            plain["mask"] = base64.b64encode(mask).decode()
+        return plain
+
+    async def _show_page(self, request: Request) -> Response:
+        return HTMLResponse(self._page, headers={"Content-Security-Policy": self._policy})
+
+    async def _card(self, request: Request) -> Response:
+        card = self._answerer.card
+        plain = {
+            "name": card.name,
+            "summary": card.summary,
+            "task": card.task.value if card.task else None,
+            "input": str(self._answerer.preparation),
+            "batch": self._answerer.batch,
+            "license": card.license,
+        }
+        return JSONResponse(plain)
+
+    async def _ready(self, request: Request) -> Response:
+        if self.is_ending() or self.metrics.open >= self._settings.queue:
+            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, "the server ends, or has enough to do", 1)
+        return PlainTextResponse("ready\n")
+
+    async def _metrics(self, request: Request) -> Response:
+        return PlainTextResponse(self.metrics.text(), media_type=_PROMETHEUS)
+
+
+async def _healthy(request: Request) -> Response:
+    return PlainTextResponse("well\n")
+
+
+def _answer_settings(request: Request, settings: AnswerSettings) -> AnswerSettings:
+    """What the query of a request says in place of the server's own settings."""
+    top, threshold = request.query_params.get("top"), request.query_params.get("threshold")
+    try:
+        if top is not None:
+            settings = replace(settings, top=min(int(top), _MOST_CLASSES))
+        if threshold is not None:
+            settings = replace(settings, threshold=float(threshold))
+    except ValueError:
+        settings = replace(settings, top=0)
+    if settings.top < 1 or settings.threshold != settings.threshold:
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "?top= is a number of classes, ?threshold= a score such as 0.5")
+    return settings
+
+
+def _image_in(data: bytes) -> bytes:
+    """The image in a body such as {"image": "BASE64"}."""
+    try:
+        return base64.b64decode(json.loads(data)["image"], validate=True)
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        raise RefusedError(HTTPStatus.BAD_REQUEST, 'the body is no JSON such as {"image": "BASE64"}') from None
+
+
+def _page() -> tuple[str, str]:
+    """The page, and what a browser may do for it: run its own script, and ask this server."""
+    text = (files("zoo.serving") / "page.html").read_text(encoding="utf-8")
+    hashes = {
+        kind: base64.b64encode(
+            hashlib.sha256(re.findall(f"<{kind}>(.*?)</{kind}>", text, re.DOTALL)[0].encode()).digest()
+        )
+        for kind in ("script", "style")
+    }
+    sources = "; ".join(f"{kind}-src 'sha256-{digest.decode()}'" for kind, digest in hashes.items())
+    others = "img-src blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return text, f"default-src 'none'; {sources}; {others}"

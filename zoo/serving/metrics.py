@@ -1,0 +1,71 @@
+"""What a server counts, as text that Prometheus reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_IMAGES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+class Histogram:
+    """How many values are up to each of some bounds, and their sum."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds, self._counts, self._sum = bounds, [0] * (len(bounds) + 1), 0.0
+
+    def add(self, value: float) -> None:
+        """Count a value."""
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self._sum += value
+
+    def lines(self, name: str) -> Iterator[str]:
+        """The histogram in Prometheus's form, where each bound counts all below it."""
+        total = 0
+        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
+            total += count
+            yield f'{name}_bucket{{le="{bound}"}} {total}'
+        yield f"{name}_sum {self._sum:.6f}"
+        yield f"{name}_count {total}"
+
+
+class Metrics:
+    """The counts of one server. Paths that it hasn't are counted together, so that nobody can make it grow."""
+
+    def __init__(self) -> None:
+        self._requests = Counter[tuple[str, int]]()
+        self._seconds, self._batches = Histogram(_SECONDS), Histogram(_IMAGES)
+        self.open = 0  # requests that are read, decoded or answered at the moment
+
+    def add_request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request that was answered."""
+        self._requests[path, status] += 1
+        if path == "/predict":
+            self._seconds.add(seconds)
+
+    def add_batch(self, images: int) -> None:
+        """Count a batch of images."""
+        self._batches.add(images)
+
+    def text(self) -> str:
+        """All counts."""
+        return "\n".join((*self._lines(), ""))
+
+    def _lines(self) -> Iterator[str]:
+        yield from _head("zoo_requests_total", "counter", "Requests by path and status.")
+        for (path, status), count in sorted(self._requests.items()):
+            yield f'zoo_requests_total{{path="{path}",status="{status}"}} {count}'
+        yield from _head("zoo_errors_total", "counter", "Requests that were refused or failed.")
+        yield f"zoo_errors_total {sum(count for (_, status), count in self._requests.items() if status >= 400)}"
+        yield from _head("zoo_request_seconds", "histogram", "Seconds from a request for an answer to the answer.")
+        yield from self._seconds.lines("zoo_request_seconds")
+        yield from _head("zoo_batch_images", "histogram", "Images that the net took at once.")
+        yield from self._batches.lines("zoo_batch_images")
+        yield from _head("zoo_open_requests", "gauge", "Requests for answers that are under way.")
+        yield f"zoo_open_requests {self.open}"
+
+
+def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP {name} {text}", f"# TYPE {name} {kind}"
