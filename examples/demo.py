@@ -42,10 +42,11 @@ def main() -> None:
     new_shapes = "shapes?kinds=cross,flower,hexagon,ring"
     zoo("finetune", "shapes", "--data", new_shapes, "--epochs", "6", "--workers", "2", "-o", "new_shapes")
 
-    say("It is a model of its own, exported to Caffe and ONNX, with a card and a report:")
+    say("It is a model of its own, exported to Caffe and ONNX, with a card and a report, report.html:")
     zoo("verify", "new_shapes", "new_shapes/model.onnx")
     zoo("card", "new_shapes")
-    zoo("report", "new_shapes/run")
+    zoo("data", "convert", new_shapes.replace("?", ":test?"), "folder:photos")
+    zoo("predict", "new_shapes", "photos/ring/000003.png", "photos/cross/000000.png", "--top", "2")
 
     print(f"\nThe results are in {RESULTS}/: " + ", ".join(sorted(path.name for path in RESULTS.iterdir())))
 

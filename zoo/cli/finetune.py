@@ -105,6 +105,7 @@ def command(
             on_restart=lambda number, reason: complain(f"{reason}\nall workers begin again (start {number + 1})"),
             note=complain,
             requested=requested,
+            command=("zoo", *sys.argv[1:]),
         )
     if tuned is not None:
         _show(tuned, as_json)
@@ -186,8 +187,11 @@ def _show(tuned: FineTuned, as_json: bool) -> None:
             }
         )
         return
-    if tuned.notice:
-        complain(tuned.notice)
+    for notice in tuned.notices:
+        complain(notice)
     for name, difference in tuned.differences.items():
         click.echo(f"{name} computes the same: outputs differ by {difference:.1e} of their spread")
     click.echo(f"accuracy {tuned.accuracy:.2%} on items that were held out; the model is in {tuned.folder}")
+    click.echo(
+        f"next: zoo predict {shlex.quote(str(tuned.folder))} IMAGE, or zoo serve {shlex.quote(str(tuned.folder))}"
+    )

@@ -33,11 +33,10 @@ from zoo.finetuning.card_input import transform_of
 from zoo.finetuning.held_out import LabelledData, hold_out
 from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
 from zoo.finetuning.request import FineTuneRequest
-from zoo.finetuning.result import FineTuned, write_model_folder
+from zoo.finetuning.result import RUN, FineTuned, write_model_folder
 from zoo.names import find_folder
 from zoo.worker_count import WorkerCount
 
-RUN = "run"  # the folder of the run, in that of the model
 _REQUEST = "finetune.json"
 
 
@@ -160,6 +159,7 @@ def train(
     on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
     note: Callable[[str], object] = lambda note: None,
     requested: Callable[[], Action] = no_action,
+    command: Sequence[str] = (),
 ) -> FineTuned | None:
     """Train what was begun, from its beginning or its last saved round, and write the best model.
 
@@ -176,7 +176,13 @@ def train(
         return asked[-1] if asked[-1] is not Action.NONE else best.requested()
 
     ended = distributed_run.train(
-        folder, backend, listeners=[*listeners, best], on_restart=on_restart, note=note, requested=next_action
+        folder,
+        backend,
+        listeners=[*listeners, best],
+        on_restart=on_restart,
+        note=note,
+        requested=next_action,
+        command=command,
     )
     if ended is None or Action.STOP in asked:
         return None

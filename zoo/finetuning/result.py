@@ -20,8 +20,10 @@ from zoo.finetuning.card_input import image_input
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_folder
+from zoo.report.recorded_run import read_run
+from zoo.report.writing import REPORT, write_report
 
-ONNX = "model.onnx"
+ONNX, RUN = "model.onnx", "run"  # the run is a folder in that of the model
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class FineTuned:
     files: tuple[Path, ...]
     accuracy: float
     differences: dict[str, float]  # by file, in parts of the outputs' spread
-    notice: str = ""  # what is missing, and why
+    notices: tuple[str, ...] = ()  # what is missing, and why
 
 
 def write_model_folder(
@@ -45,17 +47,22 @@ def write_model_folder(
     exported = export_caffe(
         model, folder, train_val=trained.net, solver=_short(solver, folder), verify=True, classes=data.classes
     )
-    differences, notice = {WEIGHTS: exported.difference or 0.0}, ""
-    files = list(exported.files)
+    differences, notices, files = {WEIGHTS: exported.difference or 0.0}, list[str](), list(exported.files)
     try:
         report = export_onnx(built_of(model), folder / ONNX, metadata=Metadata(labels=data.classes), verify=True)
     except MissingExtraError as problem:
-        notice = f"{ONNX} isn't written: {problem}"
+        notices.append(f"{ONNX} isn't written: {problem}")
     else:
         differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
         files.append(folder / ONNX)
     write_pieces(folder / CARD, [card_text(_card(request, data, model, solver, accuracy)).encode()])
-    return FineTuned(folder, (*files, folder / CARD), accuracy, differences, notice)
+    try:
+        write_report(read_run(folder / RUN), folder / REPORT)
+    except MissingExtraError as problem:
+        notices.append(f"{REPORT} isn't written: {problem}")
+    else:
+        files.append(folder / REPORT)
+    return FineTuned(folder, (*files, folder / CARD), accuracy, differences, tuple(notices))
 
 
 def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
