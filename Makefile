@@ -11,7 +11,7 @@ WORKERS ?= auto
 SECONDS ?= 600
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-spark test-mpi test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
+.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ demo: $(READY)  ## Show the main job
 
 test: $(READY)  ## All tests but the slow ones
 	@$(BIN)/python -m pytest -n $(WORKERS)
+
+test-pages: $(READY)  ## The commands and programs of the documentation
+	@$(BIN)/python -m pytest -n $(WORKERS) -m pages
 
 test-slow: $(READY)  ## The slow tests
 	@$(BIN)/python -m pytest -m 'slow and not spark'
@@ -71,7 +74,7 @@ contracts: $(READY)
 	@$(BIN)/lint-imports
 
 quick: $(READY)
-	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not corpus and not spark'
+	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark'
 
 bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py

@@ -63,7 +63,11 @@ def name_of(page: Path) -> str:
     return page.name
 
 
-RUN = [pytest.param(page, id=page.name, marks=MARKS.get(page.name, [])) for page in PAGES if steps_of(page)]
+RUN = [
+    pytest.param(page, id=page.name, marks=MARKS.get(page.name, [pytest.mark.pages]))
+    for page in PAGES
+    if steps_of(page)
+]
 
 
 @pytest.mark.skipif(not ZOO.exists(), reason="the console script isn't installed")

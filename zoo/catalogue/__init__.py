@@ -90,7 +90,7 @@ def entry_of(name: str) -> Entry:
 
 def _known(name: str) -> str:
     if name not in _MODULES:
-        near = get_close_matches(name, _MODULES, 1)
+        near = get_close_matches(name, _MODULES, 1, cutoff=0.7)
         hint = f"did you mean {near[0]}?" if near else "`zoo list` has the names of all"
         raise NetError(f"{name}: is neither a file nor a model of the zoo; {hint}")
     return name

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 
 _VARIABLE = "_ZOO_COMPLETE"
 _MODELS = ("NET", "MODEL", "FILE...", "A", "B", "IN")  # what is called so in a command's usage may be a model's name
-_FOLDERS = ("FOLDER", "RUN")
+_FOLDERS = ("FOLDER", "RUN...")
 _SOURCES = ("SOURCE", "SRC")
 
 
@@ -39,7 +39,7 @@ def complete_values(command: click.Command) -> None:
     for parameter in command.params:
         parameter.callback = None  # which may import torch or make a folder
         if isinstance(parameter.type, (click.types.StringParamType, click.Path)):
-            parameter.type = _Named(parameter.metavar or (parameter.name or "").upper())
+            parameter.type = _Named((parameter.metavar or (parameter.name or "").upper()).strip("[]"))
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             complete_values(inner)
@@ -66,7 +66,7 @@ def _names(kind: str) -> list[str]:
         from zoo import catalogue
 
         return catalogue.names()
-    return ["digits"] if kind in _SOURCES else []
+    return ["digits", "shapes"] if kind in _SOURCES else []
 
 
 def _files(beginning: str) -> Iterator[str]:

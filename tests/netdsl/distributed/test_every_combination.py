@@ -72,8 +72,11 @@ def test_mpi(param, run: Simulate, tmp_path: Path, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("size", "cases"),
-    [(2, [*product(LINES, TRANSPORTS)]), (3, [*product(SYNCHRONOUS, [Transport.GLOO])])],  # sums of three have an order
-    ids=["two", "three"],
+    [
+        pytest.param(2, [*product(LINES, TRANSPORTS)], id="two"),
+        # Sums of three have an order.
+        pytest.param(3, [*product(SYNCHRONOUS, [Transport.GLOO])], id="three", marks=pytest.mark.slow),
+    ],
 )
 def test_external(param, run: Simulate, tmp_path: Path, size: int, cases: list[tuple[str, Transport]]) -> None:
     """Under torchrun; the same processes take part in all runs, one after the other."""

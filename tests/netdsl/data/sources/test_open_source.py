@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import sys
 from collections.abc import Callable
@@ -95,6 +96,10 @@ CASES = [
     ("digits", 0),
     ("digits:train", 0),
     ("digits:test", 5),
+    ("shapes", 0),
+    ("shapes:test", 0),
+    ("shapes?kinds=ring,cross", 0),
+    ("shapes:train?kinds=ring,cross", 0),
 ]
 
 
@@ -107,7 +112,7 @@ def test_a_name_opens_its_source(data: Path, name: str, label: float) -> None:
 
 
 def test_every_kind_is_tried_here() -> None:
-    assert {name.split(":")[0] for name, _ in CASES} >= set(KINDS)
+    assert {re.split("[:?]", name)[0] for name, _ in CASES} >= set(KINDS)
 
 
 @pytest.mark.parametrize(
