@@ -65,10 +65,19 @@ def _fed_net(net: pb.NetParameter) -> tuple[pb.NetParameter, dict[str, Array]]:
     raise AssertionError("the net takes not even its own batch")
 
 
+def _fill_zeros(net: Net) -> None:
+    """Random weights for layers without a filler, which their authors always began with weights of another net."""
+    with torch.no_grad():
+        for tensor in net.module.parameters():
+            if tensor.dim() > 1 and not tensor.any():
+                tensor.normal_(std=0.01)
+
+
 @pytest.mark.parametrize("name", _names(quick=20_000_000))
 def test_it_learns(name: str) -> None:
     message, values = _fed_net(catalogue.entry_of(name).train_val.message)
     net = Net(message, phase="TRAIN")
+    _fill_zeros(net)
     before = {key: tensor.clone() for key, tensor in net.module.named_parameters()}
     net.set_training_data([values])
     assert math.isfinite(net.train(1, base_lr=1e-4))

@@ -151,7 +151,7 @@ def test_a_lost_machine_stops_and_the_others_go_on() -> None:
     assert [usage["steps"] for usage in json.loads(done.stdout)["several"]["usages"]] == [4, 4, 2]
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_exchanges_through_a_driver_cost_sparks_jobs() -> None:
     words = ["lenet", "--max-iter", "4", "--test-interval", "4", "--step", "20ms", "--workers", "2", "--json"]
     words += ["--bandwidth", "1000TB", "--strategy", "averaging:tau=2"]
@@ -167,7 +167,7 @@ def test_what_is_held_out_for_tests_is_said() -> None:
     assert "held out" not in simulate("run", *words, "--data", "digits").stderr
 
 
-@pytest.mark.broad
+@pytest.mark.slow
 def test_one_seed_gives_the_same_numbers_also_where_the_settings_have_none() -> None:
     param = DigitsTask(batch=6).settings(1, 2)
     param.ClearField("random_seed")
