@@ -65,10 +65,11 @@ def open_model(
     Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
     A model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
     """
-    model = open_net(net, deployed=deployed)
     paths = tuple(weights)
-    if not paths and isinstance(net, (str, Path)):
-        paths = model_files(Path(net)).weights
+    if isinstance(net, (str, Path)):
+        named = model_files(Path(net))  # once: what a name stands for may have to be made
+        net, paths = (named.deployed if deployed else named.net), paths or named.weights
+    model = open_net(net)
     files = _open_all(paths, model.net, types)
     if not files:
         return model

@@ -57,15 +57,14 @@ class HasNetMessage(Protocol):
 NetSource = str | Path | pb.NetParameter | HasNetMessage
 
 
-def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False, deployed: bool = False) -> Model:
-    """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, which
-    have a net to train and, `deployed`, one to use.
+def open_net(net: NetSource, *, dialect: str | None = None, lenient: bool = False) -> Model:
+    """A net of any age, with the weights that its own file has. A path can be a model's folder or name, too, for
+    the net that it has to train.
 
     `lenient` skips what a prototxt has and no schema knows, with a warning for each.
     """
     if isinstance(net, (str, Path)):
-        files = model_files(Path(net))
-        return _open_file(files.deployed if deployed else files.net, dialect, lenient)
+        return _open_file(model_files(Path(net)).net, dialect, lenient)
     if isinstance(net, CaffeFile):
         return _of_caffe(net)
     message = getattr(net, "message", net)

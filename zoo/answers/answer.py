@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from zoo.answers.placement import Corners, Numbers, Placement, Size
+from zoo.answers.placement import Corners, ImageSize, Numbers, Placement
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class ImageAnswer:
     pixels: Numbers | None = None  # if somebody is going to draw on them
 
     @property
-    def size(self) -> Size | None:
+    def size(self) -> ImageSize | None:
         """The image's own height and width."""
         return None if self.placement is None else self.placement.image
 

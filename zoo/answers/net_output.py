@@ -18,12 +18,12 @@ from zoo.answers.output import (
     ClassNames,
     ClassReader,
     DetectionReader,
-    NumberReader,
     OutputReader,
+    ScalarReader,
     SegmentReader,
     ValueReader,
 )
-from zoo.answers.placement import Size
+from zoo.answers.placement import ImageSize
 from zoo.answers.regions import RegionReader
 from zoo.cards import Task
 
@@ -78,7 +78,7 @@ class NetOutput:
             return None
         return ClassNames((*names[:background], "background", *names[background:]))
 
-    def reader(self, names: ClassNames, size: Size) -> OutputReader:
+    def reader(self, names: ClassNames, size: ImageSize) -> OutputReader:
         """What reads the answer of a net whose images have this size."""
         layer, shape = self._layer, self._shape
         if isinstance(layer, MakesDetections):
@@ -90,7 +90,7 @@ class NetOutput:
             return SegmentReader(self.edge, names, isinstance(layer, MakesIndices) and layer.makes_indices())
         if self.task in _VALUES or math.prod(shape[2:]) != 1:
             return ValueReader(self.edge, names)
-        return (ClassReader if math.prod(shape[1:]) > 1 else NumberReader)(self.edge, names)
+        return (ClassReader if math.prod(shape[1:]) > 1 else ScalarReader)(self.edge, names)
 
 
 def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> NetOutput:

@@ -58,7 +58,7 @@ class ClassReader(OutputReader):
         return Classes(tuple(ClassScore(label, self.names[label], float(scores[label])) for label in best))
 
 
-class NumberReader(OutputReader):
+class ScalarReader(OutputReader):
     """Reads a net's only number."""
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Number:

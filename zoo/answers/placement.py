@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 
-class Size(NamedTuple):
+class ImageSize(NamedTuple):
     """Height and width in pixels."""
 
     height: int
@@ -31,9 +31,9 @@ class Corners(NamedTuple):
 class Placement:
     """An image's own size, the size that it was brought to, and the size of what was then cut out of its middle."""
 
-    image: Size
-    resized: Size
-    crop: Size
+    image: ImageSize
+    resized: ImageSize
+    crop: ImageSize
 
     def window(self) -> tuple[slice, slice]:
         """The rows and columns of the resized image that the net sees. Caffe's rule: halves are rounded down."""

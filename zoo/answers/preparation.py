@@ -14,7 +14,7 @@ from netdsl.data.transforms.sampling import resample
 from netdsl.data.transforms.transform import Transform, Warp
 from netdsl.data.writing.encode import without_color
 from netdsl.errors import DataError, NetError
-from zoo.answers.placement import Numbers, Placement, Size
+from zoo.answers.placement import ImageSize, Numbers, Placement
 from zoo.cards import Channels, ImageInput
 
 _GRAY, _COLORS = 1, 3  # channels
@@ -36,9 +36,9 @@ class Preparation:
     the mean goes, and it is scaled. Sizes change by pycaffe's arithmetic or, with `warp`, by that of `resize_param`.
     """
 
-    size: Size
+    size: ImageSize
     channels: Channels
-    resize: Size
+    resize: ImageSize
     mean: Numbers | None = None  # of what is left after the crop, and in its order of channels
     scale: float = 1.0
     warp: Warp | None = None
@@ -51,7 +51,7 @@ class Preparation:
     def __call__(self, image: Numbers, where: str, *, keep: bool = False) -> PreparedImage:
         """The input for an image of channels, height, width in the order blue, green, red; `keep` keeps the image."""
         pixels = self._with_channels(image, where)
-        placement = Placement(Size(*image.shape[1:]), self.resize, self.size)
+        placement = Placement(ImageSize(*image.shape[1:]), self.resize, self.size)
         values = self._resized(pixels)[(slice(None), *placement.window())]
         if self.channels is Channels.RGB:
             values = values[::-1]
@@ -90,8 +90,8 @@ class Preparation:
 
 def preparation_by_card(card: ImageInput, folder: Path) -> Preparation:
     """The preparation that a card describes; a file with a mean is one of the model's folder."""
-    size = Size(*card.size)
-    resize = Size(*(card.resize or card.size))
+    size = ImageSize(*card.size)
+    resize = ImageSize(*(card.resize or card.size))
     if min(size) < 1 or size.height > resize.height or size.width > resize.width:
         raise NetError(f"{folder}: its card says that images of {_text(resize)} are cropped to {_text(size)}")
     mean = _mean_by_card(card, folder, Placement(resize, resize, size))
@@ -129,7 +129,7 @@ def preparation_by_layer(param: pb.TransformationParameter, shape: tuple[int, ..
     warp = Warp(param.resize_param[0]) if param.resize_param else None
     mean = Mean(param)
     image = mean.image
-    resize = Size(*warp.size) if warp else plain.resize if image is None else Size(*image.shape[1:])
+    resize = ImageSize(*warp.size) if warp else plain.resize if image is None else ImageSize(*image.shape[1:])
     placement = Placement(resize, resize, plain.size)
     channels = shape[0]
     if resize.height < plain.size.height or resize.width < plain.size.width:
@@ -147,8 +147,8 @@ def preparation_by_shape(shape: tuple[int, ...]) -> Preparation:
     channels, *size = shape
     if channels not in (_GRAY, _COLORS):
         raise NetError(f"takes {channels} channels, and images have 1 or 3; make a table, with a value for each")
-    return Preparation(Size(*size), Channels.GRAY if channels == _GRAY else Channels.BGR, Size(*size))
+    return Preparation(ImageSize(*size), Channels.GRAY if channels == _GRAY else Channels.BGR, ImageSize(*size))
 
 
-def _text(size: Size) -> str:
+def _text(size: ImageSize) -> str:
     return f"{size.height}x{size.width}"

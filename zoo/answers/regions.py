@@ -8,9 +8,9 @@ import numpy as np
 
 from zoo.answers.answer import AnswerSettings, Boxes
 from zoo.answers.output import OutputReader, Outputs, boxes_of, finite
-from zoo.answers.placement import Numbers, Placement, Size
+from zoo.answers.placement import ImageSize, Numbers, Placement
 
-_NO_SIZE = Size(0, 0)
+_NO_SIZE = ImageSize(0, 0)
 _OVERLAP = 0.3  # of which the better box stays: Faster R-CNN's own
 _LARGEST = np.log(1000 / 16)  # the growth of a box, as a logarithm, beyond which numbers would overflow
 
@@ -21,7 +21,7 @@ class RegionReader(OutputReader):
 
     scores: int = -1  # the edges of the other two outputs
     codes: int = -1
-    size: Size = _NO_SIZE
+    size: ImageSize = _NO_SIZE
 
     def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Boxes:
         """The boxes of an image that are sure enough, and that no better one of their class overlaps."""

@@ -10,7 +10,7 @@ from io import StringIO
 from typing import Any
 
 from zoo.answers.answer import Boxes, Classes, ImageAnswer, Number, Segments, Values, as_plain
-from zoo.answers.output import ClassReader, NumberReader, OutputReader, SegmentReader, ValueReader
+from zoo.answers.output import ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
 _SHOWN = 8  # values of an answer that is shown
 _BOX = ("label", "name", "score", "left", "top", "right", "bottom")
@@ -61,7 +61,7 @@ def _columns(reads: type[OutputReader]) -> tuple[str, ...]:
     columns = {
         ClassReader: ("rank", "label", "name", "score"),
         SegmentReader: ("label", "name", "share"),
-        NumberReader: ("value",),
+        ScalarReader: ("value",),
         ValueReader: ("values",),
     }
     return "image", *columns.get(reads, _BOX)

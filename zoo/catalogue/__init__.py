@@ -14,7 +14,7 @@ from netdsl.errors import NetError
 from zoo.cards import Card, read_card
 
 if TYPE_CHECKING:
-    from zoo.catalogue.entry import Entry
+    from zoo.catalogue.entry import CatalogueEntry
 
 _CARDS = Path(__file__).parent / "cards"
 _FILES = Path(__file__).parent / "files"
@@ -81,10 +81,10 @@ def files_of(name: str) -> list[Path]:
     return sorted((_FILES / _known(name)).glob("*"))
 
 
-def entry_of(name: str) -> Entry:
+def entry_of(name: str) -> CatalogueEntry:
     """A net of the catalogue with its solver."""
     module = import_module(f"zoo.catalogue.{_MODULES[_known(name)]}")
-    entry: Entry = getattr(module, name.replace("-", "_").replace(".", "_"))()
+    entry: CatalogueEntry = getattr(module, name.replace("-", "_").replace(".", "_"))()
     return entry
 
 

@@ -27,7 +27,7 @@ Predictor = Callable[[str, str, int], pb.LayerParameter]  # a layer by its name,
 
 
 @dataclass(frozen=True)
-class Source:
+class BoxedBlob:
     """A blob with a default box of each shape around every place, in pixels of the image.
 
     With both sizes there are a square of each and of their geometric mean; ratios are of width to height, or reversed.
@@ -91,7 +91,9 @@ def _sampled() -> list[dict[str, Any]]:
     return [whole, *({"sampler": part, "sample_constraint": constraint, **tries} for constraint in constraints)]
 
 
-def box_layers(sources: Sequence[Source], *, locations: Predictor, confidences: Predictor) -> list[pb.LayerParameter]:
+def box_layers(
+    sources: Sequence[BoxedBlob], *, locations: Predictor, confidences: Predictor
+) -> list[pb.LayerParameter]:
     """Corrections and classes of all default boxes, and the boxes themselves, each in one blob."""
     layers = []
     for source in sources:
@@ -114,7 +116,7 @@ def _flat(predictor: pb.LayerParameter) -> list[pb.LayerParameter]:
     ]
 
 
-def _default_boxes(source: Source) -> pb.LayerParameter:
+def _default_boxes(source: BoxedBlob) -> pb.LayerParameter:
     optional: dict[str, Any] = {"max_size": source.max_size, "step": source.step}
     return PriorBox(
         f"{source.blob}_mbox_priorbox",

@@ -7,21 +7,21 @@ from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import LRN, Accuracy, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
-def alexnet() -> Entry:
+def alexnet() -> CatalogueEntry:
     """AlexNet normalises before it pools."""
     return _entry("AlexNet", ("norm", "pool"), bias=0.1)
 
 
-def caffenet() -> Entry:
+def caffenet() -> CatalogueEntry:
     """CaffeNet pools before it normalises, which is less work, and begins with larger biases."""
     return _entry("CaffeNet", ("pool", "norm"), bias=1)
 
 
-def _entry(name: str, order: tuple[str, str], *, bias: float) -> Entry:
+def _entry(name: str, order: tuple[str, str], *, bias: float) -> CatalogueEntry:
     _, last = order
     net = NetParams(
         name,
@@ -53,7 +53,7 @@ def _entry(name: str, order: tuple[str, str], *, bias: float) -> Entry:
         test_interval=1000,
         snapshot=10_000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _convolution(number: int, bottom: str, *, bias: float = 0, **sizes: Any) -> list[pb.LayerParameter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from caffe_proto import caffe_pb2 as pb
 from netdsl import LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.dsl import LSTM, Dropout, Embed, Reshape
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 _LETTERS = 62
 _LENGTH = 75  # of the stretches of text in a batch
@@ -31,7 +31,7 @@ def _lstm(number: int, bottom: str) -> list[pb.LayerParameter]:
     ]
 
 
-def char_rnn() -> Entry:
+def char_rnn() -> CatalogueEntry:
     """A model of text. The net to use takes one letter at a time, and remembers those before it."""
     net = NetParams(
         "Char-RNN",
@@ -52,4 +52,4 @@ def char_rnn() -> Entry:
     solver = solver_settings(
         base_lr=0.05, momentum=0.9, lr_policy="fixed", max_iter=100000, display=1000, snapshot=15000
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

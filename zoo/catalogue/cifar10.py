@@ -7,13 +7,13 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import LRN, Accuracy, ConvLayer, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average, Data
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
 _BATCH = 100
 
 
-def cifar10_quick() -> Entry:
+def cifar10_quick() -> CatalogueEntry:
     """The net that learns in minutes."""
     net = NetParams(
         "CIFAR10_quick",
@@ -25,10 +25,10 @@ def cifar10_quick() -> Entry:
         _linear("ip2", "ip1", 10, std=0.1, param=_RATES),
         *_ends("ip2"),
     )
-    return Entry(net, _solver([4000], max_iter=5000, display=100, test_interval=500, snapshot=4000))
+    return CatalogueEntry(net, _solver([4000], max_iter=5000, display=100, test_interval=500, snapshot=4000))
 
 
-def cifar10_full() -> Entry:
+def cifar10_full() -> CatalogueEntry:
     """The net that is better, whose classifier's weights decay much faster than the others."""
     decay = [{"lr_mult": 1, "decay_mult": 250}, {"lr_mult": 2, "decay_mult": 0}]
     net = NetParams(
@@ -42,7 +42,9 @@ def cifar10_full() -> Entry:
         _linear("ip1", "pool3", 10, std=0.01, param=decay),
         *_ends("ip1"),
     )
-    return Entry(net, _solver([60_000, 65_000], max_iter=70_000, display=200, test_interval=1000, snapshot=10_000))
+    return CatalogueEntry(
+        net, _solver([60_000, 65_000], max_iter=70_000, display=200, test_interval=1000, snapshot=10_000)
+    )
 
 
 def _solver(steps: list[int], **settings: Any) -> pb.SolverParameter:

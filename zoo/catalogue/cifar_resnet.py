@@ -22,7 +22,7 @@ from netdsl import (
     SoftmaxWithLoss,
 )
 from netdsl.dsl import Data
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 _MSRA = pb.FillerParameter(type="msra")
 _WEIGHTS, _BIASES = pb.ParamSpec(lr_mult=1, decay_mult=1), pb.ParamSpec(lr_mult=2, decay_mult=0)
@@ -112,7 +112,7 @@ def _images(phase: Literal["TRAIN", "TEST"], batch: int, **transform: Any) -> pb
     )
 
 
-def _entry(depth: int, recipe: _Recipe, solver_type: str) -> Entry:
+def _entry(depth: int, recipe: _Recipe, solver_type: str) -> CatalogueEntry:
     """A net with two layers in each block, beside the first and the last."""
     blocks = (depth - 2) // 6
     net = NetParams(
@@ -138,19 +138,19 @@ def _entry(depth: int, recipe: _Recipe, solver_type: str) -> Entry:
         test_interval=1000,
         snapshot=10_000,
     )
-    return Entry(net, solver, inputs={"data": (3, 32, 32)})
+    return CatalogueEntry(net, solver, inputs={"data": (3, 32, 32)})
 
 
-def cifar_resnet_20() -> Entry:
+def cifar_resnet_20() -> CatalogueEntry:
     """ResNet with 20 layers."""
     return _entry(20, _FIRST_RECIPE, "Nesterov")
 
 
-def cifar_resnet_56() -> Entry:
+def cifar_resnet_56() -> CatalogueEntry:
     """ResNet with 56 layers."""
     return _entry(56, _SECOND_RECIPE, "SGD")
 
 
-def cifar_resnet_110() -> Entry:
+def cifar_resnet_110() -> CatalogueEntry:
     """ResNet with 110 layers."""
     return _entry(110, _FIRST_RECIPE, "Nesterov")

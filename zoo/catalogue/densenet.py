@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import (
@@ -20,14 +19,10 @@ from netdsl import (
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import Entry, solver_settings
-from zoo.catalogue.imagenet import imagenet_data, top_5
-
-if TYPE_CHECKING:
-    from netdsl.dsl.layer_types import TransformationParameterDict
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
-_MEAN: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}
 _EPOCH = 5005  # iterations, of 256 images each
 
 
@@ -84,11 +79,11 @@ def _layers(depths: Sequence[int], channels: int, growth: int) -> Iterator[pb.La
     yield ConvLayer("fc6", [blob], kernel=1, num_filters=1000, weight_filler=_MSRA)
 
 
-def densenet_121() -> Entry:
+def densenet_121() -> CatalogueEntry:
     """DenseNet with 121 layers."""
     net = NetParams(
         "DENSENET_121",
-        *imagenet_data(224, train_batch=32, test_batch=50, mean=_MEAN),
+        *imagenet_data(224, train_batch=32, test_batch=50, mean=SCALED),
         *_layers(depths=(6, 12, 24, 16), channels=64, growth=32),
         SoftmaxWithLoss("loss", ["fc6", "label"]),
         Accuracy("top1/acc", ["fc6", "label"], include={"phase": "TEST"}),
@@ -110,4 +105,4 @@ def densenet_121() -> Entry:
         test_initialization=False,
         snapshot=_EPOCH,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

@@ -20,7 +20,7 @@ TEST_ONLY = pb.NetStateRule(phase=pb.TEST)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """A net as its authors trained and tested it, and the solver that they used."""
 
     train_val: NetParams

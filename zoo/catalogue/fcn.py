@@ -11,7 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, NetParams, PoolLayer, SoftmaxWithLoss
 from netdsl.dsl import Crop, Deconvolution, Dropout, Eltwise, Python
 from zoo.catalogue._vgg_trunk import conv_relu, rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, Entry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
 _CLASSES = 21  # of PASCAL VOC, with the background
 _MEAN = (104.00699, 116.66877, 122.67892)
@@ -49,7 +49,7 @@ def _fuse(pool: str, upsampled: str, *, offset: int) -> list[pb.LayerParameter]:
     ]
 
 
-def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> Entry:
+def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> CatalogueEntry:
     """A net whose last layers make `score`, of the image's size, from `score_fr`."""
     net = NetParams(
         name,
@@ -65,7 +65,7 @@ def _fcn(name: str, *upsampling: pb.LayerParameter, base_lr: float) -> Entry:
         *upsampling,
         SoftmaxWithLoss("loss", ["score", "label"], loss_param={"ignore_label": 255, "normalize": False}),
     )
-    return Entry(net, _solver(base_lr=base_lr), outputs=["score"])
+    return CatalogueEntry(net, _solver(base_lr=base_lr), outputs=["score"])
 
 
 def _solver(**settings: Any) -> pb.SolverParameter:
@@ -85,7 +85,7 @@ def _solver(**settings: Any) -> pb.SolverParameter:
     )
 
 
-def fcn_32s() -> Entry:
+def fcn_32s() -> CatalogueEntry:
     """The coarsest of the three, on which the others are fine-tuned."""
     return _fcn(
         "FCN-32s",
@@ -95,7 +95,7 @@ def fcn_32s() -> Entry:
     )
 
 
-def fcn_16s() -> Entry:
+def fcn_16s() -> CatalogueEntry:
     """Scores of pool4 are added."""
     return _fcn(
         "FCN-16s",
@@ -107,7 +107,7 @@ def fcn_16s() -> Entry:
     )
 
 
-def fcn_8s() -> Entry:
+def fcn_8s() -> CatalogueEntry:
     """Scores of pool4 and pool3 are added."""
     return _fcn(
         "FCN-8s",

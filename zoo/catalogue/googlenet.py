@@ -18,7 +18,7 @@ from netdsl import (
     SoftmaxWithLoss,
 )
 from netdsl.dsl import Average
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, RATES, imagenet_data, top_5
 
 # The filters of each inception module: 1x1; 3x3 and before it; 5x5 and before it; after pooling.
@@ -35,7 +35,7 @@ _INCEPTIONS = {
 }
 
 
-def googlenet() -> Entry:
+def googlenet() -> CatalogueEntry:
     """GoogLeNet with the settings of Caffe's own replication."""
     net = NetParams(
         "GoogleNet",
@@ -78,7 +78,7 @@ def googlenet() -> Entry:
         test_initialization=False,
         snapshot=40_000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _inception(name: str, bottom: str) -> list[pb.LayerParameter]:

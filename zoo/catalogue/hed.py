@@ -8,7 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, NetParams
 from netdsl.dsl import Concat, Crop, Deconvolution, ImageLabelmapData, Sigmoid, SigmoidCrossEntropyLoss
 from zoo.catalogue._vgg_trunk import rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, Entry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
 _SIDES = ("conv1_2", "conv2_2", "conv3_3", "conv4_3", "conv5_3")
 _FIRST_PAD = 35
@@ -56,7 +56,7 @@ def _side_output(number: int, bottom: str) -> list[pb.LayerParameter]:
     return [*scores, crop, *_judge(f"upscore-{name}", name)]
 
 
-def hed() -> Entry:
+def hed() -> CatalogueEntry:
     """Holistically-nested edge detection for images of any size."""
     sides = [_side_output(number, bottom) for number, bottom in enumerate(_SIDES, 1)]
     fusion: dict[str, Any] = {"kernel": 1, "num_filters": 1, "weight_filler": {"type": "constant", "value": 0.2}}
@@ -84,4 +84,4 @@ def hed() -> Entry:
         test_interval=1000000,
         snapshot=1000,
     )
-    return Entry(net, solver, inputs={"data": (3, 500, 500), "label": (1, 500, 500)})
+    return CatalogueEntry(net, solver, inputs={"data": (3, 500, 500), "label": (1, 500, 500)})

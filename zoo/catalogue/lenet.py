@@ -7,7 +7,7 @@ from typing import Any, Literal
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, LinearLayer, Max, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Data
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 _XAVIER = {"type": "xavier"}
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
@@ -28,7 +28,7 @@ def _digits(phase: Literal["TRAIN", "TEST"], **data: Any) -> pb.LayerParameter:
     )
 
 
-def lenet() -> Entry:
+def lenet() -> CatalogueEntry:
     """LeNet for digits of any size, which trains in less than a minute on a processor."""
     net = NetParams(
         "LeNet",
@@ -58,4 +58,4 @@ def lenet() -> Entry:
         test_interval=80,
         random_seed=1,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

@@ -8,7 +8,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, LinearLayer, Max, NetParams, PoolLayer, RDDLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import LRN, LSTM, Dropout, Reshape, Softmax
 from zoo.catalogue._vgg_trunk import rates
-from zoo.catalogue.entry import TEST_ONLY, Entry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, CatalogueEntry, solver_settings
 
 _FRAMES = 16  # of a clip
 _CLIPS = {pb.TRAIN: 24, pb.TEST: 3}  # of a batch, which has the first frames of all clips, then the second ones
@@ -50,7 +50,7 @@ def _by_time(name: str, bottom: str, top: str, *values: int) -> pb.LayerParamete
     return Reshape(name, [bottom], tops=[top], shape={"dim": [_FRAMES, -1, *values]})
 
 
-def lrcn() -> Entry:
+def lrcn() -> CatalogueEntry:
     """LRCN for the actions of UCF-101, in colours. It is fine-tuned from a net that was trained with single frames."""
     uniform = pb.FillerParameter(type="uniform", min=-0.01, max=0.01)
     net = NetParams(
@@ -101,4 +101,4 @@ def lrcn() -> Entry:
         snapshot=5000,
         random_seed=1701,
     )
-    return Entry(net, solver, batch=_FRAMES)
+    return CatalogueEntry(net, solver, batch=_FRAMES)

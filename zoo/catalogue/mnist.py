@@ -21,7 +21,7 @@ from netdsl import (
     Slice,
 )
 from netdsl.dsl import Data
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetStateRuleDict
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CODES = (1000, 500, 250, 30)  # the numbers that an image becomes, layer by layer
 
 
-def mnist_autoencoder() -> Entry:
+def mnist_autoencoder() -> CatalogueEntry:
     """Images become 30 numbers, from which they are drawn again."""
     net = NetParams(
         "MNISTAutoencoder",
@@ -59,7 +59,7 @@ def mnist_autoencoder() -> Entry:
         test_compute_loss=True,
         snapshot=10_000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _digits(part: str, rule: NetStateRuleDict) -> pb.LayerParameter:
@@ -103,7 +103,7 @@ def _linear(name: str, bottom: str, outputs: int) -> pb.LayerParameter:
     )
 
 
-def mnist_siamese() -> Entry:
+def mnist_siamese() -> CatalogueEntry:
     """Two LeNets with the same weights, which place images of the same digit near each other; one of them is used."""
     net = NetParams(
         "mnist_siamese_train_test",
@@ -127,7 +127,9 @@ def mnist_siamese() -> Entry:
         test_interval=500,
         snapshot=5000,
     )
-    return Entry(net, solver, used=NetParams("mnist_siamese", RDDLayer("data", shape=[1, 1, 28, 28]), *_twin("")))
+    return CatalogueEntry(
+        net, solver, used=NetParams("mnist_siamese", RDDLayer("data", shape=[1, 1, 28, 28]), *_twin(""))
+    )
 
 
 def _pairs(part: str, *, phase: Literal["TRAIN", "TEST"], batch: int) -> pb.LayerParameter:

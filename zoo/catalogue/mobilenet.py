@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import (
@@ -18,15 +18,11 @@ from netdsl import (
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import Entry, solver_settings
-from zoo.catalogue.imagenet import imagenet_data, top_5
-
-if TYPE_CHECKING:
-    from netdsl.dsl.layer_types import TransformationParameterDict
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
 _WEIGHTS, _BIASES = pb.ParamSpec(lr_mult=1, decay_mult=1), pb.ParamSpec(lr_mult=2, decay_mult=0)
-_MEAN: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}
 _STATISTICS = [pb.ParamSpec(lr_mult=0, decay_mult=0)] * 3
 _SCALES = [pb.ParamSpec(lr_mult=1, decay_mult=0)] * 2
 
@@ -134,11 +130,11 @@ def _inverted_residual(number: str, bottom: str, wide: int, narrow: int, stride:
     yield from _normalised(_convolution(linear, f"{dwise}/bn", narrow), f"{linear}/bn")
 
 
-def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> Entry:
+def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedule: Any) -> CatalogueEntry:
     """A net with RMSProp, as its authors trained it; that of Caffe has no momentum."""
     net = NetParams(
         name,
-        *imagenet_data(224, train_batch=batch, test_batch=50, mean=_MEAN),
+        *imagenet_data(224, train_batch=batch, test_batch=50, mean=SCALED),
         *layers,
         SoftmaxWithLoss("loss", ["fc7", "label"]),
         Accuracy("top1/acc", ["fc7", "label"], include={"phase": "TEST"}),
@@ -158,17 +154,17 @@ def _entry(name: str, layers: Iterator[pb.LayerParameter], batch: int, **schedul
         snapshot=10_000,
         **schedule,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
-def mobilenet_v1() -> Entry:
+def mobilenet_v1() -> CatalogueEntry:
     """MobileNet of the full width."""
     epoch = _IMAGES // 32
     schedule = {"stepsize": 2 * epoch, "gamma": 0.94, "max_iter": 100 * epoch}
     return _entry("MOBILENET", _v1_layers(), batch=32, **schedule)
 
 
-def mobilenet_v2() -> Entry:
+def mobilenet_v2() -> CatalogueEntry:
     """MobileNet of the second version, of the full width."""
     schedule = {"stepsize": _IMAGES // 96, "gamma": 0.98, "max_iter": 5_500_000}
     return _entry("MOBILENET_V2", _v2_layers(), batch=96, **schedule)

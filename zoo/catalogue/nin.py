@@ -7,11 +7,11 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, Dropout, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import MEAN_IMAGE, RATES, imagenet_data
 
 
-def nin() -> Entry:
+def nin() -> CatalogueEntry:
     """Network in Network for ImageNet. Its layers have the published names, which pass over relu4 and pool1."""
     net = NetParams(
         "nin_imagenet",
@@ -49,7 +49,7 @@ def nin() -> Entry:
         test_interval=1000,
         snapshot=10_000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _convolution(

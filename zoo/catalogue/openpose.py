@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, NetParams, PoolLayer, RDDLayer
 from netdsl.dsl import Concat, Eltwise, EuclideanLoss, Silence, Slice
 from zoo.catalogue._vgg_trunk import conv_relu, rates
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, Entry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
 _LIMBS, _KEYPOINTS = 38, 19  # maps: two for each of 19 limbs; 18 keypoints and the background
 _BRANCHES = {"L1": _LIMBS, "L2": _KEYPOINTS}
@@ -106,7 +106,7 @@ def _loss(stage: int, branch: str, maps: str, kind: str) -> list[pb.LayerParamet
     ]
 
 
-def openpose_body() -> Entry:
+def openpose_body() -> CatalogueEntry:
     """OpenPose for the 18 keypoints of COCO. Its authors train it with a data layer that draws the maps."""
     stages = [_stage(number) for number in range(1, _STAGES + 1)]
     net = NetParams("OpenPose", *_inputs(), *_features(), *[layer for stage in stages for layer in stage])
@@ -121,4 +121,4 @@ def openpose_body() -> Entry:
         display=5,
         snapshot=2000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

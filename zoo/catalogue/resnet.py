@@ -20,7 +20,7 @@ from netdsl import (
     Scale,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data, top_5
 
 _WIDTHS = {2: 64, 3: 128, 4: 256, 5: 512}  # of the stages, by the paper's numbers
@@ -126,7 +126,7 @@ def _net(
     )
 
 
-def _as_in_the_paper(net: NetParams) -> Entry:
+def _as_in_the_paper(net: NetParams) -> CatalogueEntry:
     """Batches of 256 images, normalised 32 at a time, as on the authors' eight GPUs."""
     solver = solver_settings(
         type="SGD",
@@ -144,10 +144,10 @@ def _as_in_the_paper(net: NetParams) -> Entry:
         test_initialization=False,
         snapshot=5000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
-def resnet_18() -> Entry:
+def resnet_18() -> CatalogueEntry:
     """ResNet with 18 layers."""
     solver = solver_settings(
         type="SGD",
@@ -164,24 +164,24 @@ def resnet_18() -> Entry:
         snapshot=5000,
         random_seed=0,
     )
-    return Entry(_net("ResNet-18", _two_wide, (2, 2, 2, 2), batch=128), solver)
+    return CatalogueEntry(_net("ResNet-18", _two_wide, (2, 2, 2, 2), batch=128), solver)
 
 
-def resnet_34() -> Entry:
+def resnet_34() -> CatalogueEntry:
     """ResNet with 34 layers."""
     return _as_in_the_paper(_net("ResNet-34", _two_wide, (3, 4, 6, 3)))
 
 
-def resnet_50() -> Entry:
+def resnet_50() -> CatalogueEntry:
     """ResNet with 50 layers."""
     return _as_in_the_paper(_net("ResNet-50", _bottleneck, (3, 4, 6, 3), first_bias=True))
 
 
-def resnet_101() -> Entry:
+def resnet_101() -> CatalogueEntry:
     """ResNet with 101 layers."""
     return _as_in_the_paper(_net("ResNet-101", _bottleneck, (3, 4, 23, 3), numbered=True))
 
 
-def resnet_152() -> Entry:
+def resnet_152() -> CatalogueEntry:
     """ResNet with 152 layers."""
     return _as_in_the_paper(_net("ResNet-152", _bottleneck, (3, 8, 36, 3), numbered=True))

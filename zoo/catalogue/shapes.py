@@ -7,7 +7,7 @@ from typing import Any, Literal
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average, Data, Max
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 
 _MSRA = {"type": "msra"}
 _RATES = [{"lr_mult": 1}, {"lr_mult": 2}]  # of weights and biases
@@ -38,7 +38,7 @@ def _stage(number: int, bottom: str, filters: int, pool: Any) -> list[pb.LayerPa
     ]
 
 
-def shapes() -> Entry:
+def shapes() -> CatalogueEntry:
     """Three stages of convolution and pooling, as CIFAR-10's quick net has them."""
     net = NetParams(
         "Shapes",
@@ -66,4 +66,4 @@ def shapes() -> Entry:
         test_interval=200,
         random_seed=1,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

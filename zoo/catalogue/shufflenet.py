@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import (
@@ -23,14 +22,10 @@ from netdsl import (
     ShuffleChannel,
     SoftmaxWithLoss,
 )
-from zoo.catalogue.entry import Entry, solver_settings
-from zoo.catalogue.imagenet import imagenet_data, top_5
-
-if TYPE_CHECKING:
-    from netdsl.dsl.layer_types import TransformationParameterDict
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
+from zoo.catalogue.imagenet import SCALED, imagenet_data, top_5
 
 _MSRA = pb.FillerParameter(type="msra")
-_MEAN: TransformationParameterDict = {"mean_value": [103.94, 116.78, 123.68], "scale": 0.017}
 _STATISTICS = [pb.ParamSpec(lr_mult=0, decay_mult=0)] * 3
 _STAGES = [(240, 4), (480, 8), (960, 4)]  # their channels and numbers of units
 _GROUPS = 3
@@ -122,11 +117,11 @@ def _layers() -> Iterator[pb.LayerParameter]:
     )
 
 
-def shufflenet() -> Entry:
+def shufflenet() -> CatalogueEntry:
     """ShuffleNet of the full width, with three groups."""
     net = NetParams(
         "shufflenet",
-        *imagenet_data(224, train_batch=256, test_batch=50, mean=_MEAN),
+        *imagenet_data(224, train_batch=256, test_batch=50, mean=SCALED),
         *_layers(),
         SoftmaxWithLoss("loss", ["fc1000", "label"]),
         Accuracy("top1/acc", ["fc1000", "label"], include={"phase": "TEST"}),
@@ -147,4 +142,4 @@ def shufflenet() -> Entry:
         test_initialization=False,
         snapshot=5000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)

@@ -8,7 +8,7 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, Concat, ConvLayer, Dropout, NetParams, Pooling, PoolLayer, ReLU, SoftmaxWithLoss
 from netdsl.dsl import Average
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import MEAN_COLOUR, imagenet_data
 
 # The filters of the fire modules 2 to 9: of 1x1 to squeeze; and as many of 1x1 as of 3x3 to expand.
@@ -17,7 +17,7 @@ _XAVIER = {"type": "xavier"}
 _SCORES = ["pool10", "label"]
 
 
-def squeezenet_1_0() -> Entry:
+def squeezenet_1_0() -> CatalogueEntry:
     """The net of the paper; its loss is there to train, and its accuracies to test."""
     return _entry(
         "SqueezeNet_v1.0",
@@ -29,7 +29,7 @@ def squeezenet_1_0() -> Entry:
     )
 
 
-def squeezenet_1_1() -> Entry:
+def squeezenet_1_1() -> CatalogueEntry:
     """The same accuracy with 2.4 times less computation, since it shrinks images sooner."""
     return _entry(
         "SqueezeNet_v1.1",
@@ -41,7 +41,7 @@ def squeezenet_1_1() -> Entry:
     )
 
 
-def _entry(name: str, *layers: pb.LayerParameter) -> Entry:
+def _entry(name: str, *layers: pb.LayerParameter) -> CatalogueEntry:
     data = imagenet_data(227, train_batch=32, test_batch=25, mean=MEAN_COLOUR, mirror=False)
     solver = solver_settings(
         base_lr=0.04,
@@ -59,7 +59,7 @@ def _entry(name: str, *layers: pb.LayerParameter) -> Entry:
         snapshot=1000,
         random_seed=42,
     )
-    return Entry(NetParams(name, *data, *layers), solver)
+    return CatalogueEntry(NetParams(name, *data, *layers), solver)
 
 
 def _body(first: dict[str, int], pools: Collection[int]) -> Iterator[pb.LayerParameter]:

@@ -7,9 +7,9 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, NetParams, PoolLayer, ReLU
 from netdsl.dsl import BatchNorm, Normalize, Scale
-from zoo.catalogue._multibox import Source, annotated_data, box_layers, detections, multibox_loss
+from zoo.catalogue._multibox import BoxedBlob, annotated_data, box_layers, detections, multibox_loss
 from zoo.catalogue._vgg_trunk import Settings, conv_relu, rates, vgg_trunk
-from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, Entry, solver_settings
+from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
 _ZERO = {"type": "constant", "value": 0}
 _XAVIER: Settings = {**rates(1), "weight_filler": {"type": "xavier"}, "bias_filler": _ZERO}
@@ -17,25 +17,25 @@ _MSRA = {"type": "msra"}
 
 # Sizes are 10%, and 20% to 90% of 300 pixels in equal steps.
 _VGG_SOURCES = (
-    Source("conv4_3_norm", 30, 60, [2], step=8),
-    Source("fc7", 60, 111, [2, 3], step=16),
-    Source("conv6_2", 111, 162, [2, 3], step=32),
-    Source("conv7_2", 162, 213, [2, 3], step=64),
-    Source("conv8_2", 213, 264, [2], step=100),
-    Source("conv9_2", 264, 315, [2], step=300),
+    BoxedBlob("conv4_3_norm", 30, 60, [2], step=8),
+    BoxedBlob("fc7", 60, 111, [2, 3], step=16),
+    BoxedBlob("conv6_2", 111, 162, [2, 3], step=32),
+    BoxedBlob("conv7_2", 162, 213, [2, 3], step=64),
+    BoxedBlob("conv8_2", 213, 264, [2], step=100),
+    BoxedBlob("conv9_2", 264, 315, [2], step=300),
 )
 
 _MOBILENET_SOURCES = (
-    Source("conv11", 60, None, [2]),
-    Source("conv13", 105, 150, [2, 3]),
-    Source("conv14_2", 150, 195, [2, 3]),
-    Source("conv15_2", 195, 240, [2, 3]),
-    Source("conv16_2", 240, 285, [2, 3]),
-    Source("conv17_2", 285, 300, [2, 3]),
+    BoxedBlob("conv11", 60, None, [2]),
+    BoxedBlob("conv13", 105, 150, [2, 3]),
+    BoxedBlob("conv14_2", 150, 195, [2, 3]),
+    BoxedBlob("conv15_2", 195, 240, [2, 3]),
+    BoxedBlob("conv16_2", 240, 285, [2, 3]),
+    BoxedBlob("conv17_2", 285, 300, [2, 3]),
 )
 
 
-def ssd_300_vgg() -> Entry:
+def ssd_300_vgg() -> CatalogueEntry:
     """SSD-300 on VGG-16 whose fully connected layers became small dilated convolutions."""
     images: dict[str, Any] = {
         "transform": {"mean_value": [104, 117, 123]},
@@ -74,7 +74,7 @@ def ssd_300_vgg() -> Entry:
         test_iter=619,
         snapshot=80000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _halved(name: str, bottom: str, narrow: int, wide: int, *, stride: int, pad: int) -> list[pb.LayerParameter]:
@@ -90,7 +90,7 @@ def _vgg_predictor(name: str, bottom: str, channels: int) -> pb.LayerParameter:
     return ConvLayer(name, [bottom], kernel=3, pad=1, num_filters=channels, **_XAVIER)
 
 
-def ssd_300_mobilenet() -> Entry:
+def ssd_300_mobilenet() -> CatalogueEntry:
     """SSD on MobileNet, whose convolutions look at each channel alone and then mix channels."""
     transform = {"scale": 0.007843, "mean_value": [127.5, 127.5, 127.5]}
     images: dict[str, Any] = {"transform": transform, "labels": "labelmap.prototxt"}
@@ -112,7 +112,7 @@ def ssd_300_mobilenet() -> Entry:
         test_iter=673,
         snapshot=1000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _mobilenet() -> list[pb.LayerParameter]:

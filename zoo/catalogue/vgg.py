@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import Accuracy, ConvLayer, Dropout, LinearLayer, NetParams, PoolLayer, ReLU, SoftmaxWithLoss
-from zoo.catalogue.entry import Entry, solver_settings
+from zoo.catalogue.entry import CatalogueEntry, solver_settings
 from zoo.catalogue.imagenet import RATES, imagenet_data, top_5
 
 if TYPE_CHECKING:
@@ -18,22 +18,22 @@ _MEAN: TransformationParameterDict = {"mean_value": [103.939, 116.779, 123.68]}
 _FILLERS: dict[str, Any] = {"weight_filler": {"type": "xavier"}, "bias_filler": {"type": "constant", "value": 0}}
 
 
-def vgg_a() -> Entry:
+def vgg_a() -> CatalogueEntry:
     """Configuration A of the paper, with 11 layers."""
     return _entry("VGG_ILSVRC_11_layers", (1, 1, 2, 2, 2))
 
 
-def vgg_16() -> Entry:
+def vgg_16() -> CatalogueEntry:
     """Configuration D."""
     return _entry("VGG_ILSVRC_16_layers", (2, 2, 3, 3, 3))
 
 
-def vgg_19() -> Entry:
+def vgg_19() -> CatalogueEntry:
     """Configuration E."""
     return _entry("VGG_ILSVRC_19_layers", (2, 2, 4, 4, 4))
 
 
-def _entry(name: str, convolutions: tuple[int, ...]) -> Entry:
+def _entry(name: str, convolutions: tuple[int, ...]) -> CatalogueEntry:
     """The net with some convolutions in each stage. The paper's batches of 256 are computed in four parts."""
     net = NetParams(
         name,
@@ -61,7 +61,7 @@ def _entry(name: str, convolutions: tuple[int, ...]) -> Entry:
         test_initialization=False,
         snapshot=10_000,
     )
-    return Entry(net, solver)
+    return CatalogueEntry(net, solver)
 
 
 def _stages(convolutions: tuple[int, ...]) -> Iterator[pb.LayerParameter]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Size
-from zoo.drawing.net_boxes import Box
+from zoo.drawing.net_boxes import LayerBox
 
 LINE, PADDING, BAR = 15.0, 9.0, 4.0  # pixels: of a line of text, around the text, and the bar that shows the kind
 _LONGEST = 34  # characters of a line
@@ -48,7 +48,7 @@ class TextLine:
     style: str
 
 
-def lines_of(box: Box) -> list[TextLine]:
+def lines_of(box: LayerBox) -> list[TextLine]:
     """The lines of a box: name, type with settings, layers that are folded into it, shapes."""
     named = ((box.name or "(no name)", "name"), (box.type or "(no type)", "type"))
     lines = [TextLine(_shortened(text), style) for text, style in named]
@@ -60,7 +60,7 @@ def lines_of(box: Box) -> list[TextLine]:
     return lines + [TextLine(_shortened(top), "shape") for top in box.tops]
 
 
-def size_of(box: Box) -> Size:
+def size_of(box: LayerBox) -> Size:
     """The size of a box, which its lines fit into."""
     lines = lines_of(box)
     width = max(text_width(line.text, bold=line.style == "name") for line in lines)

@@ -24,7 +24,7 @@ _MOST_SETTINGS = 4  # that a box names
 
 
 @dataclass(frozen=True)
-class Box:
+class LayerBox:
     """A layer, and those that follow it and change nothing but its top."""
 
     name: str
@@ -50,7 +50,7 @@ class NetBoxes:
 
     name: str
     phase: Phase
-    boxes: tuple[Box, ...]
+    boxes: tuple[LayerBox, ...]
     wires: tuple[BlobWire, ...]
     assumed: dict[str, Shape] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class _Collector:
 
     def __init__(self, graph: Graph, shapes: Sequence[Shape]) -> None:
         self._graph, self._shapes = graph, shapes
-        self._boxes: list[Box] = []
+        self._boxes: list[LayerBox] = []
         self._maker: dict[int, int] = {}  # the box of every edge
         self._readers: dict[int, list[int]] = {}
         self._reads = Counter(edge for node in graph.nodes for edge in node.bottoms)
@@ -115,7 +115,7 @@ class _Collector:
         self._maker.update(dict.fromkeys(node.tops, index))
         layer = node.layer
         settings = _settings(layer, kind)
-        self._boxes.append(Box(layer.name, layer.type, kind_of(node, kind), settings, tops=self._tops(node)))
+        self._boxes.append(LayerBox(layer.name, layer.type, kind_of(node, kind), settings, tops=self._tops(node)))
 
     def _host(self, node: Node, kind: type[Layer] | None) -> int | None:
         """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Direction, Layout, Point, Size, lay_out
 from zoo.drawing.look import size_of, text_width
-from zoo.drawing.net_boxes import Box, NetBoxes
+from zoo.drawing.net_boxes import LayerBox, NetBoxes
 
 MARGIN = 16.0
 SWATCH = 11.0
@@ -41,7 +41,7 @@ class Picture:
         (x, y), size = self.layout.middles[box], self.sizes[box]
         return self.origin[0] + x - size.width / 2, self.origin[1] + y - size.height / 2
 
-    def boxes(self) -> Sequence[Box]:
+    def boxes(self) -> Sequence[LayerBox]:
         """The boxes of the net."""
         return self.net.boxes
 

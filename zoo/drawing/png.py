@@ -9,7 +9,7 @@ from typing import Any
 from caffe_proto.extras import import_extra
 from zoo.drawing.layout import Point, Route
 from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of
-from zoo.drawing.net_boxes import Box
+from zoo.drawing.net_boxes import LayerBox
 from zoo.drawing.picture import MARGIN, SWATCH, Picture
 
 _SCALE = 1.5  # pixels of the file for each of the picture
@@ -61,7 +61,7 @@ class _Painter:
         for index, box in enumerate(self._picture.net.boxes):
             self._paint_box(box, index)
 
-    def _paint_box(self, box: Box, index: int) -> None:
+    def _paint_box(self, box: LayerBox, index: int) -> None:
         (left, top), size = self._picture.corner(index), self._picture.sizes[index]
         colour = COLOURS[box.kind].light
         self._rectangle((left, top), size.width, size.height, _BODY, edgecolor=colour, linewidth=0.6)

@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 from zoo.drawing.layer_kinds import LayerKind
 from zoo.drawing.layout import Direction, Point, Route
 from zoo.drawing.look import BAR, COLOURS, LINE, PADDING, lines_of, printable
-from zoo.drawing.net_boxes import Box
+from zoo.drawing.net_boxes import LayerBox
 from zoo.drawing.picture import MARGIN, SWATCH, LegendEntry, Picture
 
 _BASELINE = 11.0  # of a line of text
@@ -42,7 +42,7 @@ def _route(route: Route, direction: Direction) -> str:
     return f'{path}<polygon class="nd-head" points="{corners}"/>'
 
 
-def _box(box: Box, picture: Picture, index: int) -> str:
+def _box(box: LayerBox, picture: Picture, index: int) -> str:
     (x, y), size = picture.corner(index), picture.sizes[index]
     whole = "\n".join([f"{box.name} ({box.type})", *box.settings, *(f"+ {text}" for text in box.folded), *box.tops])
     lines = [

@@ -46,7 +46,7 @@ def hold_out(
         return _divided(train, tests or own_tests, progress)
     with closing(open_source(data)) as source:
         labels = labels_of(source, data, progress)
-        classes = _classes(source, labels)
+        classes = classes_of(source) or _numbers(labels)
     train_items, test_items = draw(labels, share, seed)
     if not (len(train_items) and len(test_items)):
         raise DataError(
@@ -62,7 +62,8 @@ def hold_out(
 def _divided(train: str, tests: str, progress: Callable[[int], object]) -> LabelledData:
     """Two sources, whose labels mean the same."""
     with closing(open_source(train)) as source, closing(open_source(tests)) as other:
-        return LabelledData(train, tests, _classes(source, labels_of(source, train, progress)), len(source), len(other))
+        classes = classes_of(source) or _numbers(labels_of(source, train, progress))
+        return LabelledData(train, tests, classes, len(source), len(other))
 
 
 def labels_of(source: Source, name: str, progress: Callable[[int], object]) -> Labels:
@@ -86,9 +87,9 @@ def _read_labels(source: Source, name: str, progress: Callable[[int], object]) -
     return labels
 
 
-def _classes(source: Source, labels: Labels) -> tuple[str, ...]:
-    """The names of the classes, or their numbers."""
-    return classes_of(source) or tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
+def _numbers(labels: Labels) -> tuple[str, ...]:
+    """The numbers of the classes, where they have no names."""
+    return tuple(map(str, range(int(labels.max(initial=-1)) + 1)))
 
 
 def draw(labels: Labels, share: float, seed: int) -> tuple[Labels, Labels]:

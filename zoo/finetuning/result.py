@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import MissingExtraError
-from caffe_proto.storage import write_pieces
+from caffe_proto.storage import file_hash, write_pieces
 from converters.caffe import WEIGHTS, export_caffe
 from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
@@ -81,7 +80,6 @@ def _card(
     card = base.card if base is not None else Card(Path(request.model).stem)
     tests = next(layer for layer in solver.net_param.layer if layer.include and layer.include[0].phase == pb.TEST)
     channels = next(layer.input_param.shape[0].dim[1] for layer in model.net.layer if layer.input_param.shape)
-    weights = (request.output / WEIGHTS).read_bytes()
     return Card(
         f"{card.name}, fine-tuned",
         summary=f"{card.name} that tells {len(data.classes)} classes apart.",
@@ -95,7 +93,7 @@ def _card(
         license=card.license,
         citation=card.citation,
         caffemodel=WEIGHTS,
-        sha256=hashlib.sha256(weights).hexdigest(),
+        sha256=file_hash(request.output / WEIGHTS) or "",
         text=_text(request, data.classes),
     )
 

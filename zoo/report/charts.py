@@ -79,7 +79,7 @@ def _chart(title: str, curves: Mapping[str, Curve], x_name: str, limits: tuple[f
     if low == high:
         low, high = low - 1, high + 1
     first, last = min(places), max(places)
-    x_scale, y_scale = Scale(first, last if last > first else first + 1), Scale(low, high)
+    x_scale, y_scale = AxisScale(first, last if last > first else first + 1), AxisScale(low, high)
     lines = tuple(_line(name, curve, x_name, x_scale, y_scale) for name, curve in curves.items())
     y_ticks = tuple(Tick(100 - 100 * y_scale(value), number(value)) for value in nice_numbers(low, high))
     x_ticks = tuple(Tick(100 * x_scale(value), number(value)) for value in nice_numbers(first, x_scale.high))
@@ -87,7 +87,7 @@ def _chart(title: str, curves: Mapping[str, Curve], x_name: str, limits: tuple[f
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """An axis, from one number to another."""
 
     low: float
@@ -98,7 +98,7 @@ class Scale:
         return (value - self.low) / (self.high - self.low)
 
 
-def _line(name: str, curve: Curve, x_name: str, x_scale: Scale, y_scale: Scale) -> Line:
+def _line(name: str, curve: Curve, x_name: str, x_scale: AxisScale, y_scale: AxisScale) -> Line:
     points = sorted(curve.items())
     step = -(-len(points) // _MOST_POINTS)
     points = [*points[:-1:step], points[-1]]

@@ -21,7 +21,7 @@ from zoo.logs.run_curves import RunCurves
 from zoo.logs.summary import WorkerSummary, less_is_better
 from zoo.report.charts import Chart, loss_chart, score_chart
 from zoo.report.confusion import ClassScores, ConfusedPair, Confusion
-from zoo.report.facts import Fact, Tile, command_of, solver_facts, start_facts, tiles_of, training_facts
+from zoo.report.facts import Fact, SummaryTile, command_of, solver_facts, start_facts, tiles_of, training_facts
 from zoo.report.first_filters import FirstFilters, first_filters
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.stated_net import stated_net
@@ -85,7 +85,7 @@ class ReportContents:
     made: str
     is_finished: bool
     notes: tuple[str, ...]
-    tiles: tuple[Tile, ...]
+    tiles: tuple[SummaryTile, ...]
     facts: tuple[Fact, ...]
     solver: tuple[Fact, ...]
     starts: tuple[StartOfRun, ...]

@@ -33,7 +33,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Tile:
+class SummaryTile:
     """A number that a reader looks for first."""
 
     name: str
@@ -41,20 +41,20 @@ class Tile:
     more: str
 
 
-def tiles_of(recorded: RecordedRun) -> list[Tile]:
+def tiles_of(recorded: RecordedRun) -> list[SummaryTile]:
     """The numbers at the top of a report."""
     summary, last = recorded.summary, recorded.run.solver.max_iter
     tiles = [_test_tile(test) for test in summary.tests]
     progress = "finished" if recorded.is_finished else f"of {last:,}; not finished"
-    tiles.append(Tile("iterations", f"{summary.iteration:,}", progress))
+    tiles.append(SummaryTile("iterations", f"{summary.iteration:,}", progress))
     rate = f"{number(summary.iterations_per_second)} iterations/s in all"
-    return [*tiles, Tile("time", duration(summary.seconds), rate)]
+    return [*tiles, SummaryTile("time", duration(summary.seconds), rate)]
 
 
-def _test_tile(test: LoggedScore) -> Tile:
+def _test_tile(test: LoggedScore) -> SummaryTile:
     best = "lowest" if less_is_better(test.name) else "best"
     more = f"{best} {number(test.best)} at iteration {test.best_iteration:,}"
-    return Tile(f"test {test.name}", number(test.last), more)
+    return SummaryTile(f"test {test.name}", number(test.last), more)
 
 
 def training_facts(recorded: RecordedRun) -> list[Fact]:

@@ -10,7 +10,7 @@ from statistics import median
 
 from netdsl.distributed.record import Activity, RoundRecord, Span
 from zoo.logs.summary import Elapsed
-from zoo.report.charts import Scale, Tick, nice_numbers, number
+from zoo.report.charts import AxisScale, Tick, nice_numbers, number
 
 UNITS = 1000  # of a row's width
 _OVERLAPPED = (Activity.BROADCAST, Activity.REDUCE, Activity.PREPARE, Activity.PUSH)  # each has a lane of its own
@@ -99,7 +99,7 @@ class _Drawer:
 
     def __init__(self, window: TimeWindow, records: Sequence[RoundRecord], ranks: Sequence[int]) -> None:
         self._window, self._records, self._ranks = window, records, ranks
-        self._scale = Scale(0.0, window.stop - window.start or 1.0)
+        self._scale = AxisScale(0.0, window.stop - window.start or 1.0)
         spans = [span for record in records for span in record.spans if span.stop > span.start and window.shows(span)]
         self._activities = [activity for activity in Activity if any(span.activity is activity for span in spans)]
         self._lanes = [activity for activity in self._activities if activity in _OVERLAPPED]

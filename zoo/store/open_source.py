@@ -8,7 +8,7 @@ from zoo.store.catalogue_source import CatalogueSource
 from zoo.store.gist_source import GistSource
 from zoo.store.hub import HubSource
 from zoo.store.local_source import LocalSource
-from zoo.store.source import Source, is_local
+from zoo.store.source import ModelSource, is_local
 from zoo.store.transfers import ANY_FILE, ExpectedFile
 from zoo.store.web_source import WebSource
 
@@ -16,7 +16,7 @@ HUB = "hf:"
 _GIST = "gist:"
 
 
-def open_model_source(text: str, expected: ExpectedFile = ANY_FILE) -> Source:
+def open_model_source(text: str, expected: ExpectedFile = ANY_FILE) -> ModelSource:
     """The source that a text names. What is on the disk comes before a name, as everywhere."""
     place, _, revision = text.partition("@")
     if text.startswith(HUB):

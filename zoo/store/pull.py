@@ -21,7 +21,7 @@ from zoo.store.local_store import Store, open_stored
 from zoo.store.lock_file import LockedModel
 from zoo.store.open_source import open_model_source
 from zoo.store.record import StoredFile, StoreRecord, now, read_record, write_record
-from zoo.store.source import Source, checked_model_name, is_local
+from zoo.store.source import ModelSource, checked_model_name, is_local
 from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSettings
 
 
@@ -29,7 +29,7 @@ from zoo.store.transfers import ANY_FILE, ExpectedFile, StoreNotice, TransferSet
 class PullRequest:
     """What is pulled: from where, as what, with which weights besides, and the bytes that a lock file wants."""
 
-    source: Source
+    source: ModelSource
     name: str = ""  # by default that of the source
     weights: tuple[str, ...] = ()  # files and addresses
     expected: ExpectedFile = ANY_FILE  # of these weights

@@ -10,7 +10,7 @@ from zoo.store.errors import StoreError
 from zoo.store.incoming_folder import IncomingFolder
 
 
-class Source(Protocol):
+class ModelSource(Protocol):
     """A place that a model is pulled from."""
 
     @property
@@ -23,7 +23,7 @@ class Source(Protocol):
         """The model's name in the store, if a user gives it no other."""
         ...
 
-    def at(self, revision: str) -> Source:
+    def at(self, revision: str) -> ModelSource:
         """The same place in one of its versions, if it has any."""
         ...
 

@@ -9,7 +9,7 @@ from netdsl.errors import NetError
 from netdsl.net.graph import Phase
 from netdsl.open_net import open_net
 from zoo.drawing.layer_kinds import LayerKind
-from zoo.drawing.net_boxes import Box, NetBoxes, boxes_of
+from zoo.drawing.net_boxes import LayerBox, NetBoxes, boxes_of
 
 
 def net(text: str) -> pb.NetParameter:
@@ -29,7 +29,7 @@ def layer(name: str, kind: str, bottoms: str, top: str, more: str = "") -> str:
 CONV = "convolution_param { num_output: 4 kernel_size: 3 weight_filler { type: 'xavier' } }"
 
 
-def box(found: NetBoxes, name: str) -> Box:
+def box(found: NetBoxes, name: str) -> LayerBox:
     return next(box for box in found.boxes if box.name == name)
 
 
