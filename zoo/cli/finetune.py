@@ -120,6 +120,8 @@ def _tell(tuning: FineTuning) -> None:
     click.echo(f"{len(data.classes)} classes: {few(data.classes, 10)}")
     click.echo(f"{data.train_count:,} items to train on; {data.test_count:,} are held out to test on")
     click.echo(f"images are {tuning.preparation}")
+    for note in tuning.notes:
+        click.echo(note)
     click.echo(f"{heads}, which learns anew; other layers begin with the model's weights")
     if tuning.frozen:
         click.echo(f"{len(tuning.frozen)} layers keep them: {', '.join(tuning.frozen)}")
