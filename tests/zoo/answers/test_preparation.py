@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import cv2
@@ -12,14 +13,19 @@ from PIL import Image
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.text.prototxt import from_text, text_of
-from netdsl.data.transforms.decode import decode
+from netdsl.data.sources.open_source import open_source
+from netdsl.data.transforms.channels import in_color
+from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.transforms.image_settings import settings_in_tests
+from netdsl.data.writing.convert import Conversion, convert
+from netdsl.data.writing.encode import ImageFormat
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.pycaffe import TEST, Classifier, io
 from netdsl.pycaffe import Net as CaffeNet
 from tests.zoo.models import classifier, photo
 from zoo.answers.answer import AnswerSettings, Classes
 from zoo.answers.answerer import Answerer, AnswererRequest
+from zoo.answers.inputs import InputSettings, image_of, open_images
 from zoo.answers.placement import Placement
 from zoo.answers.preparation import Preparation
 from zoo.card_input import image_input, transform_of
@@ -92,6 +98,47 @@ def test_rgb_is_what_a_data_layer_gives_of_swapped_channels(tmp_path) -> None:
     wanted = Preparation(transform_of(card, tmp_path), Channels.BGR)(image[::-1], "").values
     assert np.array_equal(Preparation(transform_of(card, tmp_path), Channels.RGB)(image, "").values, wanted)
     assert not np.array_equal(Preparation(transform_of(card, tmp_path), Channels.BGR)(image, "").values, wanted)
+
+
+def write_data_sets(folder: Path) -> None:
+    """Databases of the images, encoded and not, and images of CIFAR's, whose channels are stored as RGB."""
+    image_files(folder / "images/all")
+    images = open_source("folder:images")
+    convert(images, "encoded_lmdb", Conversion(encoded=ImageFormat.JPG))
+    convert(open_source("folder:images", color=Color.GRAY), "gray_lmdb", Conversion())
+    convert(images, "color_lmdb", Conversion())
+    Path("cifar").mkdir()
+    (folder / "cifar/test_batch.bin").write_bytes(np.random.default_rng(2).bytes(2 * 3073))
+
+
+@pytest.mark.parametrize("channels", [Channels.BGR, Channels.GRAY])
+@pytest.mark.parametrize(
+    "data",
+    ["lmdb:encoded_lmdb", "lmdb:gray_lmdb", "lmdb:color_lmdb", "cifar10:cifar:test", "shapes:test", "digits:test"],
+)
+def test_data_sets_give_predictions_what_they_give_a_data_layer(channels, data, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_data_sets(tmp_path)
+    card = ImageInput((10, 8), channels, (12, 11), MEANS[: 1 if channels is Channels.GRAY else 3], 0.5)
+    settings = transform_of(card, tmp_path)
+    prepare = Preparation(settings, channels)
+    source = open_images(data, InputSettings(prepare.color, "data", {}, BytesIO()))
+    count = min(len(source), 10)
+    for index, wanted in enumerate(data_layer(text_of(settings), data, count)):
+        assert np.array_equal(prepare(image_of(source.item(source.fetch(index))), "").values, wanted), index
+
+
+def test_the_colours_of_cifars_images_are_those_of_the_same_images_in_files(tmp_path) -> None:
+    record = np.arange(3073) % 251
+    (tmp_path / "test_batch.bin").write_bytes(record.astype(np.uint8).tobytes())
+    rgb = record[1:].reshape(3, 32, 32).transpose(1, 2, 0).astype(np.uint8)
+    Image.fromarray(rgb).save(tmp_path / "same.png")
+    for color in (Color.COLOR, Color.GRAY):
+        source = open_source(f"cifar10:{tmp_path}:test", color=color)
+        decoded = decode((tmp_path / "same.png").read_bytes(), Color.COLOR, "")
+        assert np.array_equal(source.item(source.fetch(0))[0], in_color(decoded, color))
+    stored = open_source(f"cifar10:{tmp_path}:test")
+    assert np.array_equal(stored.item(stored.fetch(0))[0], rgb.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
