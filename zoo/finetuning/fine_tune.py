@@ -39,7 +39,7 @@ from zoo.names import find_folder
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
-_CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder
+_CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def begin(
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         distributed_run.begin(run, run_folder, backend)
+        (run_folder / _CHANGED_WEIGHTS).unlink(missing_ok=True)  # of which the run has its own copy
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
         raise
@@ -124,7 +125,7 @@ def _prepare(
 
 
 def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
-    """The files with the weights to begin with; those that were changed are kept with the run."""
+    """The files with the weights to begin with; one is written for those that were changed."""
     if not prepared.swapped:
         return prepared.model.files
     path = run_folder / _CHANGED_WEIGHTS
