@@ -25,7 +25,7 @@ from netdsl.model import load_weights
 from netdsl.net.build import Built, reshape, running
 from netdsl.net.graph import Node, Phase, filter_layers, state_of
 from netdsl.net.memory import check_blobs
-from netdsl.net.module import NetModule, cut_of
+from netdsl.net.module import NetModule, cut_of, learned_blobs, learning_edges
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) ->
 
 def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
     """Each layer on what those before it made; what nobody reads any more is let go."""
-    nodes, edges, learning = built.graph.nodes, dict(inputs), _learning(built)
+    nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
     for index, (node, layer) in enumerate(zip(nodes, built.layers, strict=True)):
         if isinstance(layer, BringsData):
@@ -177,21 +177,6 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         yield layer_time
 
 
-def _learning(built: Built) -> set[int]:
-    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
-    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        cut = cut_of(built, node, layer)
-        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
-        if passed & learning or _learned(layer):
-            learning.update(node.tops)
-    return learning
-
-
-def _learned(layer: Layer) -> list[Tensor]:
-    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]
-
-
 def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
@@ -200,7 +185,7 @@ def _time(node: Node, layer: Layer, bottoms: list[Tensor], settings: TimingSetti
     """The tops of a layer, and its times after one turn that is for warming up and counting."""
     with FlopCounterMode(display=False) as counter:
         tops = _tops(layer, bottoms)
-    leaves = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
+    leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
     passes = [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
     flops = counter.get_total_flops() or max((blob.numel() for blob in (*bottoms, *tops)), default=0)

@@ -1,1 +1,1 @@
-"""The planner: what a training costs, and how it is best done on the machines that there are."""
+"""Planning of a training: what it costs, what memory it takes, and how it is best run."""
