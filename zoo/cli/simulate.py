@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netdsl.distributed.simulator.link import Link, SparkLink
+from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json
 from zoo.names import solver_of
-from zoo.simulating.units import bandwidth, seconds
 
 if TYPE_CHECKING:
     from zoo.simulating.estimate import SpeedupEstimate

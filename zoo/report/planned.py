@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from netdsl.distributed.record import RoundRecord
 from netdsl.planner.plan import Forecast
+from netdsl.planner.units import format_bytes, format_seconds
 from zoo.report.recorded_run import RecordedRun
-from zoo.simulating.units import format_bytes, format_seconds
 
 
 @dataclass(frozen=True)

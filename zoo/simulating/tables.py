@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto.storage import atomic_path
+from netdsl.planner.units import format_bytes, format_seconds
 from zoo.simulating.cost import BatchCost, ExchangeCost
 from zoo.simulating.estimate import SpeedupEstimate
 from zoo.simulating.methods import MethodResult, common_end
 from zoo.simulating.scaling import ScalingResult
 from zoo.simulating.speedup import Speedup
-from zoo.simulating.units import format_bytes, format_seconds
 
 Table = Sequence[Sequence[str]]  # the first row has the names of the columns
 

@@ -9,7 +9,7 @@ from netdsl.errors import DistributedError
 
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {"bit": 1 / 8, "B": 1.0}
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0}
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
 
 
@@ -25,7 +25,7 @@ def seconds(text: str) -> float:
     """Parse a time into seconds."""
     match = re.fullmatch(_NUMBER + f"({'|'.join(_SECONDS)})", text.strip())
     if match is None:
-        raise DistributedError(f"'{text}' is not a time; write it like 0.3s, 20ms or 50us")
+        raise DistributedError(f"'{text}' is not a time; write it like 50us, 0.3s or 20h")
     return float(match[1]) * _SECONDS[match[2]]
 
 

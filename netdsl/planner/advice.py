@@ -1,0 +1,144 @@
+"""Advice on a training, in sentences: what to use, what it takes, what limits it, and what to change first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from netdsl.errors import NetError
+from netdsl.planner.device import NumberType
+from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
+from netdsl.planner.scaling import parameter_servers
+from netdsl.planner.units import format_bytes, format_seconds
+
+_WORTH = 0.9  # of the time, that a change must come below to be advised
+_HALF = 0.5  # of the time
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Sentences for the four questions of somebody who is going to train."""
+
+    use: tuple[str, ...]
+    takes: tuple[str, ...]
+    limits: tuple[str, ...]
+    change_first: tuple[str, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of them, in this order."""
+        return (*self.use, *self.takes, *self.limits, *self.change_first)
+
+
+def advise(planner: Planner, planning: Planning) -> Advice:
+    """Advice on a planning, with what other machines would change."""
+    return Advice(
+        tuple(_use(planner, planning)),
+        tuple(_takes(planning)),
+        tuple(_limits(planning)),
+        tuple(_changes(planner, planning)),
+    )
+
+
+def _use(planner: Planner, planning: Planning) -> Iterator[str]:
+    best, request = planning.best, planning.request
+    share = best.cost.batch * best.passes
+    passes = "" if best.passes == 1 else f", in {best.passes} passes of {best.cost.batch} (iter_size)"
+    part = ", its part of the net's batch" if best.strategy.divides_batch else ""
+    each = "a" if best.workers == 1 else "each with a"
+    yield f"Train with {describe(best)}, {each} batch of {share}{part}{passes}."
+    if best.workers < request.cluster.workers:
+        yield f"More of the {request.cluster.workers} devices aren't worth it: {_more(planning)}."
+    if best.forecast.iterations < planner.iterations:
+        yield (
+            f"Each worker needs about {best.forecast.iterations:,} iterations in place of {planner.iterations:,}; "
+            "--max-iter ends the training there, and the steps of the rate must come as much earlier."
+        )
+    together = share * (best.workers if best.strategy.divides_batch else 1)
+    if together != planner.items:
+        times = f"{together / planner.items:.3g} times as much"
+        yield f"The recipe's rate is for a batch of {planner.items}; for {together} in all begin with {times}."
+
+
+def _more(planning: Planning) -> str:
+    """What more workers than the recommended ones would take."""
+    more = [each for each in planning.candidates if each.workers > planning.best.workers and each.measured]
+    if not more:
+        return "they can't divide the batch"
+    change = more[0].forecast.training / planning.best.forecast.training - 1
+    return f"{describe(more[0])} take {format_seconds(more[0].forecast.training)}, {change:+.0%}"
+
+
+def _takes(planning: Planning) -> Iterator[str]:
+    best, cluster = planning.best, planning.request.cluster
+    forecast = best.forecast
+    exchange = f" and {format_seconds(forecast.exchange)} of exchanges and waits" if best.workers > 1 else ""
+    yield f"An iteration takes {format_seconds(forecast.compute)} of computing{exchange}."
+    basis = ""
+    if forecast.estimated:
+        basis = "; the number of iterations is an estimate, from trainings of a small net on digits"
+    yield (
+        f"An epoch takes {format_seconds(forecast.epoch)}, and the training {format_seconds(forecast.training)} "
+        f"({forecast.iterations:,} iterations of each worker{basis})."
+    )
+    yield (
+        f"A device needs {format_bytes(forecast.memory)} of its {format_bytes(cluster.device.memory)} for a batch of "
+        f"{best.cost.batch}."
+    )
+
+
+def _limits(planning: Planning) -> Iterator[str]:
+    best, cluster = planning.best, planning.request.cluster
+    forecast = best.forecast
+    share = forecast.exchange / forecast.iteration
+    if share > _HALF:
+        yield f"The network limits it: {share:.0%} of the time goes into exchanges and waits."
+    else:
+        yield f"Computing limits it, with {1 - share:.0%} of the time."
+    if best.workers > 1:
+        network = cluster.bandwidth if best.workers > cluster.devices else cluster.device.node_link
+        if network is not None:
+            servers = parameter_servers(planning.model.bytes, best.workers, network, forecast.compute)
+            yield (
+                f"To hide an exchange after every iteration, {servers} parameter server{'s' * (servers > 1)} would be "
+                "needed (Lemma 3.2)."
+            )
+    if planning.misfit is not None and best.passes > 1:
+        yield f"Memory limits the batch: {planning.misfit}."
+
+
+def _changes(planner: Planner, planning: Planning) -> Iterator[str]:
+    """What would make it quicker, the best first."""
+    results = []
+    for text, request in _other_requests(planning.request):
+        try:
+            found = planner.plan(request)
+        except NetError:  # what can't be done is no advice
+            continue
+        ratio = found.best.forecast.training / planning.best.forecast.training
+        if ratio < _WORTH:
+            results.append(
+                (ratio, f"{text}: {format_seconds(found.best.forecast.training)}, with {describe(found.best)}.")
+            )
+    yield from (sentence for _, sentence in sorted(results))
+    hidden = [each for each in planning.candidates if not each.measured and each.workers == planning.best.workers]
+    if hidden and hidden[0].forecast.training < _WORTH * planning.best.forecast.training:
+        yield (
+            f"{short_name(hidden[0].strategy)} would take {format_seconds(hidden[0].forecast.training)} if it learned "
+            "as averaging does with as many iterations, which no training has shown here."
+        )
+    if not results:
+        yield "Nothing simple makes it much quicker."
+
+
+def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
+    """Changes that a user can make, without limits of time and budget."""
+    free, cluster = replace(request, deadline=None, budget=None), request.cluster
+    if cluster.machines > 1:
+        yield "A network ten times as wide", replace(free, cluster=cluster.with_bandwidth(10))
+        if cluster.stragglers:
+            yield "Without the slow machines", replace(free, cluster=cluster.without_stragglers())
+    for number_type in (NumberType.TF32, NumberType.BFLOAT16):
+        if number_type in cluster.device.arithmetic and request.number_type is NumberType.FLOAT32:
+            yield f"Numbers in {number_type.value}", replace(free, number_type=number_type)
+    yield "Twice as many machines", replace(free, cluster=replace(cluster, machines=2 * cluster.machines))

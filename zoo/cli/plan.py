@@ -1,0 +1,181 @@
+"""`zoo plan`: say how a net is best trained on some machines, and what that will take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich import box
+from rich.table import Table
+
+from netdsl.planner.units import bandwidth, seconds
+from zoo.cli import options, shapes
+from zoo.cli.console import table_console
+from zoo.cli.output import complain, print_json
+from zoo.cli.progress_bar import progress_bar
+from zoo.cli.shapes import Shape
+
+if TYPE_CHECKING:
+    from netdsl.planner.planning import PlanRequest
+
+_COUNT = click.IntRange(min=1)
+_IMAGENET = 1_281_167  # images to train on
+_STRATEGY_HEADS = ("strategy", "workers", "batch", "computing", "exchange", "epoch", "iterations", "training")
+
+
+def _rate(ctx: click.Context, parameter: click.Parameter, value: str) -> float:
+    return bandwidth(value)
+
+
+def _duration(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    return None if value is None else seconds(value)
+
+
+def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    words = value.split(":")
+    if len(words) > 2 or not all(word.isdecimal() and int(word) for word in words) or int(words[0]) > int(words[-1]):
+        raise click.BadParameter(f"'{value}' is no batch such as 256, and no range such as 64:1024")
+    return int(words[0]), int(words[-1])
+
+
+@click.command("plan", short_help="Say how a net is best trained on some machines, and what it takes.")
+@click.argument("model", required=False)
+@click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
+@click.option("--device", metavar="NAME|FILE", help="A device that comes along, or a file; --devices lists them.")
+@click.option("--per-machine", type=_COUNT, default=1, show_default=True, metavar="N", help="Devices of a machine.")
+@click.option("--machines", type=_COUNT, default=1, show_default=True, metavar="K", help="Machines.")
+@click.option(
+    "--bandwidth", "network", default="1Gbit", show_default=True, callback=_rate, metavar="RATE", help="Of a machine."
+)
+@click.option(
+    "--latency", default="0.1ms", show_default=True, callback=_duration, metavar="TIME", help="Of the network."
+)
+@click.option("--stragglers", type=click.IntRange(min=0), default=0, metavar="N", help="Machines that are slow.")
+@click.option(
+    "--slowdown", type=click.FloatRange(min=1), default=2.0, metavar="X", help="How many times slower they are."
+)
+@click.option("--items", type=_COUNT, metavar="N", help="Items of an epoch; by default those of --data, or ImageNet's.")
+@click.option("--data", metavar="SOURCE", help="Data whose items are counted: digits, lmdb:PATH, folder:PATH, ...")
+@click.option("--batch", callback=_range, metavar="N:M", help="Items of a worker's iteration; by default the solver's.")
+@click.option("--precision", type=click.Choice(("float32", "tf32", "bfloat16")), default="float32", show_default=True,
+              help="The type of computed values.")  # fmt: skip
+@click.option("--strategy", metavar="NAME:SETTINGS", help="Only this strategy, as of `zoo train`.")
+@click.option("--deadline", callback=_duration, metavar="TIME", help="The time there is, such as 20h.")
+@click.option("--budget", callback=_duration, metavar="TIME", help="The time of all devices together, such as 100h.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write the plan, for `zoo train --plan`.")  # fmt: skip
+@click.option("--pictures", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Draw time against batch, and speed-up against workers.")  # fmt: skip
+@shapes.assume
+@options.as_json
+def command(
+    model: str | None,
+    solver: str | None,
+    strategy: str | None,
+    output: Path | None,
+    pictures: Path | None,
+    assume: Mapping[str, Shape],
+    as_json: bool,
+    **what: Any,
+) -> None:
+    """Say how a net is best trained on some machines: with which batch, how many workers, which strategy and tau, what
+    an iteration, an epoch and the training take, what limits that, and what to change first. Nothing is trained.
+
+    Times come from the net's operations and what is known of the device: from its data sheet, or from measurements
+    (`zoo measure` writes a file with those of this machine). The iterations of strategies that average models are
+    estimates, from trainings of a small net.
+    """
+    if (model is None) == (solver is None):
+        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    with progress_bar(doing="planning"):
+        from netdsl.planner.advice import advise
+        from netdsl.planner.plan import write_plan
+        from netdsl.planner.planning import Planner
+        from zoo.planning import tables
+        from zoo.planning.pictures import draw_batches, draw_speedups
+
+        request = _request(model, solver, strategy, assume, **what)
+        planner = Planner(request.solver, assume)
+        planning = planner.plan(request)
+        advice = advise(planner, planning)
+    shapes.complain_of_unused(assume, planner.assumed)
+    if what["items"] is None and what["data"] is None:
+        complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
+    if as_json:
+        print_json(tables.plain(planning, advice))
+    else:
+        for sentence in advice.sentences:
+            click.echo(sentence)
+        rows = tables.strategy_rows(planning)
+        _print(_STRATEGY_HEADS, rows)
+        if tables.is_marked(rows):
+            click.echo("* if it learned as averaging does, which no training has shown here")
+    if output is not None:
+        write_plan(planning.plan(advice.sentences), output)
+        click.echo(f"wrote {output}; train by it with: zoo train --plan {output} ...", err=as_json)
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+        draw_batches(planning, pictures / "batches.png")
+        draw_speedups(planning, pictures / "speedups.png")
+        click.echo(f"wrote {pictures}/batches.png and {pictures}/speedups.png", err=as_json)
+
+
+def _request(
+    model: str | None,
+    solver: str | None,
+    strategy: str | None,
+    assume: Mapping[str, Shape],
+    *,
+    device: str | None,
+    per_machine: int,
+    machines: int,
+    network: float,
+    latency: float,
+    stragglers: int,
+    slowdown: float,
+    items: int | None,
+    data: str | None,
+    batch: tuple[int, int] | None,
+    precision: str,
+    deadline: float | None,
+    budget: float | None,
+) -> PlanRequest:
+    from netdsl.planner.device import NumberType, read_device
+
+    from netdsl.data.sources.open_source import open_source, train_and_test
+    from netdsl.distributed.strategies.settings import parse
+    from netdsl.planner.cluster import Cluster
+    from netdsl.planner.planning import PlanRequest
+    from netdsl.solver.nets import inline_nets
+    from netdsl.solver.settings import read_settings
+    from zoo.names import solver_of
+
+    assert model is not None or solver is not None
+    param, folder = (read_settings(solver), Path(solver).parent) if solver is not None else solver_of(model or "")
+    cluster = Cluster(read_device(device or "laptop"), per_machine, machines, network, latency, stragglers, slowdown)
+    if items is None:
+        items = _IMAGENET if data is None else len(open_source(train_and_test(data)[0]))
+    return PlanRequest(
+        inline_nets(param, folder),
+        cluster,
+        items,
+        NumberType(precision),
+        batch,
+        () if strategy is None else (parse(strategy),),
+        deadline,
+        budget,
+        assume,
+    )
+
+
+def _print(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, head in enumerate(heads):
+        table.add_column(head, justify="right" if index else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    table_console().print(table)

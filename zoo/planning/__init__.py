@@ -1,0 +1,1 @@
+"""What `zoo plan` shows of a planning."""

@@ -1,0 +1,48 @@
+"""The pictures of a planning: time against batch, and speed-up against workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netdsl.planner.planning import Planning
+from zoo.logs.drawing import pyplot, save
+
+
+def draw_batches(planning: Planning, path: Path) -> None:
+    """Draw the seconds of an epoch on one device, and the memory, by the batch of a pass."""
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")
+    batches = [cost.batch for cost in planning.passes]
+    items = planning.request.items
+    left.plot(batches, [items * cost.seconds / cost.batch / 3600 for cost in planning.passes], marker="o")
+    left.set_ylabel("hours of an epoch on one device")
+    right.plot(batches, [cost.bytes / 1e9 for cost in planning.passes], marker="o", label="needed")
+    right.axhline(planning.request.cluster.device.memory / 1e9, color="gray", linestyle="--", label="there is")
+    right.set_ylabel("GB")
+    right.legend(frameon=False)
+    for axis in (left, right):
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(batches, [str(batch) for batch in batches], rotation=45)
+        axis.minorticks_off()
+        axis.set_xlabel("batch of a pass")
+        axis.set_ylim(bottom=0)
+    save(figure, path)
+
+
+def draw_speedups(planning: Planning, path: Path) -> None:
+    """Draw how many times as fast as one worker several are, for each strategy at its best tau."""
+    figure, axis = pyplot().subplots(figsize=(7, 4.2), layout="constrained")
+    names = dict.fromkeys(each.strategy.name for each in planning.candidates)
+    alone = min((each.forecast.training for each in planning.candidates if each.workers == 1), default=None)
+    most = planning.request.cluster.workers
+    for name in names:
+        ways = planning.by_workers(name)
+        if alone is not None and len(ways) > 1:
+            known = all(each.measured for each in ways)
+            speedups = [alone / each.forecast.training for each in ways]
+            axis.plot([each.workers for each in ways], speedups, marker=".", ls="-" if known else ":", label=name)
+    axis.plot([1, most], [1, most], color="gray", linewidth=0.8, linestyle="--", label="as many times as workers")
+    axis.set_xlabel("workers; dotted: if it learns as averaging does")
+    axis.set_ylabel("times as fast as one worker")
+    axis.set_ylim(bottom=0)
+    axis.legend(frameon=False)
+    save(figure, path)
