@@ -13,7 +13,7 @@ from netdsl.layer.allowed_python import allowing
 
 def main() -> int:
     """Take part in a run, and return the exit code."""
-    gc.freeze()  # what was imported stays; looking through all of torch once more when this ends takes half a second
+    gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
         with allowing(spec.python):
