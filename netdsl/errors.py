@@ -57,6 +57,10 @@ class DistributedError(NetError):
     """Training with several workers that can't begin or go on."""
 
 
+class PlanError(NetError):
+    """A plan that can't be made, read or followed."""
+
+
 class PeerLostError(DistributedError):
     """Another worker ended or hangs, so that this round can't be finished; it can be done again."""
 

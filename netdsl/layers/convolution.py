@@ -35,9 +35,11 @@ class Convolution(Convolving, AbsorbsPreparation):
             return None
         made = pb.LayerParameter()
         made.CopyFrom(self.layer)
-        made.convolution_param.ClearField("bias_term")
         weight = torch.empty_like(self.weight)
         weight[:, list(order)] = self.weight
+        if self.bias is None and not shift.any():
+            return made, [weight]
+        made.convolution_param.ClearField("bias_term")
         bias = self.weight.flatten(2).sum(2) @ shift
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
