@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from traceback import walk_tb
 
+import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
@@ -207,6 +208,7 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
             raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
+        torch.empty(shape, device="meta")  # which fails if no number holds its size
         built.shapes[edge] = shape
 
 
