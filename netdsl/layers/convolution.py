@@ -44,12 +44,17 @@ class Convolution(Convolving, AbsorbsPreparation):
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the window leaves of the bottoms, which must not be smaller than it."""
-        w, sizes = self.window, bottoms[0][self.axis + 1 :]
+        """What the window leaves of the bottoms; run on meta tensors, torch would load what it compiles shapes with."""
+        return [self._top_shape(bottom) for bottom in bottoms]
+
+    def _top_shape(self, bottom: Shape) -> Shape:
+        self.check_channels(bottom)
+        w, sizes = self.window, bottom[self.axis + 1 :]
         padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
         if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
             raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
-        return super().top_shapes(bottoms)
+        places = [(size - extent) // step + 1 for size, extent, step in zip(padded, w.extent, w.stride, strict=False)]
+        return *bottom[: self.axis], len(self.weight), *places
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
         w = self.window
