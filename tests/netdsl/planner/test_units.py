@@ -18,14 +18,16 @@ def test_bandwidths(text: str, wanted: float | None) -> None:
         assert bandwidth(text) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(("text", "wanted"), [("0.3s", 0.3), ("20ms", 0.02), ("50 us", 5e-5), ("2min", 120), ("20h", 72_000), ("0s", 0)])
+@pytest.mark.parametrize(
+    ("text", "wanted"), [("0.3s", 0.3), ("20ms", 0.02), ("50 us", 5e-5), ("2min", 120), ("20h", 72_000), ("0s", 0)]
+)
 def test_times(text: str, wanted: float) -> None:
     assert seconds(text) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("text", ["", "3", "-1s", "1hour", "s", "1.s"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(DistributedError, match="is not a time; write it like 50us, 0.3s or 20h"):
+    with pytest.raises(DistributedError, match=r"is not a time; write it like 50us, 0\.3s or 20h"):
         seconds(text)
 
 

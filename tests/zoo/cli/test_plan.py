@@ -1,0 +1,51 @@
+"""`zoo plan`: what it prints, writes and draws, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from netdsl.planner.plan import read_plan
+
+PLAN = "plan", "lenet", "--data", "digits"
+
+
+def test_a_plan_is_printed_written_and_drawn(zoo) -> None:
+    done = zoo(*PLAN, "--device", "k80", "--machines", "4", "-o", "plan.json", "--pictures", "pictures")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Train with ")
+    assert "Test with" not in done.out and "strategy" in done.out and "allreduce" in done.out
+    plan = read_plan(Path("plan.json"))
+    assert plan.net == "LeNet" and plan.device == "k80" and plan.reasons[0] == done.out.splitlines()[0]
+    for name in ("batches.png", "speedups.png"):
+        assert Path("pictures", name).read_bytes().startswith(b"\x89PNG")
+    found = json.loads(zoo(*PLAN, "--device", "k80", "--machines", "4", "--json").out)
+    assert found["use"] == list(plan.reasons[: len(found["use"])])
+    assert {"allreduce", "averaging:tau=50"} <= {way["strategy"] for way in found["ways"]}
+
+
+def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
+    done = zoo("plan", "lenet")
+    assert done.code == 0
+    assert done.err == "zoo: an epoch is taken as ImageNet's 1,281,167 items; --items or --data says otherwise\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--device", "h10"], "h100"),
+        (["--deadline", "1us"], "1 us isn't enough: the quickest way takes "),
+        (["--budget", "1us"], "1 us of devices aren't enough: the cheapest way takes "),
+        (["--batch", "512:64"], "'512:64' is no batch such as 256, and no range such as 64:1024"),
+        (["--batch", "big"], "'big' is no batch"),
+        (["--bandwidth", "fast"], "'fast' is not a bandwidth"),
+        (["--deadline", "soon"], "'soon' is not a time; write it like 50us, 0.3s or 20h"),
+        (["--solver", "s.prototxt"], "Give a MODEL of the zoo, or --solver FILE."),
+        (["--strategy", "averagin"], "did you mean averaging?"),
+    ],
+)
+def test_wishes_that_can_not_be_had_are_told(zoo, words: list[str], problem: str) -> None:
+    done = zoo(*PLAN, *words)
+    assert done.code == 2 and problem in done.err and "Traceback" not in done.err
