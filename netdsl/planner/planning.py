@@ -84,7 +84,7 @@ class Planning:
     model: ModelSize
     candidates: tuple[Candidate, ...]
     passes: tuple[PassCost, ...]
-    misfit: MemoryBoundError | None  # of the smallest batch that doesn't fit
+    misfit: MemoryBoundError | None  # of the first batch that was tried and doesn't fit
 
     @property
     def best(self) -> Candidate:
@@ -145,12 +145,18 @@ class Planner:
             for (device, number_type, *_), cost in self._costs.items()
             if device == request.cluster.device.name and number_type is request.number_type
         ]
-        misfit = next((cost for cost in costs if isinstance(cost, MemoryBoundError)), None)
+        misfits = [cost for cost in costs if isinstance(cost, MemoryBoundError)]
         if not candidates:
-            raise misfit or PlanError("no way to train divides the batch among so many workers; name another one")
+            raise (
+                misfits[-1]
+                if misfits
+                else PlanError("no way to train divides the batch among so many workers; name another one")
+            )
         passes = {cost.batch: cost for cost in costs if isinstance(cost, PassCost)}
         ranked = _ranked(candidates, request)
-        return Planning(request, self.net, self.model, ranked, tuple(passes[key] for key in sorted(passes)), misfit)
+        return Planning(
+            request, self.net, self.model, ranked, tuple(passes[key] for key in sorted(passes)), (*misfits, None)[0]
+        )
 
     def _candidates(self, request: PlanRequest) -> Iterator[Candidate]:
         for items in self._iteration_items(request):
