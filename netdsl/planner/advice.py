@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from netdsl.errors import NetError
 from netdsl.planner.device import NumberType
 from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
-from netdsl.planner.scaling import parameter_servers
+from netdsl.planner.scaling import acceptable_overhead, efficiency, parameter_servers
+from netdsl.planner.step_profile import StepProfile
 from netdsl.planner.units import format_bytes, format_seconds
 
 _WORTH = 0.9  # of the time, that a change must come below to be advised
@@ -38,6 +39,35 @@ def advise(planner: Planner, planning: Planning) -> Advice:
         tuple(_limits(planning)),
         tuple(_changes(planner, planning)),
     )
+
+
+def headline(planning: Planning) -> str:
+    """What was planned for."""
+    cluster = planning.request.cluster
+    devices = f"{cluster.devices} x {cluster.device.title}" if cluster.devices > 1 else cluster.device.title
+    if cluster.machines == 1:
+        return f"{planning.net} on one machine with {devices}"
+    network = f"{format_bytes(cluster.bandwidth)}/s"
+    return f"{planning.net} on {cluster.machines} machines, each with {devices}, on a network of {network}"
+
+
+def advise_by_profile(profile: StepProfile, devices: int) -> tuple[str, ...]:
+    """What Lemma 3.1 makes of the measured part of an iteration in which nothing is computed."""
+    ratio = profile.overhead_ratio
+    parts = {"waiting for data": profile.data, "copying them": profile.transfer, "updating": profile.update}
+    named = ", ".join(f"{format_seconds(value)} {name}" for name, value in parts.items())
+    sentences = [
+        f"Measured here, an iteration computes for {format_seconds(profile.compute)} and spends {named}: an overhead "
+        f"of {ratio:.1%}."
+    ]
+    if devices > 1:
+        part = efficiency(ratio, devices)
+        sentences.append(
+            f"By Lemma 3.1, {devices} devices that share the computing work with an efficiency of {part:.0%}, "
+            f"{devices * part:.2g} times as fast as one; for 80% the overhead must not exceed "
+            f"{acceptable_overhead(0.8, devices):.1%}."
+        )
+    return tuple(sentences)
 
 
 def _use(planner: Planner, planning: Planning) -> Iterator[str]:

@@ -10,6 +10,7 @@ import click
 from rich import box
 from rich.table import Table
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options, shapes
 from zoo.cli.console import table_console
@@ -45,8 +46,10 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.command("plan", short_help="Say how a net is best trained on some machines, and what it takes.")
 @click.argument("model", required=False)
 @click.option("--solver", metavar="FILE", help="The solver's settings, which name the net; instead of MODEL.")
-@click.option("--device", metavar="NAME|FILE", help="A device that comes along, or a file; --devices lists them.")
-@click.option("--per-machine", type=_COUNT, default=1, show_default=True, metavar="N", help="Devices of a machine.")
+@click.option(
+    "--device", default="laptop", show_default=True, metavar="NAME|FILE", help="h100, a100, v100, k80, ..., or a file."
+)
+@click.option("--devices", type=_COUNT, default=1, show_default=True, metavar="N", help="Devices of a machine.")
 @click.option("--machines", type=_COUNT, default=1, show_default=True, metavar="K", help="Machines.")
 @click.option(
     "--bandwidth", "network", default="1Gbit", show_default=True, callback=_rate, metavar="RATE", help="Of a machine."
@@ -70,6 +73,13 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
               help="Write the plan, for `zoo train --plan`.")  # fmt: skip
 @click.option("--pictures", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Draw time against batch, and speed-up against workers.")  # fmt: skip
+@click.option("--profile", is_flag=True, help="Train here for a moment, and say what an iteration's time goes to.")
+@click.option(
+    "--measure",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Measure this machine, for some minutes, and write a file for --device.",
+)
 @shapes.assume
 @options.as_json
 def command(
@@ -78,6 +88,8 @@ def command(
     strategy: str | None,
     output: Path | None,
     pictures: Path | None,
+    profile: bool,
+    measure: Path | None,
     assume: Mapping[str, Shape],
     as_json: bool,
     **what: Any,
@@ -86,29 +98,35 @@ def command(
     an iteration, an epoch and the training take, what limits that, and what to change first. Nothing is trained.
 
     Times come from the net's operations and what is known of the device: from its data sheet, or from measurements
-    (`zoo measure` writes a file with those of this machine). The iterations of strategies that average models are
+    (--measure writes a file with those of this machine). The iterations of strategies that average models are
     estimates, from trainings of a small net.
     """
+    if measure is not None:
+        _measure(measure)
+        if model is None and solver is None:
+            return
     if (model is None) == (solver is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
     with progress_bar(doing="planning"):
-        from netdsl.planner.advice import advise
+        from netdsl.planner.advice import advise, headline
         from netdsl.planner.plan import write_plan
         from netdsl.planner.planning import Planner
         from zoo.planning import tables
         from zoo.planning.pictures import draw_batches, draw_speedups
 
-        request = _request(model, solver, strategy, assume, **what)
+        param, folder = _settings(model, solver)
+        request = _request(param, folder, strategy, assume, **what)
         planner = Planner(request.solver, assume)
         planning = planner.plan(request)
         advice = advise(planner, planning)
+        profiled = _profile(param, folder, what["data"], request) if profile else ()
     shapes.complain_of_unused(assume, planner.assumed)
     if what["items"] is None and what["data"] is None:
         complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
     if as_json:
-        print_json(tables.plain(planning, advice))
+        print_json({**tables.plain(planning, advice), "profile": profiled})
     else:
-        for sentence in advice.sentences:
+        for sentence in (headline(planning), "", *advice.sentences, *profiled):
             click.echo(sentence)
         rows = tables.strategy_rows(planning)
         _print(_STRATEGY_HEADS, rows)
@@ -124,14 +142,43 @@ def command(
         click.echo(f"wrote {pictures}/batches.png and {pictures}/speedups.png", err=as_json)
 
 
+def _measure(path: Path) -> None:
+    with progress_bar(1, "measuring") as advance:
+        from netdsl.planner.device import device_text
+        from netdsl.planner.measuring import measure_device
+
+        from caffe_proto.storage import write_pieces
+
+        write_pieces(path, [device_text(measure_device(path.stem, done=advance)).encode()])
+    click.echo(f"wrote {path}; plan for it with --device {path}")
+
+
+def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter, Path]:
+    from netdsl.solver.settings import read_settings
+    from zoo.names import solver_of
+
+    return solver_of(model or "") if solver is None else (read_settings(solver), Path(solver).parent)
+
+
+def _profile(param: pb.SolverParameter, folder: Path, data: str | None, request: PlanRequest) -> tuple[str, ...]:
+    from netdsl.planner.step_profile import profile_step
+
+    from netdsl.distributed.run import Run
+    from netdsl.planner.advice import advise_by_profile
+    from zoo.training import with_sources
+
+    run = Run(param, folder=folder)
+    return advise_by_profile(profile_step(with_sources(run, data, None) if data else run), request.cluster.workers)
+
+
 def _request(
-    model: str | None,
-    solver: str | None,
+    param: pb.SolverParameter,
+    folder: Path,
     strategy: str | None,
     assume: Mapping[str, Shape],
     *,
-    device: str | None,
-    per_machine: int,
+    device: str,
+    devices: int,
     machines: int,
     network: float,
     latency: float,
@@ -151,12 +198,8 @@ def _request(
     from netdsl.planner.cluster import Cluster
     from netdsl.planner.planning import PlanRequest
     from netdsl.solver.nets import inline_nets
-    from netdsl.solver.settings import read_settings
-    from zoo.names import solver_of
 
-    assert model is not None or solver is not None
-    param, folder = (read_settings(solver), Path(solver).parent) if solver is not None else solver_of(model or "")
-    cluster = Cluster(read_device(device or "laptop"), per_machine, machines, network, latency, stragglers, slowdown)
+    cluster = Cluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None:
         items = _IMAGENET if data is None else len(open_source(train_and_test(data)[0]))
     return PlanRequest(

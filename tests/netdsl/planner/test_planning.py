@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from netdsl.planner.device import Device, NumberType, read_device
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
@@ -13,7 +14,6 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
 from netdsl.planner.cluster import Cluster
-from netdsl.planner.device import Device, NumberType, read_device
 from netdsl.planner.planning import Planner, Planning, PlanRequest
 
 SOLVER = """base_lr: 0.01 lr_policy: "fixed" max_iter: 1000 momentum: 0.9 net_param { name: "small"
@@ -101,7 +101,7 @@ def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> No
     alone = planner.plan(request_for(Cluster(SLOW))).best
     planning = planner.plan(request_for(cluster, deadline=1.01 * alone.forecast.training))
     assert planning.best.workers == 1 and quickest.workers == 8
-    with pytest.raises(PlanError, match="isn't enough: the quickest way takes .* with 8 workers and allreduce"):
+    with pytest.raises(PlanError, match=r"isn't enough: the quickest way takes .* with 8 workers and allreduce"):
         planner.plan(request_for(cluster, deadline=0.5 * quickest.forecast.training))
 
 
@@ -111,7 +111,7 @@ def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
     cheapest = min((each for each in ways if each.measured), key=lambda each: each.device_seconds)
     planning = planner.plan(request_for(cluster, budget=1.2 * cheapest.device_seconds))
     assert planning.best.device_seconds <= 1.2 * cheapest.device_seconds
-    with pytest.raises(PlanError, match="of devices aren't enough: the cheapest way takes .* of them, with"):
+    with pytest.raises(PlanError, match=r"of devices aren't enough: the cheapest way takes .* of them, with"):
         planner.plan(request_for(cluster, budget=0.9 * cheapest.device_seconds))
 
 
