@@ -245,7 +245,8 @@ def _ranked(candidates: Sequence[Candidate], request: PlanRequest) -> tuple[Cand
         )
     aim = _device_seconds if request.deadline is not None else _training_seconds
     limit = _AS_QUICK * min(map(aim, paid))
-    best = min((each for each in paid if aim(each) <= limit), key=lambda each: (each.workers, aim(each)))
+    equal = [each for each in paid if aim(each) <= limit]
+    best = min(equal, key=lambda each: (each.workers, each.forecast.estimated, aim(each)))
     return best, *(each for each in quickest if each is not best)
 
 
