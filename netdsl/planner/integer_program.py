@@ -1,8 +1,8 @@
 """Which algorithm computes each convolution, as Equation 6 of Zou et al. (2017) has it: least time within a memory.
 
 torch can't be told an algorithm for each convolution: on a GPU cuDNN chooses by itself within the memory that there
-is. So the choice says what a batch can gain from memory, and what there must be room for. What a user can apply of it is
-the batch, `iter_size`, channels last, the type of numbers, and the most that cuDNN may take, CUDNN_CONV_WSCAP_DBG.
+is. So the choice says what a batch can gain from memory, and what there must be room for. What a user can apply of it
+is the batch, `iter_size`, channels last, the type of numbers, and the most that cuDNN may take, CUDNN_CONV_WSCAP_DBG.
 """
 
 from __future__ import annotations
