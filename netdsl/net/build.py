@@ -70,6 +70,15 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
                 _infer(built, node, layer)
 
 
+def set_batch(built: Built, batch: int) -> None:
+    """Give all inputs another batch that have the net's, which is the first one's."""
+    shapes = {edge: built.shapes[edge] for edge in built.input_edges()}
+    own = next((shape[0] for shape in shapes.values() if shape), None)
+    if own is None:
+        raise NetError("the net has no input whose batch could be another; its layers make their data themselves")
+    reshape(built, {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)})
+
+
 def check_fillers(built: Built) -> None:
     """Raise a NetError if a layer's blobs can't get their first values. A net whose weights are loaded needs none."""
     for node, layer in built.pairs():

@@ -16,7 +16,7 @@ from netdsl.layer.running import MergesWithNext
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
 from netdsl.net.module import NetModule, Step, learned_blobs, learning_edges
-from netdsl.planner.operations import Operation, OperationRecorder, tensor_bytes
+from netdsl.planner.operations import Operation, OperationKind, OperationRecorder, tensor_bytes
 from netdsl.planner.without_values import without_values
 
 VALUE_BYTES = 4  # of a value of a blob
@@ -39,6 +39,13 @@ class LayerCost:
     bottom_bytes: int
     activation_bytes: int
     parameter_bytes: int
+    largest_blob: int  # values of the largest bottom or top
+
+    @property
+    def flops(self) -> int:
+        """Those of products in a forward pass; without any, one for each value of the largest bottom or top."""
+        products = sum(operation.flops for operation in self.forward if operation.kind is not OperationKind.OTHER)
+        return products or self.largest_blob
 
     @property
     def bytes(self) -> int:
@@ -51,17 +58,17 @@ def layer_costs(built: Built, device: torch.device | str = "cpu") -> tuple[Layer
 
     Nothing is computed, and the net stays as it is, whether or not its blobs have memory.
     """
-    with without_values(built, torch.device(device)) as made_on, running(built):
-        return tuple(_Measurement(NetModule(built), made_on).costs())
+    with without_values(built, torch.device(device)), running(built):
+        return tuple(_Measurement(NetModule(built)).costs())
 
 
 class _Measurement:
     """One pass through a net, in which every layer is differentiated by itself."""
 
-    def __init__(self, module: NetModule, device: torch.device) -> None:
+    def __init__(self, module: NetModule) -> None:
         self.module, self.built = module, module.built
         self.learning = learning_edges(module.built)
-        self.edges = {edge: torch.empty(self.built.shapes[edge], device=device) for edge in self.built.input_edges()}
+        self.edges = {edge: torch.empty(self.built.shapes[edge], device="meta") for edge in self.built.input_edges()}
         self.gradients = Counter[int]()  # how many layers have one for an edge
 
     def costs(self) -> Iterator[LayerCost]:
@@ -125,9 +132,14 @@ class _Measurement:
                 yield Operation("add", values, 3 * VALUE_BYTES * values)
 
     def _cost(self, node: Node, layer: Layer, forward: list[Operation], backward: list[Operation]) -> LayerCost:
-        bottoms, tops = (
-            VALUE_BYTES * sum(math.prod(self.built.shapes[edge]) for edge in edges)
-            for edges in (node.bottoms, node.tops)
+        bottoms, tops = ([math.prod(self.built.shapes[edge]) for edge in edges] for edges in (node.bottoms, node.tops))
+        return LayerCost(
+            node.layer.name,
+            node.layer.type,
+            tuple(forward),
+            tuple(backward),
+            VALUE_BYTES * sum(bottoms),
+            VALUE_BYTES * sum(tops),
+            sum(map(tensor_bytes, layer.blob_tensors())),
+            max([*bottoms, *tops], default=0),
         )
-        blobs = sum(map(tensor_bytes, layer.blob_tensors()))
-        return LayerCost(node.layer.name, node.layer.type, tuple(forward), tuple(backward), bottoms, tops, blobs)

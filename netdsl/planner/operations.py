@@ -89,8 +89,7 @@ class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        if func.namespace == "aten" and not func.is_view and func.overloadpacket not in _FREE:
-            self.operations.extend(_operations(func, args, kwargs, result))
+        self.operations.extend(operations_of(func, args, kwargs, result))
         return result
 
 
@@ -100,23 +99,31 @@ def tensor_bytes(tensor: Tensor) -> int:
     return tensor.element_size() * math.prod(size for size, stride in sizes if stride or not size)
 
 
-def _operations(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Iterator[Operation]:
-    name = func.overloadpacket.__name__
+def operations_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Iterator[Operation]:
+    """The operations that a call of one of torch's functions is, as a dispatch mode sees it."""
+    if func.namespace != "aten" or func.is_view or func.overloadpacket in _FREE:
+        return
     if func.overloadpacket is _ATEN.convolution:
         yield _convolution(args, result)
-        return
-    if func.overloadpacket is _ATEN.convolution_backward:
+    elif func.overloadpacket is _ATEN.convolution_backward:
         yield from _convolution_gradients(args, result)
-        return
-    inputs, outputs = _tensors((args, kwargs)), _tensors(result)
-    moved = sum(map(tensor_bytes, [*inputs, *outputs]))
+    else:
+        yield _product_or_other(func, args, kwargs, result)
+
+
+def tensors_in(values: Any) -> list[Tensor]:
+    """The tensors somewhere in some values."""
+    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
+
+
+def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Operation:
+    name, tensors = func.overloadpacket.__name__, tensors_in((args, kwargs, result))
+    moved = sum(map(tensor_bytes, tensors))
     count = flop_registry.get(func.overloadpacket)
-    if count is not None:
-        flops = int(count(*args, **kwargs, out_val=result))
-        yield Operation(name, flops, moved, OperationKind.PRODUCT)
-        return
-    largest = max((tensor.numel() for tensor in (*inputs, *outputs)), default=0)
-    yield Operation(name, largest, moved, window=_window(func, args))
+    if count is None:
+        largest = max((tensor.numel() for tensor in tensors), default=0)
+        return Operation(name, largest, moved, window=_window(func, args))
+    return Operation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
 
 
 def _window(func: Any, args: tuple[Any, ...]) -> int:
@@ -125,16 +132,11 @@ def _window(func: Any, args: tuple[Any, ...]) -> int:
     return next((math.prod(_plane(value)) for name, value in named if name == "kernel_size"), 1)
 
 
-def _tensors(values: Any) -> list[Tensor]:
-    """The tensors somewhere in some values."""
-    return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
-
-
 def _convolution(args: tuple[Any, ...], top: Tensor) -> Operation:
     bottom, weight, bias, *settings = args
     transposed = settings[3]
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top.shape), transposed)
-    moved = sum(map(tensor_bytes, _tensors((bottom, weight, bias, top))))
+    moved = sum(map(tensor_bytes, tensors_in((bottom, weight, bias, top))))
     shape = _shape(bottom.shape, weight.shape, top.shape, settings)
     part = ConvolutionPass.BOTTOM_GRADIENT if transposed else ConvolutionPass.TOP
     return Operation("convolution", flops, moved, OperationKind.CONVOLUTION, shape, part)
@@ -155,7 +157,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
         part = ConvolutionPass.WEIGHT_GRADIENT
         yield Operation("convolution_backward", flops, moved, OperationKind.CONVOLUTION, shape, part)
     if mask[2] and not mask[1]:
-        moved = sum(map(tensor_bytes, _tensors((top_gradient, gradients[2]))))
+        moved = sum(map(tensor_bytes, tensors_in((top_gradient, gradients[2]))))
         yield Operation("sum", top_gradient.numel(), moved)
 
 

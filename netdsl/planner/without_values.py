@@ -9,37 +9,34 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental import _config
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from netdsl.layer.running import meta_stands_for
 from netdsl.net.build import Built
 
 _ATEN = torch.ops.aten
 
 
 @contextmanager
-def without_values(built: Built, device: torch.device) -> Iterator[torch.device]:
-    """Inside, the blobs of all layers have no memory, and layers do what they do on the device.
+def without_values(built: Built, device: torch.device) -> Iterator[None]:
+    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device.
 
-    What comes is the device for tensors that are made inside. On a CPU they are fake tensors, which say that they are
-    there; so a layer that asks for the device takes the same way. torch can't differentiate fake tensors of a GPU that
-    this machine hasn't. So for other devices they are on meta, where layers take the way of a GPU, and torch does with
-    one exception, dropout.
+    A layer that asks for a value gets 0, and one that asks which of its values are chosen gets all of them.
     """
     with ExitStack() as stack:
-        if device.type == "cpu":
-            stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
-        else:
-            device = torch.device("meta")
+        stack.enter_context(meta_stands_for(device))
+        if device.type != "cpu":
             stack.enter_context(_FusedDropout())
         stack.enter_context(_ZeroValues())  # type: ignore[no-untyped-call]
-        stack.enter_context(_empty_blobs(built, device))
-        yield device
+        stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))  # type: ignore[attr-defined]
+        stack.enter_context(_empty_blobs(built))
+        yield
 
 
 class _FusedDropout(TorchFunctionMode):
-    """A GPU keeps one byte for each value that was left out, where torch on meta keeps a factor for each."""
+    """What torch does by itself on a GPU only: dropout keeps a byte for each value, elsewhere a factor."""
 
     def __torch_function__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -51,7 +48,7 @@ class _FusedDropout(TorchFunctionMode):
 
 
 class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Says that a value is zero where a layer asks for one, as when it looks for wrong labels."""
+    """Gives 0 where a value is asked for, as by a layer that looks for wrong labels."""
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -68,7 +65,7 @@ def _zero(tensor: Tensor) -> bool | int | float:
 
 
 @contextmanager
-def _empty_blobs(built: Built, device: torch.device) -> Iterator[None]:
+def _empty_blobs(built: Built) -> Iterator[None]:
     """Put tensors without memory into the places of all blobs and other buffers; those that are shared stay shared."""
     places: list[tuple[dict[str, Any], str, Tensor]] = [
         (tensors, name, tensor)
@@ -78,7 +75,7 @@ def _empty_blobs(built: Built, device: torch.device) -> Iterator[None]:
         for name, tensor in tensors.items()
         if tensor is not None
     ]
-    empties = {id(tensor): _empty(tensor, device) for _, _, tensor in places}
+    empties = {id(tensor): _empty(tensor) for _, _, tensor in places}
     for tensors, name, tensor in places:
         tensors[name] = empties[id(tensor)]
     try:
@@ -88,6 +85,6 @@ def _empty_blobs(built: Built, device: torch.device) -> Iterator[None]:
             tensors[name] = tensor
 
 
-def _empty(tensor: Tensor, device: torch.device) -> Tensor:
-    empty = torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+def _empty(tensor: Tensor) -> Tensor:
+    empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
     return nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty

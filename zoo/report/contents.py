@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.record import Activity
 from netdsl.net.graph import Phase
-from netdsl.net.timing import LayerTime, TimingSettings, time_net
+from netdsl.planner.timing import LayerTime, TimingSettings, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
 from zoo.drawing.svg import svg_of
