@@ -2862,10 +2862,14 @@ def BN(
 ) -> pb.LayerParameter:
     """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
 
-    Two forks have a type of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
+    Forks have several types of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
     both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
-    uses in TEST and when frozen. A layer is SegNet's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more
-    than one top (the batch's mean and variance), and PSPNet's otherwise, or if Synopsys' `icnet` says so.
+    uses in TEST and when frozen. happynear's does so too, but its fourth blob averages 1 / sqrt(variance + eps); at
+    first it averaged variances, to which it added eps only while training.
+
+    A layer is SegNet's or the first happynear's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more than
+    one top (the batch's mean and variance), and PSPNet's or happynear's otherwise. Which of them, the net's dialect
+    says. Synopsys has SegNet's, and PSPNet's where `icnet` is set.
     """
 
 def BNLL(
