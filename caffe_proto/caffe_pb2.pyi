@@ -1954,14 +1954,16 @@ class MemoryDataParameter(_message.Message):
     def __init__(self, batch_size: _Optional[int] = ..., channels: _Optional[int] = ..., height: _Optional[int] = ..., width: _Optional[int] = ..., transpose: bool = ..., dim: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class MVNParameter(_message.Message):
-    __slots__ = ("normalize_variance", "across_channels", "eps")
+    __slots__ = ("normalize_variance", "across_channels", "eps", "add_eps_before_sqrt")
     NORMALIZE_VARIANCE_FIELD_NUMBER: _ClassVar[int]
     ACROSS_CHANNELS_FIELD_NUMBER: _ClassVar[int]
     EPS_FIELD_NUMBER: _ClassVar[int]
+    ADD_EPS_BEFORE_SQRT_FIELD_NUMBER: _ClassVar[int]
     normalize_variance: bool
     across_channels: bool
     eps: float
-    def __init__(self, normalize_variance: bool = ..., across_channels: bool = ..., eps: _Optional[float] = ...) -> None: ...
+    add_eps_before_sqrt: bool
+    def __init__(self, normalize_variance: bool = ..., across_channels: bool = ..., eps: _Optional[float] = ..., add_eps_before_sqrt: bool = ...) -> None: ...
 
 class ParameterParameter(_message.Message):
     __slots__ = ("shape", "blob_filler")
@@ -3196,7 +3198,7 @@ class MultiBoxLossParameter(_message.Message):
     def __init__(self, loc_loss_type: _Optional[_Union[MultiBoxLossParameter.LocLossType, str]] = ..., conf_loss_type: _Optional[_Union[MultiBoxLossParameter.ConfLossType, str]] = ..., loc_weight: _Optional[float] = ..., num_classes: _Optional[int] = ..., share_location: bool = ..., match_type: _Optional[_Union[MultiBoxLossParameter.MatchType, str]] = ..., overlap_threshold: _Optional[float] = ..., use_prior_for_matching: bool = ..., background_label_id: _Optional[int] = ..., use_difficult_gt: bool = ..., do_neg_mining: bool = ..., neg_pos_ratio: _Optional[float] = ..., neg_overlap: _Optional[float] = ..., code_type: _Optional[_Union[PriorBoxParameter.CodeType, str]] = ..., encode_variance_in_target: bool = ..., map_object_to_agnostic: bool = ..., ignore_cross_boundary_bbox: bool = ..., bp_inside: bool = ..., mining_type: _Optional[_Union[MultiBoxLossParameter.MiningType, str]] = ..., nms_param: _Optional[_Union[NonMaximumSuppressionParameter, _Mapping]] = ..., sample_size: _Optional[int] = ..., use_prior_for_nms: bool = ..., ignore_difficult_gt: bool = ..., objectness_score: _Optional[float] = ...) -> None: ...
 
 class NormalizeParameter(_message.Message):
-    __slots__ = ("across_spatial", "scale_filler", "channel_shared", "eps", "fix_scale", "normalize_type", "fix_gradient", "bp_norm")
+    __slots__ = ("across_spatial", "scale_filler", "channel_shared", "eps", "fix_scale", "normalize_type", "fix_gradient", "bp_norm", "add_eps_before_sqrt")
     ACROSS_SPATIAL_FIELD_NUMBER: _ClassVar[int]
     SCALE_FILLER_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_SHARED_FIELD_NUMBER: _ClassVar[int]
@@ -3205,6 +3207,7 @@ class NormalizeParameter(_message.Message):
     NORMALIZE_TYPE_FIELD_NUMBER: _ClassVar[int]
     FIX_GRADIENT_FIELD_NUMBER: _ClassVar[int]
     BP_NORM_FIELD_NUMBER: _ClassVar[int]
+    ADD_EPS_BEFORE_SQRT_FIELD_NUMBER: _ClassVar[int]
     across_spatial: bool
     scale_filler: FillerParameter
     channel_shared: bool
@@ -3213,7 +3216,8 @@ class NormalizeParameter(_message.Message):
     normalize_type: str
     fix_gradient: bool
     bp_norm: bool
-    def __init__(self, across_spatial: bool = ..., scale_filler: _Optional[_Union[FillerParameter, _Mapping]] = ..., channel_shared: bool = ..., eps: _Optional[float] = ..., fix_scale: bool = ..., normalize_type: _Optional[str] = ..., fix_gradient: bool = ..., bp_norm: bool = ...) -> None: ...
+    add_eps_before_sqrt: bool
+    def __init__(self, across_spatial: bool = ..., scale_filler: _Optional[_Union[FillerParameter, _Mapping]] = ..., channel_shared: bool = ..., eps: _Optional[float] = ..., fix_scale: bool = ..., normalize_type: _Optional[str] = ..., fix_gradient: bool = ..., bp_norm: bool = ..., add_eps_before_sqrt: bool = ...) -> None: ...
 
 class PermuteParameter(_message.Message):
     __slots__ = ("order",)
@@ -3316,10 +3320,12 @@ class ROIPoolingParameter(_message.Message):
     def __init__(self, pooled_h: _Optional[int] = ..., pooled_w: _Optional[int] = ..., spatial_scale: _Optional[float] = ..., pooled_size: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class SmoothL1LossParameter(_message.Message):
-    __slots__ = ("sigma",)
+    __slots__ = ("sigma", "abssum")
     SIGMA_FIELD_NUMBER: _ClassVar[int]
+    ABSSUM_FIELD_NUMBER: _ClassVar[int]
     sigma: float
-    def __init__(self, sigma: _Optional[float] = ...) -> None: ...
+    abssum: bool
+    def __init__(self, sigma: _Optional[float] = ..., abssum: bool = ...) -> None: ...
 
 class BoxAnnotatorOHEMParameter(_message.Message):
     __slots__ = ("roi_per_img", "ignore_label")
@@ -3450,20 +3456,22 @@ class DomainTransformParameter(_message.Message):
     def __init__(self, num_iter: _Optional[int] = ..., spatial_sigma: _Optional[float] = ..., range_sigma: _Optional[float] = ..., min_weight: _Optional[float] = ...) -> None: ...
 
 class InterpParameter(_message.Message):
-    __slots__ = ("height", "width", "zoom_factor", "shrink_factor", "pad_beg", "pad_end")
+    __slots__ = ("height", "width", "zoom_factor", "shrink_factor", "pad_beg", "pad_end", "full_zoom_factor")
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
     WIDTH_FIELD_NUMBER: _ClassVar[int]
     ZOOM_FACTOR_FIELD_NUMBER: _ClassVar[int]
     SHRINK_FACTOR_FIELD_NUMBER: _ClassVar[int]
     PAD_BEG_FIELD_NUMBER: _ClassVar[int]
     PAD_END_FIELD_NUMBER: _ClassVar[int]
+    FULL_ZOOM_FACTOR_FIELD_NUMBER: _ClassVar[int]
     height: int
     width: int
     zoom_factor: int
     shrink_factor: int
     pad_beg: int
     pad_end: int
-    def __init__(self, height: _Optional[int] = ..., width: _Optional[int] = ..., zoom_factor: _Optional[int] = ..., shrink_factor: _Optional[int] = ..., pad_beg: _Optional[int] = ..., pad_end: _Optional[int] = ...) -> None: ...
+    full_zoom_factor: int
+    def __init__(self, height: _Optional[int] = ..., width: _Optional[int] = ..., zoom_factor: _Optional[int] = ..., shrink_factor: _Optional[int] = ..., pad_beg: _Optional[int] = ..., pad_end: _Optional[int] = ..., full_zoom_factor: _Optional[int] = ...) -> None: ...
 
 class MatReadParameter(_message.Message):
     __slots__ = ("prefix", "source", "strip", "batch_size")

@@ -30,7 +30,7 @@ class Convolution(Convolving, AbsorbsPreparation):
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
         """What is added can't be added where the image is padded with zeros."""
-        padded = any(self.window.begin + self.window.end)
+        padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
         made = pb.LayerParameter()
@@ -43,14 +43,15 @@ class Convolution(Convolving, AbsorbsPreparation):
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """What the window leaves of the bottoms, which must not be smaller than it."""
-        w, sizes = self.window, bottoms[0][self.axis + 1 :]
+        sizes = bottoms[0][self.axis + 1 :]
+        w = self.window.on(sizes)
         padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
         if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
             raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
         return super().top_shapes(bottoms)
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
-        w = self.window
+        w = self.window.on(x.shape[2:])
         pad = w.begin
         if not w.symmetric:
             x, pad = F.pad(x, w.padding), (0,) * len(pad)
