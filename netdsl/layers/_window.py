@@ -14,7 +14,7 @@ from netdsl.layers._forks import refuse
 Numbers = tuple[int, ...]
 
 _FOREIGN = ("relu", "coeff", "fusion_type", "fuse_type", "shape_offset", "input_scale", "output_scale",
-            "saturate", "weight_fixed", "dis_mode", "gen_mode")  # fmt: skip
+            "saturate", "weight_fixed", "dis_mode", "gen_mode", "eltwise_param", "relu_param")  # fmt: skip
 _HOLES = ("filter_stride", "filter_stride_h", "filter_stride_w")
 _SIDES = ("pad_t", "pad_l", "pad_b", "pad_r")
 

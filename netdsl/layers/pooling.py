@@ -16,7 +16,7 @@ from netdsl.layers._forks import refuse
 from netdsl.layers._window import Window, is_same, per_axis, plain, sides
 
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
-            "output_shift_instead_division", "saturate")  # fmt: skip
+            "output_shift_instead_division", "saturate", "blobs_lr", "blobs_a_min")  # fmt: skip
 _MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.PoolingParameter.STOCHASTIC
 _EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same
 
