@@ -166,6 +166,16 @@ def compare(first: Runnable, second: Runnable, *, seed: int = 0) -> Comparison:
     return Comparison(tuple(blobs), (only_first, tuple(name for name in second_blobs if name not in compared)))
 
 
+def uninformative_outputs(model: Runnable, *, seed: int = 0) -> tuple[str, ...]:
+    """The outputs that prove nothing when models are compared: for random inputs they have one value, or no number."""
+    blobs = model.run(_inputs(model, seed))
+    return tuple(name for name in model.outputs if not _is_informative(blobs[name]))
+
+
+def _is_informative(values: AnyArray) -> bool:
+    return values.size < 2 or bool(np.isfinite(values).all() and np.ptp(values) > 0)
+
+
 def _inputs(model: Runnable, seed: int) -> Arrays:
     """Inputs that are valid for a Caffe net, or random numbers for another model. An open length is 1."""
     shapes = {name: tuple(length or 1 for length in shape) for name, shape in model.inputs.items()}

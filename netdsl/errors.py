@@ -61,6 +61,14 @@ class DistributedError(NetError):
     """Training with several workers that can't begin or go on."""
 
 
+class PlanError(NetError):
+    """A plan that can't be made, read or followed."""
+
+
+class MemoryBoundError(PlanError):
+    """What must be in memory at once is more than there is."""
+
+
 class PeerLostError(DistributedError):
     """Another worker ended or hangs, so that this round can't be finished; it can be done again."""
 

@@ -11,6 +11,7 @@ from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
+from converters.compare import CaffeModel, uninformative_outputs
 from converters.exported import save
 from converters.onnx import Metadata, export_onnx
 from converters.onnx.verification import TOLERANCE
@@ -52,12 +53,16 @@ class Export:
 
 @dataclass(frozen=True)
 class ExportedFiles:
-    """The written files, the shapes of the net's inputs, the proofs, and the matches of torch's tensors."""
+    """The written files, the shapes of the net's inputs, the proofs, and the matches of torch's tensors.
+
+    The proofs say nothing of `unproved` outputs, which are the same everywhere.
+    """
 
     files: tuple[Path, ...]
     inputs: dict[str, Shape]
     proofs: tuple[Proof, ...]
     names: tuple[TensorMatch, ...]
+    unproved: tuple[str, ...] = ()
 
 
 def export(request: Export) -> ExportedFiles:
@@ -68,6 +73,7 @@ def export(request: Export) -> ExportedFiles:
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         files, difference = writers[request.target](model, trained, request)
+        unproved = uninformative_outputs(CaffeModel(model)) if request.verified and model.weights else ()
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
     proofs += [Proof(f"as {request.target.value}", difference, _tolerance(request))]
@@ -76,7 +82,7 @@ def export(request: Export) -> ExportedFiles:
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(files, inputs, tuple(proofs), trained.names)
+    return ExportedFiles(files, inputs, tuple(proofs), trained.names, unproved)
 
 
 def _to_caffe(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:

@@ -54,10 +54,11 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         """What the window leaves of the bottom, which must have room for one."""
         if self.window is None:
             return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
-        if min(pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)) < 1:
+        pooled = pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)
+        if min(pooled) < 1:
             sizes = _numbers(bottoms[0][2:])
             raise ShapeError(f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad")
-        return super().top_shapes(bottoms)
+        return [(*bottoms[0][:2], *pooled)] * len(self.layer.top)
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         window = self.window.on(x.shape[2:]) if self.window else plain(x.shape[2:])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from traceback import walk_tb
 
+import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
@@ -82,6 +83,15 @@ def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
         else:
             with at_layer(node.layer):
                 _infer(built, node, layer)
+
+
+def set_batch(built: Built, batch: int) -> None:
+    """Give all inputs another batch that have the net's, which is the first one's."""
+    shapes = {edge: built.shapes[edge] for edge in built.input_edges()}
+    own = next((shape[0] for shape in shapes.values() if shape), None)
+    if own is None:
+        raise NetError("the net has no input whose batch could be another; its layers make their data themselves")
+    reshape(built, {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)})
 
 
 def check_fillers(built: Built) -> None:
@@ -212,6 +222,7 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
             raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
+        torch.empty(shape, device="meta")  # which fails if no number holds its size
         built.shapes[edge] = shape
 
 

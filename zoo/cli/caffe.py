@@ -169,8 +169,8 @@ def _test(flags: Flags) -> None:
 def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
-    from netdsl.net.timing import TimingSettings, time_net
     from netdsl.open_net import open_net
+    from netdsl.planner.timing import TimingSettings, time_net
 
     net = open_net(model).net
     device = _devices(flags.gpu)[0]

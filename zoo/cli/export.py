@@ -120,12 +120,17 @@ def _check(target: str, verify: bool, tolerance: float | None, opset: int | None
 def _show(exported: ExportedFiles, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in exported.files]
-        print_json({"files": files, "inputs": exported.inputs, **proofs.plain(exported.proofs, exported.names)})
+        known = {"files": files, "inputs": exported.inputs, "unproved": exported.unproved}
+        print_json({**known, **proofs.plain(exported.proofs, exported.names)})
         return
     inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in exported.inputs.items()]
     for line in [
         *inputs,
         *proofs.lines(exported.proofs, exported.names),
+        *(
+            f"output '{name}' is the same everywhere, or no number, for random inputs: the proof says nothing of it"
+            for name in exported.unproved
+        ),
         *(f"wrote {path}" for path in exported.files),
     ]:
         click.echo(line)

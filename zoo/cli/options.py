@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from zoo.worker_count import WorkerCount
+
 # What these name needs torch, for which nobody should wait to read the help, or that an option is wrong.
 PRECISIONS = ("float32", "float16", "bfloat16")
 EXPORT_TARGETS = ("caffe", "onnx", "torch")
@@ -55,6 +57,15 @@ def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[
     from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
 
     ctx.with_resource(allowing(in_folder(names, Path.cwd())))
+
+
+def workers(help_text: str) -> Decorator:
+    """The number of workers, or a range of it, as a `WorkerCount`."""
+    return click.option("--workers", metavar="K", callback=_worker_count, help=help_text)
+
+
+def _worker_count(ctx: click.Context, parameter: click.Parameter, value: str | None) -> WorkerCount | None:
+    return None if value is None else WorkerCount.parse(value)
 
 
 allow_python: Decorator = click.option(

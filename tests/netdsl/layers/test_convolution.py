@@ -55,6 +55,7 @@ def test_every_output_is_a_sum_over_a_window(settings, shape, stride, begin, end
     x = torch.randn(shape, dtype=torch.double)
     wanted = naive(x.numpy(), layer.weight.detach().numpy(), [0.5] * 6, stride, begin, end, dilation, group)
     np.testing.assert_allclose(layer(x).detach(), wanted, atol=1e-12)
+    assert layer.top_shapes([shape, (7, *shape[1:])]) == [wanted.shape, (7, *wanted.shape[1:])]
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(2, (2, 3, 4, 6, 5)), (0, (4, 6, 5)), (-3, (2, 3, 4, 6, 5)), (1, (2, 4))])
@@ -65,7 +66,9 @@ def test_all_axes_before_the_channels_are_batches(axis, shape):
     flat = x.reshape(-1, *shape[axis:]).numpy()
     ones, zeros = [1] * (len(shape) - axis - 1), [0] * (len(shape) - axis - 1)
     wanted = naive(flat, layer.weight.detach().numpy(), [0] * 6, ones, zeros, zeros, ones, 2)
-    np.testing.assert_allclose(layer(x).detach(), wanted.reshape(*shape[:axis], *wanted.shape[1:]), atol=1e-12)
+    wanted = wanted.reshape(*shape[:axis], *wanted.shape[1:])
+    np.testing.assert_allclose(layer(x).detach(), wanted, atol=1e-12)
+    assert layer.top_shapes([shape]) == [wanted.shape]
 
 
 def test_several_bottoms_share_the_filters():

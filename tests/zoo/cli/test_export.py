@@ -59,6 +59,22 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
     assert read_solver("out/solver.prototxt").message.net == "train_val.prototxt"
 
 
+@pytest.mark.parametrize("value", [0.0, float("nan")])
+def test_a_proof_by_outputs_that_never_change_is_none(zoo, value: float) -> None:
+    net = Net("small.prototxt")
+    for blob in net.module.parameters():
+        blob.data.fill_(value)
+    net.save("blank.caffemodel")
+    words = ["export", "small.prototxt", "--weights", "blank.caffemodel", "--to", "caffe"]
+    code, out, err = zoo(*words)
+    assert (code, err) == (0, "")
+    assert (
+        "output 'prob' is the same everywhere, or no number, for random inputs: the proof says nothing of it"
+        in out.splitlines()
+    )
+    assert json.loads(zoo(*words, "--json").out)["unproved"] == ["prob"]
+
+
 @needs_onnx
 def test_a_net_is_exported_to_onnx_and_is_the_same(zoo) -> None:
     words = ["--weights", "small.caffemodel", "--to", "onnx", "--assume", "data=3x9x7", "--json"]
