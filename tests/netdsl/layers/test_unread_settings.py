@@ -14,6 +14,7 @@ from google.protobuf.descriptor import Descriptor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import fields_by_name
+from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
 from netdsl.layer.data import DataOrigin
 from netdsl.layers import LAYERS
@@ -135,3 +136,26 @@ def test_every_field_for_the_settings_of_a_type_is_read() -> None:
     ]
     assert len(fields) > 80
     assert {name for name in fields if name not in used} <= {"sigmoid_param", "tanh_param"}  # which have an engine only
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "shape", "name"),
+    [
+        (
+            "Convolution",
+            "convolution_param { num_output: 1 kernel_size: 1 relu_param { } }",
+            (1, 2, 3, 3),
+            "relu_param",
+        ),
+        ("InnerProduct", "inner_product_param { num_output: 1 normalize: true }", (1, 2), "normalize"),
+        ("InnerProduct", "inner_product_param { num_output: 1 relu: true }", (1, 2), "relu"),
+        ("LRN", "lrn_param { fuse_type: FUSED_POOL_MAX }", (1, 2, 3, 3), "fuse_type"),
+        ("Nms", "nms_param { num_peak: 3 }", (1, 2, 3, 3), "num_peak"),
+        ("ReLU6", "relu6_param { maximum: 5 }", (1, 2), "maximum"),
+    ],
+)
+def test_what_would_compute_something_else_is_refused(
+    made, kind: str, settings: str, shape: tuple[int, ...], name: str
+):
+    with pytest.raises(NetError, match=f"'{name}' is a setting of a fork"):
+        made(kind, settings, shape)
