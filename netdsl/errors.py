@@ -49,6 +49,10 @@ class WeightsWarning(UserWarning):
     """Layers that learn got no weights, and begin anew."""
 
 
+class DialectWarning(UserWarning):
+    """A layer means different things in forks of Caffe, and the net doesn't say which of them it is for."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 

@@ -80,7 +80,8 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         return tuple(self._one_onnx(g, x) for x in bottoms)
 
     def _one_onnx(self, g: OnnxGraph, x: str) -> str:
-        w, shape = self.window, g.shape(x)
+        shape = g.shape(x)
+        w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, len(shape)))
         whole = self.axis == 1 and self.spatial
         flat = x if whole else reshaped(g, x, UNKNOWN, *shape[self.axis :], *(() if self.spatial else (1,)))
         weight = g.blob(self, "weight", None if self.spatial else (*self.weight.shape, 1))

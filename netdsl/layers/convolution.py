@@ -30,7 +30,7 @@ class Convolution(Convolving, AbsorbsPreparation):
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
         """What is added can't be added where the image is padded with zeros."""
-        padded = any(self.window.begin + self.window.end)
+        padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
         made = pb.LayerParameter()
@@ -49,7 +49,8 @@ class Convolution(Convolving, AbsorbsPreparation):
 
     def _top_shape(self, bottom: Shape) -> Shape:
         self.check_channels(bottom)
-        w, sizes = self.window, bottom[self.axis + 1 :]
+        sizes = bottom[self.axis + 1 :]
+        w = self.window.on(sizes)
         padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
         if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
             raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
@@ -57,7 +58,7 @@ class Convolution(Convolving, AbsorbsPreparation):
         return *bottom[: self.axis], len(self.weight), *places
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
-        w = self.window
+        w = self.window.on(x.shape[2:])
         pad = w.begin
         if not w.symmetric:
             x, pad = F.pad(x, w.padding), (0,) * len(pad)

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FOLDER", help="The new model's folder; by default MODEL_tuned.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the fine-tuning in this folder, whatever ended it.")
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     model: str | None,

@@ -80,6 +80,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--resume", metavar="FOLDER", help="Resume the run in this folder, with --workers by other workers.")
 @click.option("--replay", metavar="FOLDER", help="Repeat the run in this folder, in which workers were lost or came.")
 @options.allow_python
+@options.net_dialect
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
 @click.option("--mlflow", metavar="URI", help="Write a run to MLflow there; 'auto' is where MLFLOW_TRACKING_URI says.")
