@@ -79,12 +79,12 @@ def step_time(
     input_bytes: int = 0,
 ) -> StepTime:
     """The time of a step whose layers have these costs. `input_bytes` is the size of a batch, which the host loads."""
-    speed = _Speed(device, number_type, layout)
+    speed = Speed(device, number_type, layout)
     layers = tuple(
         LayerSeconds(cost.name, cost.type, speed.total(cost.forward), speed.total(cost.backward)) for cost in costs
     )
     transfer = input_bytes / device.host_link if device.host_link else 0.0
-    return StepTime(layers, _Speed(device, NumberType.FLOAT32, layout).seconds(update), transfer)
+    return StepTime(layers, Speed(device, NumberType.FLOAT32, layout).seconds(update), transfer)
 
 
 def update_operation(built: Built, param: pb.SolverParameter) -> Operation:
@@ -128,10 +128,10 @@ def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -
     return max(flops / rate, bytes_ / bandwidth, _INSTANT)
 
 
-class _Speed:
+class Speed:
     """How long a device takes for operations on one type of number and in one layout."""
 
-    def __init__(self, device: Device, number_type: NumberType, layout: MemoryLayout) -> None:
+    def __init__(self, device: Device, number_type: NumberType, layout: MemoryLayout = MemoryLayout.CHANNELS_FIRST) -> None:
         if number_type not in device.arithmetic:
             known = ", ".join(each.value for each in device.arithmetic)
             raise NetError(f"device '{device.name}' has no arithmetic in {number_type.value}; it has {known}")
