@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.distributed.simulator.link import Link, SparkLink
+from netdsl.distributed.link import Link, SparkLink
 from zoo.cli import options
 from zoo.cli.options import Decorator, as_json
 from zoo.cli.output import complain, print_json

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed

@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 from statistics import quantiles
 
+from netdsl.distributed.link import Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
 
 _WARM_UP = 3  # iterations
