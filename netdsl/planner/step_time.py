@@ -131,7 +131,9 @@ def _least_seconds(flops: float, bytes_: float, rate: float, bandwidth: float) -
 class Speed:
     """How long a device takes for operations on one type of number and in one layout."""
 
-    def __init__(self, device: Device, number_type: NumberType, layout: MemoryLayout = MemoryLayout.CHANNELS_FIRST) -> None:
+    def __init__(
+        self, device: Device, number_type: NumberType, layout: MemoryLayout = MemoryLayout.CHANNELS_FIRST
+    ) -> None:
         if number_type not in device.arithmetic:
             known = ", ".join(each.value for each in device.arithmetic)
             raise NetError(f"device '{device.name}' has no arithmetic in {number_type.value}; it has {known}")

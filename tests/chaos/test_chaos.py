@@ -13,10 +13,10 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
+from netdsl.distributed.link import Link
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
 from netdsl.distributed.strategies.settings import STRATEGIES
 from netdsl.distributed.transports.transport import Transport

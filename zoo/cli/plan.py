@@ -144,10 +144,9 @@ def command(
 
 def _measure(path: Path) -> None:
     with progress_bar(1, "measuring") as advance:
+        from caffe_proto.storage import write_pieces
         from netdsl.planner.device import device_text
         from netdsl.planner.measuring import measure_device
-
-        from caffe_proto.storage import write_pieces
 
         write_pieces(path, [device_text(measure_device(path.stem, done=advance)).encode()])
     click.echo(f"wrote {path}; plan for it with --device {path}")
@@ -161,10 +160,9 @@ def _settings(model: str | None, solver: str | None) -> tuple[pb.SolverParameter
 
 
 def _profile(param: pb.SolverParameter, folder: Path, data: str | None, request: PlanRequest) -> tuple[str, ...]:
-    from netdsl.planner.step_profile import profile_step
-
     from netdsl.distributed.run import Run
     from netdsl.planner.advice import advise_by_profile
+    from netdsl.planner.step_profile import profile_step
     from zoo.training import with_sources
 
     run = Run(param, folder=folder)
@@ -191,11 +189,10 @@ def _request(
     deadline: float | None,
     budget: float | None,
 ) -> PlanRequest:
-    from netdsl.planner.device import NumberType, read_device
-
     from netdsl.data.sources.open_source import open_source, train_and_test
     from netdsl.distributed.strategies.settings import parse
     from netdsl.planner.cluster import Cluster
+    from netdsl.planner.device import NumberType, read_device
     from netdsl.planner.planning import PlanRequest
     from netdsl.solver.nets import inline_nets
 

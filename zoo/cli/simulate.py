@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from netdsl.distributed.simulator.link import Link, SparkLink
+from netdsl.distributed.link import Link, SparkLink
 from netdsl.planner.units import bandwidth, seconds
 from zoo.cli import options
 from zoo.cli.options import Decorator, as_json
@@ -136,18 +136,20 @@ def speedup_command(
     """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
     than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
     """
+    from netdsl.planner.convergence_grid import write_grid
     from zoo.simulating import figures, tables
     from zoo.simulating.cache import TrialCache
     from zoo.simulating.convergence import ConvergenceExperiment
     from zoo.simulating.digits import DigitsTask
-    from zoo.simulating.speedup import speedups
+    from zoo.simulating.speedup import convergence_grid, speedups
 
     experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
     with _progress("speedup") as progress:
         results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
     tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
     figures.draw_speedups(results, accuracy, output / "speedup.png")
-    _show_table(tables.speedup_grid(results), as_json, output, "speedup.csv", "speedup.png")
+    write_grid(convergence_grid(experiment, results), output / "speedup.json")
+    _show_table(tables.speedup_grid(results), as_json, output, "speedup.csv", "speedup.png", "speedup.json")
 
 
 @command.command("cost", short_help="Draw SparkNet's Figure 4: speed-up by the cost of exchanges.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.planner.tau import best_tau, naive_speedup
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback
@@ -34,12 +35,9 @@ def costs(speedups: Sequence[Speedup]) -> list[ExchangeCost]:
 
 
 def _cost_at(ratio: float, speedups: Sequence[Speedup]) -> ExchangeCost:
-    workers = speedups[0].workers
-    best = [
-        (speedup.factor / (1 + ratio / speedup.tau), speedup.tau) for speedup in speedups if speedup.factor is not None
-    ]
-    factor, tau = max(best) if best else (None, None)
-    return ExchangeCost(ratio, 1 / (1 / workers + ratio), factor, tau)
+    optimum = best_tau({speedup.tau: speedup.factor for speedup in speedups if speedup.factor is not None}, ratio)
+    naive = naive_speedup(speedups[0].workers, ratio)
+    return ExchangeCost(ratio, naive, *((None, None) if optimum is None else (optimum.speedup, optimum.tau)))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from netdsl.planner.convergence_grid import ConvergenceGrid
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback
@@ -38,3 +39,27 @@ def speedups(
     iterations = iterations_needed(experiment, [experiment.serial(), *setups.values()], report_progress, cache)
     serial = iterations[experiment.serial()]
     return [Speedup(count, tau, serial, iterations[setup]) for (count, tau), setup in setups.items()]
+
+
+def convergence_grid(experiment: ConvergenceExperiment, speedups: Sequence[Speedup]) -> ConvergenceGrid:
+    """The iterations that trainings needed, as the planner reads them."""
+    workers, taus = (
+        sorted(set(values)) for values in zip(*((each.workers, each.tau) for each in speedups), strict=True)
+    )
+    serial, parallel = speedups[0].serial, {(each.workers, each.tau): each.parallel for each in speedups}
+    words = ["--workers", _list(workers), "--taus", _list(taus), "--accuracy", f"{experiment.goal:g}"]
+    words += ["--seeds", str(experiment.seeds), "--iterations", str(experiment.task.iterations)]
+    return ConvergenceGrid(
+        task=f"a small net on digits, batch {experiment.task.batch}, rate {experiment.task.rate:g}",
+        command=" ".join(["zoo simulate speedup", *words]),
+        goal=experiment.goal,
+        seeds=experiment.seeds,
+        serial=serial,
+        workers=tuple(workers),
+        taus=tuple(taus),
+        parallel=tuple(tuple(parallel[count, tau] for tau in taus) for count in workers),
+    )
+
+
+def _list(values: Sequence[int]) -> str:
+    return ",".join(map(str, values))

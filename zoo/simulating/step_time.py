@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from statistics import quantiles
 
+from netdsl.distributed.link import Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
-
-_WARM_UP = 3  # iterations
-_MIN_STEPS, _MAX_STEPS, _SECONDS = 5, 100, 1.0  # limits of the measurement
+from netdsl.planner.step_profile import iteration_seconds
 
 
 @dataclass(frozen=True)
@@ -31,11 +28,5 @@ def measure_step(plan: Run) -> StepMeasurement:
     """
     communicator = SimulatedCommunicator(Network(World(plan.workers), Link()), 0)
     with open_worker(plan.settled(), communicator) as worker:
-        for _ in range(_WARM_UP):
-            worker.solver.iterate()
-        seconds: list[float] = []
-        while len(seconds) < _MIN_STEPS or (len(seconds) < _MAX_STEPS and sum(seconds) < _SECONDS):
-            start = time.perf_counter()
-            worker.solver.iterate()
-            seconds.append(time.perf_counter() - start)
+        seconds = iteration_seconds(worker.solver.iterate)
         return StepMeasurement(quantiles(seconds, n=10, method="inclusive")[0], worker.weights.nbytes)

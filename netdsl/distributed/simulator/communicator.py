@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Traffic
-from netdsl.distributed.simulator.link import ExchangeKind, Link
+from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.simulator.world import PendingEvent, World
 from netdsl.distributed.transports.weighted_mean import add_up, scales_of
 from netdsl.errors import PeerLostError

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.link import Link
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.solver.action import Action
 from netdsl.solver.events import Event, TestFinished, as_numbers

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.gradients import Bucket, GradientBuckets
+from netdsl.distributed.link import ExchangeKind
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 from netdsl.solver.flat import FlatBlob, FlatWeights
@@ -36,6 +38,18 @@ class AllReduce(msgspec.Struct, frozen=True, tag="allreduce", tag_field="name"):
         if self.tau < 1 or self.bucket <= 0:
             raise DistributedError("tau must be 1 or more, and bucket above 0")
 
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """A mean of gradients in each iteration, bucket by bucket, and of the other values in each round."""
+        pieces = sum(len(list(_cut(blobs, self._bucket_bytes))) for blobs in model.learned)
+        gradients = Transfer(ExchangeKind.MEAN, model.learned_bytes, pieces)
+        sums = [Transfer(ExchangeKind.MEAN, model.statistics)] if model.statistics else []
+        begin = [Transfer(ExchangeKind.BROADCAST, model.bytes)]
+        return StrategyTraffic(self.tau, begin, iteration=[gradients], round=sums)
+
+    @property
+    def _bucket_bytes(self) -> int:
+        return int(self.bucket * 2**20)
+
     def begin(self, worker: Worker) -> _AllReduce:
         """Begin a worker's part of the run."""
         return _AllReduce(self, worker)
@@ -46,8 +60,7 @@ class _AllReduce:
         self._settings, self._worker = settings, worker
         worker.finish(worker.communicator.broadcast(worker.weights))
         self._gradient = torch.zeros_like(worker.weights[: worker.learned])
-        size = int(settings.bucket * 2**20 / self._gradient.element_size())
-        buckets = [self._bucket(blobs) for blobs in _buckets(worker.solver.weights, size)]
+        buckets = [self._bucket(blobs) for blobs in _buckets(worker.solver.weights, settings._bucket_bytes)]
         self._buckets = GradientBuckets(worker.communicator, buckets, worker.finish)
         self._local_gradients: list[Tensor | None] = []  # those that the means have replaced
         worker.solver.on_start.append(self._start)
@@ -95,20 +108,22 @@ class _AllReduce:
                 tensor.grad = view
 
 
-def _buckets(weights: FlatWeights, size: int) -> list[list[FlatBlob]]:
+def _buckets(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:
     """The blobs of each bucket in the order in which gradients are computed: those of the last layers first."""
     order = {id(blob.tensor): index for index, blob in enumerate(weights.blobs)}
-    buckets = [bucket for group in weights.groups for bucket in _cut(group.blobs, size)]
+    buckets = [
+        group.blobs[part]
+        for group in weights.groups
+        for part in _cut([blob.tensor.nbytes for blob in group.blobs], size)
+    ]
     return sorted(buckets, key=lambda bucket: -min(order[id(blob.tensor)] for blob in bucket))
 
 
-def _cut(blobs: tuple[FlatBlob, ...], size: int) -> Iterator[list[FlatBlob]]:
-    """Buckets of `size` values or more, but for the last one."""
-    bucket: list[FlatBlob] = []
-    for blob in blobs:
-        bucket.append(blob)
-        if blob.stop - bucket[0].start >= size:
-            yield bucket
-            bucket = []
-    if bucket:
-        yield bucket
+def _cut(sizes: Sequence[int], least: int) -> Iterator[slice]:
+    """The buckets of a group of blobs with these sizes: each has `least` bytes or more, but for the last one."""
+    start = size = 0
+    for index, blob in enumerate(sizes, 1):
+        size += blob
+        if size >= least or index == len(sizes):
+            yield slice(start, index)
+            start, size = index, 0

@@ -8,7 +8,9 @@ from typing import ClassVar
 import msgspec
 from torch import Tensor
 
+from netdsl.distributed.link import ExchangeKind
 from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 
@@ -35,6 +37,13 @@ class ModelAveraging(msgspec.Struct, frozen=True, tag="averaging", tag_field="na
         check_tau(self.tau)
         if self.seconds < 0 or self.warmup < 0:
             raise DistributedError("seconds and warmup can't be negative")
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """A mean of everything at the end of each round; workers that stop by the clock agree on an iteration too."""
+        copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
+        agreement = [Transfer(ExchangeKind.BARRIER, 0)] if self.seconds else []
+        begin = [copy, copy] if self.warmup else [copy]
+        return StrategyTraffic(self.tau, begin, round=[mean, *agreement], seconds=self.seconds, warmup=self.warmup)
 
     def begin(self, worker: Worker) -> _Averaging:
         """Begin a worker's part of the run."""

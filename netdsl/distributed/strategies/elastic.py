@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Handle
+from netdsl.distributed.link import ExchangeKind
 from netdsl.distributed.record import Activity, Span
 from netdsl.distributed.strategies.pace import AUTO, Pace, Tau, check_tau
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 
@@ -52,6 +54,14 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
         if self.alpha != AUTO and self.beta != AUTO:
             raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
 
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """The variable comes from its server at the end of each round, and what changes it goes there meanwhile."""
+        once, barrier = Transfer(ExchangeKind.SEND, model.bytes), Transfer(ExchangeKind.BARRIER, 0)
+        begin = [Transfer(ExchangeKind.BROADCAST, model.bytes), barrier]
+        return StrategyTraffic(
+            self.tau, begin, round=[once], hidden=[once], finish=[once, barrier], waiting=Waiting.SERVER
+        )
+
     def begin(self, worker: Worker) -> _Elastic:
         """Begin a worker's part of the run."""
         return _Elastic(self, worker)
@@ -76,6 +86,11 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
     def __post_init__(self) -> None:
         check_tau(self.tau)
         _check(self.alpha, self.beta)
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """A mean of everything at the end of each round."""
+        copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
+        return StrategyTraffic(self.tau, [copy], round=[mean])
 
     def begin(self, worker: Worker) -> _SynchronousElastic:
         """Begin a worker's part of the run."""

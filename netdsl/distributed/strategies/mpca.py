@@ -9,9 +9,11 @@ import msgspec
 import torch
 from torch import Tensor
 
+from netdsl.distributed.link import ExchangeKind
 from netdsl.distributed.strategies.joint_model import JointModel, Motion
 from netdsl.distributed.strategies.phases import Phases, mean_weight
-from netdsl.distributed.strategies.shards import cut
+from netdsl.distributed.strategies.shards import cut, lag
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 from netdsl.solver.flat import FlatWeights
@@ -57,6 +59,16 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
             raise DistributedError("alpha must be from 0 to 1, and delta at least 0 and below 1")
         if not (0 < self.beta <= 1 and 0 < self.high <= 1):
             raise DistributedError("beta and high must be above 0 and 1 at most")
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """Shards go on beside training; after it, those that are under way and in which all hear of its end."""
+        copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
+        shard = model.bytes // self.shards
+        reduction, broadcast = Transfer(ExchangeKind.REDUCE, shard), Transfer(ExchangeKind.BROADCAST, shard)
+        last = [reduction] * (2 + lag(self.shards))
+        return StrategyTraffic(
+            self.tau, [copy], hidden=[reduction, broadcast], finish=[*last, mean, copy], waiting=Waiting.NOBODY
+        )
 
     def begin(self, worker: Worker) -> _MPCA:
         """Begin a worker's part of the run."""

@@ -9,7 +9,9 @@ import msgspec
 import torch
 from torch import Tensor
 
+from netdsl.distributed.link import ExchangeKind
 from netdsl.distributed.strategies.pace import Pace, Tau, check_tau
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer
 from netdsl.distributed.worker import Worker
 
 
@@ -30,6 +32,11 @@ class OuterMomentum(msgspec.Struct, frozen=True, tag="outer", tag_field="name"):
 
     def __post_init__(self) -> None:
         check_tau(self.tau)
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """A mean of everything at the end of each round."""
+        copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
+        return StrategyTraffic(self.tau, [copy], round=[mean])
 
     def begin(self, worker: Worker) -> _Outer:
         """Begin a worker's part of the run."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 from torch import Tensor
 
+from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic
 from netdsl.distributed.worker import Worker
 
 
@@ -39,6 +40,10 @@ class Strategy(Protocol):
     @property
     def divides_batch(self) -> bool:
         """Whether the workers divide the net's batch."""
+        ...
+
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """What workers exchange, and when, for a model of this size."""
         ...
 
     def begin(self, worker: Worker) -> StrategyRun:

@@ -13,13 +13,13 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal
+from netdsl.distributed.link import Link
 from netdsl.distributed.loop import Loop
 from netdsl.distributed.membership import Membership
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
 from netdsl.net.graph import Phase

@@ -8,7 +8,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal, Retention
-from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.link import Link
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events
 from tests.netdsl.distributed.conftest import Simulate

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch import distributed as dist
 
 from netdsl.distributed.interruption import Interruption
+from netdsl.distributed.link import Link
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from netdsl.planner.device import Device, NumberType, read_device
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
@@ -14,6 +13,7 @@ from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
 from netdsl.planner.cluster import Cluster
+from netdsl.planner.device import Device, NumberType, read_device
 from netdsl.planner.planning import Planner, Planning, PlanRequest
 
 SOLVER = """base_lr: 0.01 lr_policy: "fixed" max_iter: 1000 momentum: 0.9 net_param { name: "small"

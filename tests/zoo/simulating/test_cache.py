@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from netdsl.distributed.simulator.link import Link
+from netdsl.distributed.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from google.protobuf import text_format
 
 from caffe_proto.errors import CaffeError
+from netdsl.planner.convergence_grid import read_grid
 from zoo.cli.simulate import command
 from zoo.simulating.alexnet import AlexNetTask
 from zoo.simulating.cache import TrialCache
@@ -75,6 +76,10 @@ def test_the_heat_map() -> None:
     assert rows("speedup.csv")[0] == ["workers", "tau", "N_a", "tau M_a", "speed-up"]
     assert rows("speedup.csv")[3:] == [["3", "2", "60", "20", "3.000"], ["3", "10", "60", "40", "1.500"]]
     assert is_picture("speedup.png")
+    grid = read_grid(Path("out/here/speedup.json"))
+    assert (grid.goal, grid.seeds, grid.serial) == (0.5, 1, 60)
+    assert (grid.workers, grid.taus, grid.parallel) == ((1, 3), (2, 10), ((60, 60), (20, 40)))
+    assert grid.command == ("zoo simulate speedup --workers 1,3 --taus 2,10 --accuracy 0.5 --seeds 1 --iterations 30")
     assert done.stderr == "speedup: 3 of 3 trainings done\n"
 
 

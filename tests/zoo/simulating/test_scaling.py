@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from zoo.simulating.alexnet import AlexNetTask

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from netdsl.distributed.link import Link
 from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import World
 from netdsl.errors import PeerLostError
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.run import Run
-from netdsl.distributed.simulator.link import ExchangeKind, Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.simulator.run import Simulation, simulate
 from netdsl.distributed.strategies.averaging import ModelAveraging

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
+from netdsl.distributed.link import Link
 from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker

@@ -8,8 +8,8 @@ import random
 import pytest
 import torch
 
+from netdsl.distributed.link import Link
 from netdsl.distributed.record import Activity
-from netdsl.distributed.simulator.link import Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.errors import DistributedError

@@ -83,3 +83,22 @@ class SparkLink(Link):
             senders //= group
             seconds += (group - 1) * taken + coded
         return seconds + senders * taken
+
+
+@dataclass(frozen=True)
+class TwoLevelLink(Link):
+    """The connections of workers of which `per_machine` share a machine: its network's, and the one `inside` it.
+
+    A mean is made inside every machine, then among machines, each of which sends everything once over its network; and
+    so are other exchanges of all workers. Whoever sends a buffer to a single other worker does so over the network.
+    """
+
+    inside: Link = Link()
+    per_machine: int = 1
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes."""
+        if kind is ExchangeKind.SEND:
+            return super().seconds(kind, size, bytes_)
+        machines = math.ceil(size / self.per_machine)
+        return self.inside.seconds(kind, min(size, self.per_machine), bytes_) + super().seconds(kind, machines, bytes_)

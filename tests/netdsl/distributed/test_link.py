@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.simulator.link import ExchangeKind, Link, SparkLink
+from netdsl.distributed.link import ExchangeKind, Link, SparkLink, TwoLevelLink
 
 LINK = Link(bandwidth=100.0, latency=0.5)
 
@@ -54,3 +54,13 @@ def test_workers_that_send_to_each_other_need_no_spark() -> None:
 @pytest.mark.parametrize("kind", [ExchangeKind.MEAN, ExchangeKind.REDUCE, ExchangeKind.BROADCAST, ExchangeKind.BARRIER])
 def test_one_worker_alone_exchanges_nothing(kind: ExchangeKind) -> None:
     assert LINK.seconds(kind, 1, 700) == 0.0
+
+
+def test_devices_of_a_machine_exchange_inside_it_and_machines_over_the_network() -> None:
+    inside = Link(1000.0, 0.01)
+    link = TwoLevelLink(100.0, 0.5, inside=inside, per_machine=4)
+    for kind in (ExchangeKind.MEAN, ExchangeKind.REDUCE, ExchangeKind.BROADCAST, ExchangeKind.BARRIER):
+        assert link.seconds(kind, 8, 700) == inside.seconds(kind, 4, 700) + LINK.seconds(kind, 2, 700)
+        assert link.seconds(kind, 9, 700) == inside.seconds(kind, 4, 700) + LINK.seconds(kind, 3, 700)
+        assert link.seconds(kind, 3, 700) == inside.seconds(kind, 3, 700)
+    assert link.seconds(ExchangeKind.SEND, 2, 700) == LINK.seconds(ExchangeKind.SEND, 2, 700)
