@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from netdsl.errors import NetError
 from netdsl.planner.device import NumberType
+from netdsl.planner.plan import Forecast
 from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
 from netdsl.planner.scaling import acceptable_overhead, efficiency, parameter_servers
 from netdsl.planner.step_profile import StepProfile
@@ -39,6 +40,14 @@ def advise(planner: Planner, planning: Planning) -> Advice:
         tuple(_limits(planning)),
         tuple(_changes(planner, planning)),
     )
+
+
+def format_iterations(forecast: Forecast) -> str:
+    """The number of iterations, no more exactly than it is known."""
+    if not forecast.estimated:
+        return f"{forecast.iterations:,}"
+    rounded = float(f"{forecast.iterations:.2g}")
+    return f"about {rounded:,.0f}"
 
 
 def headline(planning: Planning) -> str:
@@ -81,7 +90,7 @@ def _use(planner: Planner, planning: Planning) -> Iterator[str]:
         yield f"More of the {request.cluster.workers} devices aren't worth it: {_more(planning)}."
     if best.forecast.iterations < planner.iterations:
         yield (
-            f"Each worker needs about {best.forecast.iterations:,} iterations in place of {planner.iterations:,}; "
+            f"Each worker needs {format_iterations(best.forecast)} iterations in place of {planner.iterations:,}; "
             "--max-iter ends the training there, and the steps of the rate must come as much earlier."
         )
     together = share * (best.workers if best.strategy.divides_batch else 1)
@@ -109,7 +118,7 @@ def _takes(planning: Planning) -> Iterator[str]:
         basis = "; the number of iterations is an estimate, from trainings of a small net on digits"
     yield (
         f"An epoch takes {format_seconds(forecast.epoch)}, and the training {format_seconds(forecast.training)} "
-        f"({forecast.iterations:,} iterations of each worker{basis})."
+        f"({format_iterations(forecast)} iterations of each worker{basis})."
     )
     yield (
         f"A device needs {format_bytes(forecast.memory)} of its {format_bytes(cluster.device.memory)} for a batch of "

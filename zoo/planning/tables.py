@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from netdsl.planner.advice import Advice
+from netdsl.planner.advice import Advice, format_iterations
 from netdsl.planner.planning import Candidate, Planning, short_name
-from netdsl.planner.units import format_bytes, format_seconds
-
-STRATEGY_HEADS = ("strategy", "workers", "batch", "computing", "exchange", "epoch", "iterations", "training")
-BATCH_HEADS = ("batch", "pass", "items/s", "memory")
+from netdsl.planner.units import format_seconds
 
 
 def strategy_rows(planning: Planning) -> list[tuple[str, ...]]:
     """A row for the best way of every strategy, with as many workers as the recommended one has."""
     return [_row(each) for each in planning.by_strategy()]
-
-
-def batch_rows(planning: Planning) -> list[tuple[str, ...]]:
-    """A row for every batch of a pass that fits."""
-    return [
-        (str(cost.batch), format_seconds(cost.seconds), f"{cost.batch / cost.seconds:,.0f}", format_bytes(cost.bytes))
-        for cost in planning.passes
-    ]
 
 
 def plain(planning: Planning, advice: Advice) -> dict[str, Any]:
@@ -54,7 +43,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         format_seconds(forecast.compute),
         format_seconds(forecast.exchange),
         format_seconds(forecast.epoch),
-        f"{forecast.iterations:,}",
+        format_iterations(forecast),
         format_seconds(forecast.training),
     )
 
