@@ -64,7 +64,8 @@ class ConvolutionShape:
 class Operation:
     """One operation: a multiplication and an addition are two `flops`; `bytes` are read and written.
 
-    What isn't a product has one of `flops` for each value of its largest tensor.
+    What isn't a product has one of `flops` for each value of its largest tensor. Pooling has a `window`: of how many
+    values it makes one.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Operation:
     kind: OperationKind = OperationKind.OTHER
     convolution: ConvolutionShape | None = None
     convolution_pass: ConvolutionPass | None = None
+    window: int = 1
 
 
 class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -119,8 +121,15 @@ def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     moved = sum(map(tensor_bytes, tensors))
     count = flop_registry.get(func.overloadpacket)
     if count is None:
-        return Operation(name, max((tensor.numel() for tensor in tensors), default=0), moved)
+        largest = max((tensor.numel() for tensor in tensors), default=0)
+        return Operation(name, largest, moved, window=_window(func, args))
     return Operation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
+
+
+def _window(func: Any, args: tuple[Any, ...]) -> int:
+    """How many values a pooling's kernel covers, which torch gives by position."""
+    named = zip((argument.name for argument in func._schema.arguments), args, strict=False)
+    return next((math.prod(_plane(value)) for name, value in named if name == "kernel_size"), 1)
 
 
 def _convolution(args: tuple[Any, ...], top: Tensor) -> Operation:
