@@ -15,6 +15,7 @@ from netdsl.layer.blobs import new_statistics
 from netdsl.layer.onnx_form import reduced, reshaped
 from netdsl.layers._forks import refuse
 
+_OF_PSPNET = ("slope_filler", "bias_filler", "momentum", "frozen")
 _OF_SEGNET = ("scale_filler", "shift_filler", "var_eps", "decay", "moving_average")
 _EPS_OF_SEGNET = 1e-9
 
@@ -92,7 +93,10 @@ class BN(HasOnnxForm):
             return _Rule.SEGNET
         if any(p.HasField(name) for name in _OF_SEGNET):
             return self.by_dialect({"happynear": _Rule.HAPPYNEAR_FIRST}, _Rule.SEGNET, _DOUBT_OF_SEGNET)
-        return self.by_dialect(_BY_DIALECT, _Rule.PSPNET, _DOUBT_OF_PSPNET)
+        rules = dict(_BY_DIALECT)
+        if len(self.layer.dialects) > 1 and any(p.HasField(name) for name in _OF_PSPNET):
+            del rules["synopsys"]  # a net of its kind with these would have icnet, too
+        return self.by_dialect(rules, _Rule.PSPNET, _DOUBT_OF_PSPNET)
 
     def _keep_averages(self, shape: Shape) -> None:
         if not self.runs:

@@ -162,3 +162,13 @@ def test_a_net_that_leaves_its_fork_open_is_in_doubt(settings):
     (doubt,) = bn(settings).doubts
     assert "happynear" in doubt
     assert not bn(settings, dialect="pspnet" if settings is PSPNET else "segnet").doubts
+
+
+def test_a_net_of_pspnets_fields_is_in_no_doubt_that_it_isnt_synopsys():
+    message = from_text(f"top: 't' bn_param {{ {PSPNET} }}", pb.LayerParameter)
+    message.dialects.extend(["pspnet", "synopsys"])
+    layer = BN(message, [SHAPE])
+    assert len(layer.blob_names()) == 4
+    assert not layer.doubts
+    message.dialects[:] = ["synopsys"]
+    assert len(BN(message, [SHAPE]).blob_names()) == 2
