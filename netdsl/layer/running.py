@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
@@ -25,6 +27,24 @@ def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(self, *bottoms)
 
     return run
+
+
+_META_IS_CPU = ContextVar("meta_is_cpu", default=False)
+
+
+def on_cpu(tensor: Tensor) -> bool:
+    """Whether a tensor is on a CPU, or is on meta and stands for one that is."""
+    return tensor.is_cpu or (tensor.is_meta and _META_IS_CPU.get())
+
+
+@contextmanager
+def meta_stands_for(device: torch.device) -> Iterator[None]:
+    """Inside, layers do with tensors on meta what they do with those on a device."""
+    token = _META_IS_CPU.set(device.type == "cpu")
+    try:
+        yield
+    finally:
+        _META_IS_CPU.reset(token)
 
 
 class MergesWithNext(Layer):

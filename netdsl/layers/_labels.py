@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from netdsl.errors import NetError
+from netdsl.layer.running import on_cpu
 
 
 def classes_of(labels: Tensor) -> Tensor:
@@ -31,7 +32,7 @@ def of_class(values: Tensor, axis: int, classes: Tensor) -> Tensor:
 
 def _can_be_checked(labels: Tensor) -> bool:
     """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
-    return labels.device.type == "cpu" and not torch.compiler.is_compiling()
+    return on_cpu(labels) and not torch.compiler.is_compiling()
 
 
 def _refuse(labels: Tensor, wrong: Tensor, what: str, advice: str) -> None:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from netdsl.layer.running import on_cpu
 from netdsl.layers._window import Numbers, Window
 
 
@@ -25,7 +26,7 @@ def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
 
 def _slow_in_torch(x: Tensor, window: Window) -> bool:
     """Whether torch takes ten times as long as for channels last: on a CPU, where it is not compiled."""
-    dense = x.is_cpu and not x.is_contiguous(memory_format=torch.channels_last)
+    dense = on_cpu(x) and not x.is_contiguous(memory_format=torch.channels_last)
     return dense and window.kernel != (1, 1) and not torch.compiler.is_compiling()
 
 

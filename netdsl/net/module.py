@@ -185,3 +185,19 @@ def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
     forced = built.graph.net.force_backward
     stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
     return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)
+
+
+def learning_edges(built: Built) -> set[int]:
+    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
+    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
+    for node, layer in built.pairs():
+        cut = cut_of(built, node, layer)
+        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
+        if passed & learning or learned_blobs(layer):
+            learning.update(node.tops)
+    return learning
+
+
+def learned_blobs(layer: Layer) -> list[Tensor]:
+    """The blobs of a layer that get a gradient."""
+    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -30,27 +30,16 @@ class Compute:
     loading: Loading = field(default_factory=Loading)
 
 
-class ModuleNet:
-    """A `NetModule` that runs on the batches of its data layers, or on `values` or a table in their place."""
+class ModuleOnBatches:
+    """A `NetModule` that takes a batch, by the edges of its inputs, from `next_batch` whenever it runs.
 
-    def __init__(
-        self,
-        net: pb.NetParameter,
-        compute: Compute | None = None,
-        types: Types = LAYERS,
-        values: Values | Table | None = None,
-    ) -> None:
-        self.compute = compute or Compute()
-        graph = connect(filter_layers(net, net.state))
-        table, values = (values, None) if isinstance(values, Table) else (None, values)
-        supplied_blobs = graph.blobs if values is not None else ()
-        loading, device = self.compute.loading, self.compute.device
-        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
-        if values is not None:
-            self.feeds.give(values)
-        self.module = NetModule(build(graph, types)).allocate(device)
-        self.built = self.module.built
-        self._forward = torch.compile(self._loss_and_outputs) if self.compute.compiled else self._loss_and_outputs
+    It knows no places in the data, so all batches that it may get are alike.
+    """
+
+    def __init__(self, module: NetModule, next_batch: Callable[[], dict[int, Tensor]], compute: Compute) -> None:
+        self.module, self.built, self.compute = module, module.built, compute
+        self._next_batch = next_batch
+        self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
         self._outputs: Mapping[str, Tensor] = {}
 
     def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
@@ -60,7 +49,7 @@ class ModuleNet:
         return loss, {name: edges[edge] for name, edge in self.module.outputs.items()}
 
     def _run(self) -> Tensor:
-        edges = self.feeds.next()
+        edges = self._next_batch()
         device, precision = self.compute.device, self.compute.precision
         with running(self.built, edges), torch.autocast(device.type, precision, enabled=precision != torch.float32):
             loss, self._outputs = self._forward(edges)
@@ -92,17 +81,45 @@ class ModuleNet:
 
     def positions(self) -> Positions:
         """How many batches each data layer has handed out."""
-        return self.feeds.positions()
+        return {}
 
     def seek(self, positions: Positions) -> None:
         """Continue with the data at these positions."""
-        self.feeds.seek(positions)
 
     @property
     def batch_size(self) -> int:
         """The number of items in a batch of the first data layer."""
         shapes = [self.built.shapes[edge] for edge in self.module.inputs.values()]
         return next((shape[0] for shape in shapes if shape), 0)
+
+
+class ModuleNet(ModuleOnBatches):
+    """A `NetModule` that runs on the batches of its data layers, or on `values` or a table in their place."""
+
+    def __init__(
+        self,
+        net: pb.NetParameter,
+        compute: Compute | None = None,
+        types: Types = LAYERS,
+        values: Values | Table | None = None,
+    ) -> None:
+        compute = compute or Compute()
+        graph = connect(filter_layers(net, net.state))
+        table, values = (values, None) if isinstance(values, Table) else (None, values)
+        supplied_blobs = graph.blobs if values is not None else ()
+        loading, device = compute.loading, compute.device
+        self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
+        if values is not None:
+            self.feeds.give(values)
+        super().__init__(NetModule(build(graph, types)).allocate(device), self.feeds.next, compute)
+
+    def positions(self) -> Positions:
+        """How many batches each data layer has handed out."""
+        return self.feeds.positions()
+
+    def seek(self, positions: Positions) -> None:
+        """Continue with the data at these positions."""
+        self.feeds.seek(positions)
 
     def close(self) -> None:
         """Close the data."""

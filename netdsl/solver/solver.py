@@ -12,6 +12,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
+from netdsl.layer.running import on_cpu
 from netdsl.solver import state
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.debug_info import record_magnitudes
@@ -137,7 +138,7 @@ class Solver:
         with self._debug_info():
             losses = [self.net.forward_backward() for _ in range(self.param.iter_size)]
         loss = torch.stack(losses).mean() if len(losses) > 1 else losses[0]
-        if loss.device.type == "cpu":  # reading it would make other devices wait; there it is checked for display
+        if on_cpu(loss):  # reading it would make other devices wait; there it is checked for display
             self._checked(loss)
         return loss
 
@@ -230,7 +231,8 @@ def _call(functions: Sequence[Callable[[], None]]) -> None:
 
 
 def _is_finite(values: Tensor) -> bool:
-    return bool(torch.isfinite(values).all())
+    """The smallest and the largest value tell, without memory for more; both are NaN if any value is."""
+    return bool(torch.isfinite(torch.stack(values.aminmax())).all())
 
 
 def _due(interval: int, iteration: int) -> bool:

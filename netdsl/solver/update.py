@@ -10,6 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
+from netdsl.layer.running import on_cpu
 from netdsl.solver.flat import BlobGroup, FlatBlob, FlatWeights
 from netdsl.solver.rules import rule_of
 
@@ -45,7 +46,7 @@ class Updater:
         self.param, self.weights, self.rule = param, weights, rule_of(param)
         learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
-        longest = _CACHED if learned.device.type == "cpu" else max(1, weights.learned_size)
+        longest = _CACHED if on_cpu(learned) else max(1, weights.learned_size)
         self._stretches = [stretch for group in weights.groups for stretch in _stretches(group, longest)]
         self._gradient = learned.new_empty(
             max((stretch.stop - stretch.start for stretch in self._stretches), default=0)

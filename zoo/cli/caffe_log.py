@@ -11,7 +11,7 @@ from netdsl.solver.caffe_log import CaffeLog, creation_lines, glog_line, match_l
 from netdsl.solver.events import BatchTested, Event, NetCreated, Output, TrainingStarted, WeightsLoaded
 
 if TYPE_CHECKING:
-    from netdsl.net.timing import NetTime
+    from netdsl.planner.timing import NetTime
 
 
 def info(where: str, text: str) -> None:

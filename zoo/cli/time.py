@@ -20,7 +20,7 @@ from zoo.cli.progress_bar import progress_bar
 from zoo.cli.shapes import Shape
 
 if TYPE_CHECKING:
-    from netdsl.net.timing import LayerTime, NetTime
+    from netdsl.planner.timing import LayerTime, NetTime
 
 _PHASES = click.Choice([phase.name for phase in Phase], case_sensitive=False)
 _HEADS = ("layer", "type", "forward ms", "backward ms", "%", "GFLOP", "GFLOP/s", "MB")
@@ -47,6 +47,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @shapes.level
 @shapes.stages
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     net: str,
@@ -69,8 +70,8 @@ def command(
     because some layers are computed together with the next one.
     """
     with progress_bar(2 * (iterations + 1), "measuring") as advance:
-        from netdsl.net.timing import TimingSettings, time_net
         from netdsl.open_net import open_net
+        from netdsl.planner.timing import TimingSettings, time_net
         from netdsl.solver.nets import split_names
 
         message = open_net(net).net
@@ -101,7 +102,7 @@ def _plain(times: NetTime) -> dict[str, object]:
 
 def _total(times: NetTime) -> LayerTime:
     forward, backward = sum(layer.forward for layer in times.layers), sum(layer.backward for layer in times.layers)
-    from netdsl.net.timing import LayerTime
+    from netdsl.planner.timing import LayerTime
 
     return LayerTime("total", "", forward, backward, times.flops, sum(layer.bytes for layer in times.layers))
 

@@ -14,7 +14,7 @@ from netdsl.errors import first_line
 from zoo.doctor.probe_runs import Outcome
 from zoo.doctor.results import CheckResult, Verdict
 
-EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "serve")  # those for users
+EXTRAS = ("data", "onnx", "convert", "spark", "mpi", "logs", "hub", "planner", "serve")  # those for users
 
 _REQUIREMENT = re.compile(r"([\w.-]+)\s*([^;]*)(?:;\s*extra\s*==\s*['\"](\w+)['\"])?")
 _MODULES = {  # the modules of packages that aren't called as their module

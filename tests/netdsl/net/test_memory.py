@@ -12,7 +12,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.net import Net
-from netdsl.net.timing import TimingSettings, time_net
+from netdsl.planner.timing import TimingSettings, time_net
 
 WEIGHTS = """
 layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 1 dim: 1000000 } } }

@@ -10,7 +10,6 @@ from statistics import fmean
 
 import torch
 from torch import Tensor
-from torch.utils.flop_counter import FlopCounterMode
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.checking.lint import CheckSettings, ResolvedNet, resolve_shapes
@@ -22,10 +21,11 @@ from netdsl.layer.deploying import WritesFile
 from netdsl.layer.running import OverwritesBottom
 from netdsl.layers import LAYERS
 from netdsl.model import load_weights
-from netdsl.net.build import Built, reshape, running
-from netdsl.net.graph import Node, Phase, filter_layers, state_of
+from netdsl.net.build import Built, running, set_batch
+from netdsl.net.graph import Phase, filter_layers, state_of
 from netdsl.net.memory import check_blobs
-from netdsl.net.module import NetModule, cut_of
+from netdsl.net.module import NetModule, cut_of, learned_blobs, learning_edges
+from netdsl.planner.layer_costs import layer_costs
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def time_net(
     resolved = _resolved(net, settings)
     module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
     if settings.batch is not None:
-        _resize(module, settings.batch)
+        set_batch(module.built, settings.batch)
     check_blobs(module.built, settings.device)
     module.allocate(settings.device)
     for path in settings.weights:
@@ -137,16 +137,6 @@ def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
     return resolve_shapes(alone, CheckSettings(assume=settings.assume))
 
 
-def _resize(module: NetModule, batch: int) -> None:
-    """Give all inputs another batch that have the net's, which is the first one's."""
-    shapes = {edge: module.built.shapes[edge] for edge in module.inputs.values()}
-    own = next((shape[0] for shape in shapes.values() if shape), None)
-    if own is None:
-        raise NetError("the net has no input whose batch could be another; its layers make their data themselves")
-    sized = {edge: (batch, *shape[1:]) for edge, shape in shapes.items() if shape[:1] == (own,)}
-    reshape(module.built, sized)
-
-
 def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
     began = _now(device)
     edges = module.run(dict(inputs))
@@ -158,9 +148,10 @@ def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) ->
 
 def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
     """Each layer on what those before it made; what nobody reads any more is let go."""
-    nodes, edges, learning = built.graph.nodes, dict(inputs), _learning(built)
+    nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
+    costs = iter(layer_costs(built, settings.device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
-    for index, (node, layer) in enumerate(zip(nodes, built.layers, strict=True)):
+    for index, (node, layer) in enumerate(built.pairs()):
         if isinstance(layer, BringsData):
             continue
         cut = cut_of(built, node, layer)
@@ -169,44 +160,26 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         ]
         if isinstance(layer, OverwritesBottom):
             layer.may_overwrite = False  # alone, it would overwrite the bottoms of its next turn
-        tops, layer_time = _time(node, layer, bottoms, settings)
+        tops, passes = _time(layer, bottoms, settings)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
                 edges.pop(edge, None)
-        yield layer_time
-
-
-def _learning(built: Built) -> set[int]:
-    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
-    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
-    for node, layer in zip(built.graph.nodes, built.layers, strict=True):
-        cut = cut_of(built, node, layer)
-        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
-        if passed & learning or _learned(layer):
-            learning.update(node.tops)
-    return learning
-
-
-def _learned(layer: Layer) -> list[Tensor]:
-    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]
+        forward, backward = fmean(each.forward for each in passes), fmean(each.backward for each in passes)
+        cost = next(costs)
+        yield LayerTime(cost.name, cost.type, forward, backward, cost.flops, cost.bytes)
 
 
 def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
 
-def _time(node: Node, layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], LayerTime]:
-    """The tops of a layer, and its times after one turn that is for warming up and counting."""
-    with FlopCounterMode(display=False) as counter:
-        tops = _tops(layer, bottoms)
-    leaves = [*_learned(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
+def _time(layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], list[Pass]]:
+    """The tops of a layer, and its times after one turn that is for warming up."""
+    tops = _tops(layer, bottoms)
+    leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
-    passes = [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
-    flops = counter.get_total_flops() or max((blob.numel() for blob in (*bottoms, *tops)), default=0)
-    moved = sum(tensor.numel() * tensor.element_size() for tensor in (*bottoms, *tops, *layer.blob_tensors()))
-    forward, backward = fmean(each.forward for each in passes), fmean(each.backward for each in passes)
-    return tops, LayerTime(node.layer.name, node.layer.type, forward, backward, flops, moved)
+    return tops, [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
 
 
 def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:

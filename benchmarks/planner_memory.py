@@ -1,0 +1,142 @@
+"""The memory that training takes on this machine's CPU beside what the planner says, for nets of the catalogue.
+
+Each net is trained by its own solver, with images from an LMDB, in a process of its own. What it takes is the most that
+the process had in memory, without what it had before the net was there. A small net is trained before that, so that
+the libraries' code, threads and buffers are there already. glibc is told to give large pieces back at once when they
+aren't needed any more; by default it keeps some, and how many depends on what came before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
+from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.data.writing.databases import lmdb_writer
+from netdsl.data.writing.example import Example
+from netdsl.net.build import set_batch
+from netdsl.net.graph import Phase
+from netdsl.planner.memory import MemoryUse, training_memory
+from netdsl.solver.module_net import ModuleNet
+from netdsl.solver.open_solver import open_solver
+from netdsl.solver.solver import Solver
+from zoo.catalogue import entry_of
+
+BATCHES = {"alexnet": (16, 32), "googlenet": (16, 32), "vgg-16": (8, 16), "resnet-50": (16, 32)}
+IMAGES, SIDE = 8, 256
+ITERATIONS = 2
+RATE = 1e-8  # so small that noise can be learned from
+MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(1 << 16)}
+
+
+def predicted(name: str, batch: int) -> MemoryUse:
+    """What the planner says."""
+    entry = entry_of(name)
+    builts = resolve_shapes(entry.train_val.message, CheckSettings(assume=entry.inputs)).builts
+    built = next(built for built in builts if built.graph.phase is Phase.TRAIN)
+    set_batch(built, batch)
+    return training_memory(built, entry.solver)
+
+
+def measured(name: str, batch: int, images: Path) -> int:
+    """The bytes that a process of its own takes."""
+    command = [sys.executable, "-m", "benchmarks.planner_memory", name, "--batch", str(batch), "--images", str(images)]
+    printed = subprocess.run(command, env=os.environ | MALLOC, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return int(json.loads(printed.splitlines()[-1]))
+
+
+def train(name: str, batch: int, images: Path) -> int:
+    """The bytes by which the memory of this process grows at most while it trains a net."""
+    param = solver_of(name, batch, images)
+    warm_up()
+    before = resident("VmRSS")
+    with open_solver(param) as solver:
+        solver.solve()
+    return resident("VmHWM") - before
+
+
+def warm_up() -> None:
+    """Train a small net, so that what the libraries need at all is there."""
+    net = NetParams(
+        "small",
+        RDDLayer("data", shape=[8, 32, 28, 28]),
+        RDDLayer("label", shape=[8]),
+        ConvLayer("conv", ["data"], kernel=(3, 3), num_filters=32),
+        LinearLayer("scores", ["conv"], num_outputs=10),
+        SoftmaxWithLoss("loss", ["scores", "label"]),
+    )
+    batch = {"data": np.ones((8, 32, 28, 28), np.float32), "label": np.zeros(8, np.float32)}
+    Solver(pb.SolverParameter(base_lr=RATE, lr_policy="fixed"), ModuleNet(net.message, values=[batch])).step(2)
+
+
+def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
+    """The solver of a net of the catalogue, which trains it with these images and neither tests nor saves it."""
+    entry, param = entry_of(name), pb.SolverParameter()
+    param.CopyFrom(entry.solver)
+    for field in ("net", "test_iter", "test_interval", "snapshot", "display"):
+        param.ClearField(field)
+    param.train_net_param.CopyFrom(entry.train_val.message)
+    for layer in param.train_net_param.layer:
+        if layer.HasField("data_param"):
+            layer.data_param.source, layer.data_param.batch_size = str(images), batch
+            layer.transform_param.ClearField("mean_file")
+    param.max_iter, param.snapshot_after_train, param.base_lr = ITERATIONS, False, RATE
+    param.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
+    return param
+
+
+def write_images(path: Path) -> None:
+    """Write an LMDB of noise."""
+    random = np.random.default_rng(0)
+    with lmdb_writer(path) as put:
+        for index in range(IMAGES):
+            image = random.integers(0, 256, (3, SIDE, SIDE)).astype(np.float32)
+            put(Example(index, "", (image, np.float32(index))))
+
+
+def resident(field: str) -> int:
+    """The bytes that this process has in memory, now (VmRSS) or at most so far (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
+
+
+def main() -> None:
+    """Print the table, or in a process of its own the bytes that one net takes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nets", nargs="*", default=list(BATCHES))
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--images", type=Path)
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    if arguments.images:
+        print(json.dumps(train(arguments.nets[0], arguments.batch, arguments.images)))
+        return
+    kinds = ", ".join(MemoryUse.__dataclass_fields__)
+    print(f"MB; the last numbers are what the prediction is made of: {kinds}")
+    print(f"{'net':<12}{'batch':>6}{'measured':>10}{'predicted':>11}{'error':>8}")
+    with TemporaryDirectory() as folder:
+        images = Path(folder, "images")
+        write_images(images)
+        for name in arguments.nets:
+            for batch in [arguments.batch] if arguments.batch else BATCHES[name]:
+                use, taken = predicted(name, batch), measured(name, batch, images)
+                parts = " ".join(f"{size / 1e6:.0f}" for size in vars(use).values())
+                error = use.total / taken - 1
+                print(
+                    f"{name:<12}{batch:>6}{taken / 1e6:>10.0f}{use.total / 1e6:>11.0f}{error:>8.1%}  {parts}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

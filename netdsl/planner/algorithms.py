@@ -1,0 +1,178 @@
+"""The algorithms of a convolution: for which ones each works, what it computes, and the memory that it takes besides.
+
+A convolution has three passes: the top, the gradient of the bottom and that of the weights. Each is made of the two
+others by the same transforms and products, so what is said of an algorithm holds for each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from netdsl.planner.operations import ConvolutionShape
+
+_FLOAT32 = 4  # bytes
+_REAL_TRANSFORM = 2.5  # operations for each value, times the logarithm of how many there are
+_COMPLEX_PRODUCT = 8  # operations of a multiplication and an addition of complex numbers
+
+
+class ConvolutionAlgorithm(Enum):
+    """How a convolution is computed."""
+
+    IMPLICIT_GEMM = "implicit-gemm"  # a product of matrices whose windows are read out of the bottom as it goes
+    IM2COL = "im2col"  # the windows of one image at a time are written out as a matrix, as Caffe does
+    FFT = "fft"  # a product for each frequency
+    WINOGRAD_2X2 = "winograd-2x2"  # Lavin and Gray's F(2x2, 3x3)
+    WINOGRAD_4X4 = "winograd-4x4"  # their F(4x4, 3x3)
+
+
+@dataclass(frozen=True)
+class AlgorithmCost:
+    """What an algorithm computes in one pass of a convolution, and the bytes that it takes for that time.
+
+    They are besides the bottom, the top and the weights. Of `flops`, `transform_flops` aren't products of matrices.
+    """
+
+    algorithm: ConvolutionAlgorithm
+    flops: float
+    transform_flops: float
+    workspace: int
+
+
+def algorithm_costs(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> tuple[AlgorithmCost, ...]:
+    """The costs of all algorithms that can compute a convolution of values of a size."""
+    return tuple(_COSTS[algorithm](shape, value_bytes) for algorithm in ConvolutionAlgorithm if _fits(algorithm, shape))
+
+
+def fft_over_gemm(shape: ConvolutionShape) -> float:
+    """How many times the memory of a GEMM an FFT takes, as Table 2 of Zou et al. (2017) counts it.
+
+    The paper says that filters are padded to the size of the input, and that there is more for the transformed feature
+    maps, but no formula. Its figures come out if a GEMM has inputs and outputs, and an FFT has inputs, and filters and
+    outputs as half spectra of the inputs' size. So inputs are as if they were transformed in place, which
+    `algorithm_costs` doesn't take for granted.
+    """
+    spectra = _spectra(shape)
+    inputs, outputs = _bottom(shape) * _FLOAT32, _top(shape) * _FLOAT32
+    return (inputs + spectra.weights + spectra.tops) / (inputs + outputs)
+
+
+def _fits(algorithm: ConvolutionAlgorithm, shape: ConvolutionShape) -> bool:
+    """Winograd's tiles are those of a dense 3x3 window that moves by one; the others take any window."""
+    if algorithm not in _TILES:
+        return True
+    kernel = shape.kernel_height, shape.kernel_width
+    return kernel == (3, 3) and shape.stride == shape.dilation == (1, 1)
+
+
+def _implicit_gemm(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
+    return AlgorithmCost(ConvolutionAlgorithm.IMPLICIT_GEMM, _products(shape), 0.0, 0)
+
+
+def _im2col(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
+    """A 1x1 window that moves by one is the bottom itself."""
+    window = shape.kernel_height * shape.kernel_width
+    itself = window == 1 and shape.stride == (1, 1) and shape.pad == (0, 0)
+    columns = 0 if itself else shape.channels * window * shape.top_height * shape.top_width
+    return AlgorithmCost(ConvolutionAlgorithm.IM2COL, _products(shape), 0.0, columns * value_bytes)
+
+
+@dataclass(frozen=True)
+class _Spectra:
+    """The bytes of the half spectra that a convolution by FFT has."""
+
+    bottoms: int
+    weights: int
+    tops: int
+
+    @property
+    def bytes(self) -> int:
+        return self.bottoms + self.weights + self.tops
+
+
+def _spectra(shape: ConvolutionShape, value_bytes: int = _FLOAT32) -> _Spectra:
+    """Every plane has the size of the padded bottom, where no window wraps around. Tops have all places, also those
+    that a stride leaves out. Halves would overflow, since a spectrum's values are sums over a plane.
+    """
+    height, width = _padded(shape)
+    plane = height * (width // 2 + 1) * 2 * max(value_bytes, _FLOAT32)
+    return _Spectra(*(count * plane for count in _planes(shape)))
+
+
+def _fft(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
+    height, width = _padded(shape)
+    transforms = sum(_planes(shape)) * _REAL_TRANSFORM * height * width * math.log2(max(2, height * width))
+    frequencies = height * (width // 2 + 1)
+    pairs = shape.batch * shape.filters * (shape.channels // shape.groups)
+    products = _COMPLEX_PRODUCT * frequencies * pairs
+    workspace = _spectra(shape, value_bytes).bytes
+    return AlgorithmCost(ConvolutionAlgorithm.FFT, transforms + products, transforms, workspace)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A Winograd tile: the places of the top that it makes along an axis, and Lavin and Gray's counts of operations to
+    transform a tile of the bottom, a filter and a tile of the top.
+    """
+
+    places: int
+    bottom: int
+    weight: int
+    top: int
+
+    @property
+    def values(self) -> int:
+        return (self.places + 2) ** 2
+
+
+_TILES = {
+    ConvolutionAlgorithm.WINOGRAD_2X2: _Tile(2, 32, 28, 24),
+    ConvolutionAlgorithm.WINOGRAD_4X4: _Tile(4, 156, 72, 90),
+}
+
+
+def _winograd(algorithm: ConvolutionAlgorithm) -> Callable[[ConvolutionShape, int], AlgorithmCost]:
+    tile = _TILES[algorithm]
+
+    def cost(shape: ConvolutionShape, value_bytes: int) -> AlgorithmCost:
+        tiles = -(-shape.top_height // tile.places) * -(-shape.top_width // tile.places)
+        bottoms, weights, tops = _planes(shape)
+        transforms = float(tiles * (bottoms * tile.bottom + tops * tile.top) + weights * tile.weight)
+        pairs = shape.batch * shape.filters * (shape.channels // shape.groups)
+        products = 2.0 * pairs * tiles * tile.values
+        workspace = (tiles * (bottoms + tops) + weights) * tile.values * value_bytes
+        return AlgorithmCost(algorithm, transforms + products, transforms, workspace)
+
+    return cost
+
+
+_COSTS: dict[ConvolutionAlgorithm, Callable[[ConvolutionShape, int], AlgorithmCost]] = {
+    ConvolutionAlgorithm.IMPLICIT_GEMM: _implicit_gemm,
+    ConvolutionAlgorithm.IM2COL: _im2col,
+    ConvolutionAlgorithm.FFT: _fft,
+} | {algorithm: _winograd(algorithm) for algorithm in _TILES}
+
+
+def _products(shape: ConvolutionShape) -> float:
+    window = shape.kernel_height * shape.kernel_width * (shape.channels // shape.groups)
+    return 2.0 * _top(shape) * window
+
+
+def _planes(shape: ConvolutionShape) -> tuple[int, int, int]:
+    """How many planes the bottom, the weights and the top have."""
+    weights = shape.filters * (shape.channels // shape.groups)
+    return shape.batch * shape.channels, weights, shape.batch * shape.filters
+
+
+def _padded(shape: ConvolutionShape) -> tuple[int, int]:
+    return shape.height + 2 * shape.pad[0], shape.width + 2 * shape.pad[1]
+
+
+def _bottom(shape: ConvolutionShape) -> int:
+    return shape.batch * shape.channels * shape.height * shape.width
+
+
+def _top(shape: ConvolutionShape) -> int:
+    return shape.batch * shape.filters * shape.top_height * shape.top_width

@@ -1,0 +1,191 @@
+"""Devices that train nets: what is known of each, read from small files. Reading one needs no torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from caffe_proto.errors import FileError
+from netdsl.data.sources.file_errors import file_errors, regular_file
+
+_FOLDER = Path(__file__).parent / "devices"
+_LARGEST = 1 << 22  # bytes of a file
+
+
+class NumberType(Enum):
+    """The numbers that a device computes products of."""
+
+    FLOAT32 = "float32"
+    TF32 = "tf32"  # float32 in memory, rounded when a product is computed
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+
+    @property
+    def bytes(self) -> int:
+        """What one takes in memory."""
+        return 2 if self in (NumberType.FLOAT16, NumberType.BFLOAT16) else 4
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Operations a second with one type of number: at most, and the parts of that which large operations reach."""
+
+    peak: float
+    convolution: float
+    convolution_gradient: float
+    product: float  # of matrices
+
+
+@dataclass(frozen=True)
+class MeasuredOperation:
+    """The seconds that an operation took. Its speed depends on `sizes`, of which all of one name have equally many."""
+
+    name: str
+    sizes: tuple[float, ...]
+    flops: float
+    bytes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Device:
+    """A processor or GPU that trains nets. Sizes are in bytes, and links are in bytes a second in one direction.
+
+    `arithmetic` has the types of numbers that it computes with. `tile` is how many values its units for products take
+    at once. `bandwidth` is that of its memory, and `bandwidth_share` the part that long operations reach. `overhead` is
+    the seconds that every operation takes besides. `host_link` connects it with the memory where data are loaded, if
+    that is another, and `node_link` with other devices of its machine. `sources` says of every fact where it is from.
+    """
+
+    name: str
+    title: str
+    type: str  # torch's: cpu or cuda
+    memory: int
+    bandwidth: float
+    bandwidth_share: float
+    arithmetic: Mapping[NumberType, Arithmetic]
+    tile: int
+    overhead: float
+    sources: Mapping[str, str]
+    host_link: float | None = None
+    node_link: float | None = None
+    measured: tuple[MeasuredOperation, ...] = field(default=(), repr=False)
+
+
+_UNSOURCED = {"name", "title", "type", "sources"}
+_FIELDS = {each.name for each in fields(Device)}
+_MAY_BE_ZERO = {"overhead"}
+
+
+def device_names() -> list[str]:
+    """The names of the devices that come with netdsl."""
+    return sorted(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def read_device(name_or_path: str | Path) -> Device:
+    """A device that comes with netdsl, by its name, or one in a file, by its path."""
+    text = str(name_or_path)
+    if text in device_names():
+        return _read(_FOLDER / f"{text}.json")
+    path = Path(name_or_path)
+    if path.suffix != ".json" and not path.exists():
+        near = get_close_matches(text.lower(), device_names(), 1)
+        guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(device_names())}"
+        raise FileError(f"there is no device '{text}', and no file of that name; {guess}")
+    return _read(path)
+
+
+def device_text(device: Device) -> str:
+    """The text of a device's file."""
+    plain = {name: value for name, value in msgspec.to_builtins(device).items() if value not in (None, [], ())}
+    measured = plain.pop("measured", None)
+    text = json.dumps(plain, indent=2)
+    if not measured:
+        return f"{text}\n"
+    rows = ",\n".join(f"    {json.dumps(row)}" for row in measured)  # a line for each of them
+    return f'{text.removesuffix("}").rstrip()},\n  "measured": [\n{rows}\n  ]\n}}\n'
+
+
+def _read(path: Path) -> Device:
+    with file_errors(path):
+        data = regular_file(path).read_bytes()[: _LARGEST + 1]
+    if len(data) > _LARGEST:
+        raise FileError(f"{path}: is longer than 4 MB, which no device's file is")
+    try:
+        values = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise FileError(f"{path}: is no JSON: {problem}") from None
+    if not isinstance(values, dict):
+        raise FileError(f'{path}: has no fields such as "memory": 16e9')
+    return _device(values, path)
+
+
+def _device(values: dict[str, Any], path: Path) -> Device:
+    for name in values:
+        if name not in _FIELDS:
+            near = get_close_matches(name, _FIELDS, 1)
+            guess = f"did you mean '{near[0]}'?" if near else f"a device has {', '.join(sorted(_FIELDS))}"
+            raise FileError(f"{path}: unknown field '{name}'; {guess}")
+    try:
+        device = msgspec.convert(_whole(values), Device)
+    except msgspec.ValidationError as problem:
+        raise FileError(f"{path}: {_plain(str(problem))}") from None
+    for complaint in _complaints(device, set(values)):
+        raise FileError(f"{path}: {complaint}")
+    return device
+
+
+def _whole(values: dict[str, Any]) -> dict[str, Any]:
+    """Bytes are whole, also where they are written as 16e9."""
+    memory = values.get("memory")
+    return values | {"memory": int(memory)} if isinstance(memory, float) and memory.is_integer() else values
+
+
+def _plain(problem: str) -> str:
+    """A sentence of msgspec's, with the name of the field instead of a path such as `$.bandwidth`."""
+    what, _, where = problem.partition(" - at `")
+    place = where.rpartition("`$.")[2].removeprefix("$.").rstrip("`")
+    return f"{place}: {what}" if place else what.replace("Object missing required field", "there is no field")
+
+
+def _complaints(device: Device, given: set[str]) -> Iterator[str]:
+    if device.type not in ("cpu", "cuda"):
+        yield f"type '{device.type}' is unknown; it is cpu or cuda"
+    if not device.arithmetic:
+        yield "arithmetic has no type of numbers, such as float32"
+    for name, value in _numbers(device):
+        least = "must be 0 or more" if name in _MAY_BE_ZERO else "must be more than 0"
+        if not math.isfinite(value) or value < 0 or (value == 0 and name not in _MAY_BE_ZERO):
+            yield f"{name} is {value:g}; it {least}"
+        if (
+            name.rpartition(".")[2] in ("bandwidth_share", "convolution", "convolution_gradient", "product")
+            and value > 1
+        ):
+            yield f"{name} is {value:g}; it is a part of what the device can do, and so 1 at most"
+    for name in sorted(given - _UNSOURCED):
+        if not device.sources.get(name):
+            yield f"sources doesn't say where '{name}' is from"
+    lengths: dict[str, int] = {}
+    for operation in device.measured:
+        if lengths.setdefault(operation.name, len(operation.sizes)) != len(operation.sizes):
+            yield f"measured: operations '{operation.name}' have different numbers of sizes"
+        if min(operation.flops, operation.bytes) < 0 or min(operation.seconds, *operation.sizes) <= 0:
+            yield f"measured: an operation '{operation.name}' has a number that isn't more than 0"
+
+
+def _numbers(device: Device) -> Iterator[tuple[str, float]]:
+    for each in fields(Device):
+        value = getattr(device, each.name)
+        if isinstance(value, int | float):
+            yield each.name, value
+    for number_type, arithmetic in device.arithmetic.items():
+        for each in fields(Arithmetic):
+            yield f"arithmetic.{number_type.value}.{each.name}", getattr(arithmetic, each.name)

@@ -1,0 +1,145 @@
+"""What every layer of a net costs: its operations, forward and backward, and the bytes that it holds."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from netdsl.layer import BringsData, Layer
+from netdsl.layer.running import MergesWithNext
+from netdsl.net.build import Built, running
+from netdsl.net.graph import Node
+from netdsl.net.module import NetModule, Step, learned_blobs, learning_edges
+from netdsl.planner.operations import Operation, OperationKind, OperationRecorder, tensor_bytes
+from netdsl.planner.without_values import without_values
+
+VALUE_BYTES = 4  # of a value of a blob
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """What one layer computes and holds at the batch of its net.
+
+    A layer whose work is done along with that of the one before it has no operations.
+
+    `bottom_bytes`, `activation_bytes` (of its tops) and `parameter_bytes` (of all its blobs) are those of values,
+    whether or not a layer writes over its bottom, and whoever else has the same blob.
+    """
+
+    name: str
+    type: str
+    forward: tuple[Operation, ...]
+    backward: tuple[Operation, ...]
+    bottom_bytes: int
+    activation_bytes: int
+    parameter_bytes: int
+    largest_blob: int  # values of the largest bottom or top
+
+    @property
+    def flops(self) -> int:
+        """Those of products in a forward pass; without any, one for each value of the largest bottom or top."""
+        products = sum(operation.flops for operation in self.forward if operation.kind is not OperationKind.OTHER)
+        return products or self.largest_blob
+
+    @property
+    def bytes(self) -> int:
+        """What the layer can't do without moving once in a forward pass."""
+        return self.bottom_bytes + self.activation_bytes + self.parameter_bytes
+
+
+def layer_costs(built: Built, device: torch.device | str = "cpu") -> tuple[LayerCost, ...]:
+    """The costs of all layers of a net that run, in order, as the net runs them on a device of this type.
+
+    Nothing is computed, and the net stays as it is, whether or not its blobs have memory.
+    """
+    with without_values(built, torch.device(device)), running(built):
+        return tuple(_Measurement(NetModule(built)).costs())
+
+
+class _Measurement:
+    """One pass through a net, in which every layer is differentiated by itself."""
+
+    def __init__(self, module: NetModule) -> None:
+        self.module, self.built = module, module.built
+        self.learning = learning_edges(module.built)
+        self.edges = {edge: torch.empty(self.built.shapes[edge], device="meta") for edge in self.built.input_edges()}
+        self.gradients = Counter[int]()  # how many layers have one for an edge
+
+    def costs(self) -> Iterator[LayerCost]:
+        """The costs of the layers that don't only bring data."""
+        operations = {}
+        for step in self.module.steps:
+            bottoms, leaves = self._bottoms(step)
+            recorder = OperationRecorder()
+            with recorder:
+                tops = self._forward(step, bottoms)
+            self.edges.update(zip(step.tops, tops, strict=False))
+            for edge in step.unneeded:
+                del self.edges[edge]
+            operations[step.key] = recorder.operations, self._backward(step, tops, leaves)
+        for key, (node, layer) in zip(self.module.keys, self.built.pairs(), strict=True):
+            if not isinstance(layer, BringsData):
+                forward, backward = operations.get(key, ([], []))
+                yield self._cost(node, layer, forward, [*self._sums(node), *backward])
+
+    def _bottoms(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
+        """A layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's graph."""
+        leaves, bottoms = {}, []
+        for place, edge in enumerate(step.bottoms):
+            bottom = self.edges[edge].detach()
+            if edge in self.learning and place not in step.cut and bottom.is_floating_point():
+                leaves[place] = bottom.requires_grad_()
+                bottom = bottom.clone()  # a leaf may not be written over
+            bottoms.append(bottom)
+        return bottoms, leaves
+
+    def _forward(self, step: Step, bottoms: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        layer = self.module.layers[step.key]
+        if step.following is None:
+            tops = layer(*bottoms)
+        else:
+            following = self.module.layers[step.following]
+            assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
+            tops = layer.forward_merged(following, *bottoms)
+        return tops if isinstance(tops, tuple) else (tops,)
+
+    def _backward(self, step: Step, tops: Sequence[Tensor], leaves: Mapping[int, Tensor]) -> list[Operation]:
+        keys = [step.key] if step.following is None else [step.key, step.following]
+        blobs = [blob for key in keys for blob in learned_blobs(cast(Layer, self.module.layers[key]))]
+        ends, sources = [top for top in tops if top.requires_grad], [*leaves.values(), *blobs]
+        if not ends or not sources:
+            return []
+        ones = [torch.ones_like(end) for end in ends]
+        backward = OperationRecorder()
+        with backward:
+            found = torch.autograd.grad(ends, sources, ones, allow_unused=True)
+        self.gradients.update(
+            step.bottoms[place] for place, gradient in zip(leaves, found, strict=False) if gradient is not None
+        )
+        return backward.operations
+
+    def _sums(self, node: Node) -> Iterator[Operation]:
+        """The additions of gradients that come from several readers of a top."""
+        for edge in node.tops:
+            values = math.prod(self.built.shapes[edge])
+            for _ in range(self.gradients[edge] - 1):
+                yield Operation("add", values, 3 * VALUE_BYTES * values)
+
+    def _cost(self, node: Node, layer: Layer, forward: list[Operation], backward: list[Operation]) -> LayerCost:
+        bottoms, tops = ([math.prod(self.built.shapes[edge]) for edge in edges] for edges in (node.bottoms, node.tops))
+        return LayerCost(
+            node.layer.name,
+            node.layer.type,
+            tuple(forward),
+            tuple(backward),
+            VALUE_BYTES * sum(bottoms),
+            VALUE_BYTES * sum(tops),
+            sum(map(tensor_bytes, layer.blob_tensors())),
+            max([*bottoms, *tops], default=0),
+        )

@@ -1,0 +1,190 @@
+"""The memory that a training step takes at its peak, found by following every tensor from its birth to its end."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Loading
+from netdsl.layer.data import DataOrigin
+from netdsl.net.build import Built
+from netdsl.net.module import NetModule
+from netdsl.planner.allocation import Allocation, CachedAllocation
+from netdsl.planner.layer_costs import VALUE_BYTES
+from netdsl.planner.operations import operations_of, tensors_in
+from netdsl.planner.without_values import without_values
+from netdsl.planner.workspaces import WorkspaceRule, no_workspace, onednn_workspace
+from netdsl.solver.module_net import Compute, ModuleOnBatches
+from netdsl.solver.solver import Solver
+
+_LOADING = Loading()
+
+
+class MemoryKind(Enum):
+    """What memory is taken for."""
+
+    PARAMETERS = "parameters"  # all blobs, also those that aren't learned
+    GRADIENTS = "gradients"  # of blobs
+    HISTORY = "history"  # of the solver, and what else it keeps from step to step
+    DATA = "data"  # batches, also those that are made before they are needed
+    ACTIVATIONS = "activations"  # tops, their gradients, and what is kept for the backward pass
+    WORKSPACE = "workspace"  # of one operation
+    ROUNDING = "rounding"  # what an allocator takes beyond what it is asked for
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes at the moment at which a training step takes most.
+
+    `rounding` is what a GPU's allocator takes in whole blocks beyond that.
+    """
+
+    parameters: int
+    gradients: int
+    history: int
+    data: int
+    activations: int
+    workspace: int
+    rounding: int
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return sum(vars(self).values())
+
+
+def training_memory(
+    built: Built,
+    param: pb.SolverParameter,
+    device: torch.device | str = "cpu",
+    *,
+    loading: Loading = _LOADING,
+    workspace: WorkspaceRule | None = None,
+) -> MemoryUse:
+    """The memory that a step of a solver takes on a device of this type, with the net at its batch.
+
+    `workspace` says what an operation takes beside its tensors: by default what oneDNN does on a CPU, and nothing on a
+    GPU, where that depends on the algorithms that are chosen. What torch and its libraries take however small the net
+    is, such as a GPU's context, isn't in it. Nothing is computed, and the net stays as it is.
+    """
+    device = torch.device(device)
+    on_cpu = device.type == "cpu"
+    watch = _MemoryWatch(workspace or (onednn_workspace if on_cpu else no_workspace))
+    with without_values(built, device), watch:
+        _train(built, param, Compute(device), watch)
+    peak = watch.peak(Allocation() if on_cpu else CachedAllocation())
+    if on_cpu:  # those for a GPU are made in the memory of its CPU
+        peak[MemoryKind.DATA] += loading.prefetch * _bytes_read(built)
+    sizes = {kind.value: peak[kind] for kind in MemoryKind}
+    return MemoryUse(**sizes)
+
+
+def _train(built: Built, param: pb.SolverParameter, compute: Compute, watch: _MemoryWatch) -> None:
+    """Let a solver do a step on batches without values."""
+
+    def next_batch() -> dict[int, Tensor]:
+        batch = {edge: torch.empty(built.shapes[edge], device="meta") for edge in built.input_edges()}
+        watch.mark(MemoryKind.DATA, batch.values())
+        return batch
+
+    solver = Solver(_quiet(param), ModuleOnBatches(NetModule(built), next_batch, compute))
+    watch.mark_all(MemoryKind.HISTORY)
+    watch.mark(MemoryKind.PARAMETERS, [solver.weights.buffer])
+    blobs = [blob.tensor for blob in solver.weights.blobs]
+    solver.on_gradients_ready.append(
+        lambda: watch.mark(MemoryKind.GRADIENTS, [blob.grad for blob in blobs if blob.grad is not None])
+    )
+    solver.iterate()
+
+
+def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
+    """The same settings for a solver that neither displays nor saves anything, and adds up two batches at most."""
+    quiet = pb.SolverParameter()
+    quiet.CopyFrom(param)
+    quiet.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
+    quiet.ClearField("display")
+    quiet.ClearField("snapshot")
+    return quiet
+
+
+def _bytes_read(built: Built) -> int:
+    """The bytes of a batch, as far as it is read from files."""
+    edges = [edge for node, layer in built.data_layers() if layer.data_origin is DataOrigin.FILES for edge in node.tops]
+    return VALUE_BYTES * sum(math.prod(built.shapes[edge]) for edge in edges)
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Memory that is taken, or let go if `size` is negative; an operation's own is only there for a moment."""
+
+    storage: int
+    size: int
+    workspace: int = 0
+
+
+class _MemoryWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes when the memory of tensors is taken and let go, and what operations take beside it."""
+
+    def __init__(self, workspace: WorkspaceRule) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._workspace = workspace
+        self._changes: list[_Change] = []
+        self._kinds: dict[int, MemoryKind] = {}
+        self._numbers: dict[int, int] = {}  # of the storages that are there, by their addresses
+        self._count = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        for tensor in tensors_in(result):
+            self._see(tensor.untyped_storage())
+        workspace = max(map(self._workspace, operations_of(func, args, kwargs, result)), default=0)
+        if workspace:
+            self._changes.append(_Change(0, 0, workspace))
+        return result
+
+    def _see(self, storage: torch.UntypedStorage) -> None:
+        address = storage._cdata
+        if address not in self._numbers:
+            self._count += 1
+            self._numbers[address] = self._count
+            self._changes.append(_Change(self._count, storage.nbytes()))
+            weakref.finalize(storage, self._forget, address, storage.nbytes())
+
+    def _forget(self, address: int, size: int) -> None:
+        self._changes.append(_Change(self._numbers.pop(address), -size))
+
+    def mark(self, kind: MemoryKind, tensors: Iterable[Tensor]) -> None:
+        """Say what the memory of these tensors is for."""
+        for tensor in tensors:
+            self._kinds[self._numbers[tensor.untyped_storage()._cdata]] = kind
+
+    def mark_all(self, kind: MemoryKind) -> None:
+        """Say what all memory is for that there is."""
+        self._kinds.update(dict.fromkeys(self._numbers.values(), kind))
+
+    def peak(self, allocation: Allocation) -> Counter[MemoryKind]:
+        """The bytes of each kind when most were taken, counting what an allocator takes for them."""
+        sizes, peak, most = Counter[MemoryKind](), Counter[MemoryKind](), 0
+        for change in self._changes:
+            kind = self._kinds.get(change.storage, MemoryKind.ACTIVATIONS)
+            sizes[kind] += change.size
+            allocation.change(change.size)
+            total = allocation.total + change.workspace
+            if total > most:
+                most, peak = total, sizes.copy()
+                peak[MemoryKind.WORKSPACE] = change.workspace
+                peak[MemoryKind.ROUNDING] = allocation.total - sizes.total()
+        return peak

@@ -1,0 +1,90 @@
+"""Running a net on tensors that have shapes but neither memory nor values, on the paths that a device would take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.fx.experimental import _config
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from netdsl.layer.running import meta_stands_for
+from netdsl.net.build import Built
+
+_ATEN = torch.ops.aten
+
+
+@contextmanager
+def without_values(built: Built, device: torch.device) -> Iterator[None]:
+    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device.
+
+    A layer that asks for a value gets 0, and one that asks which of its values are chosen gets all of them.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(meta_stands_for(device))
+        if device.type != "cpu":
+            stack.enter_context(_FusedDropout())
+        stack.enter_context(_ZeroValues())  # type: ignore[no-untyped-call]
+        stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))  # type: ignore[attr-defined]
+        stack.enter_context(_empty_blobs(built))
+        yield
+
+
+class _FusedDropout(TorchFunctionMode):
+    """What torch does by itself on a GPU only: dropout keeps a byte for each value, elsewhere a factor."""
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func is F.dropout and kwargs["training"]:
+            return torch.native_dropout(args[0], kwargs["p"], True)[0]
+        return func(*args, **kwargs)
+
+
+class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Gives 0 where a value is asked for, as by a layer that looks for wrong labels."""
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is _ATEN._local_scalar_dense.default:
+            return _zero(args[0])
+        return func(*args, **(kwargs or {}))
+
+
+def _zero(tensor: Tensor) -> bool | int | float:
+    if tensor.dtype is torch.bool:
+        return False
+    return 0.0 if tensor.is_floating_point() else 0
+
+
+@contextmanager
+def _empty_blobs(built: Built) -> Iterator[None]:
+    """Put tensors without memory into the places of all blobs and other buffers; those that are shared stay shared."""
+    places: list[tuple[dict[str, Any], str, Tensor]] = [
+        (tensors, name, tensor)
+        for layer in built.layers
+        for module in layer.modules()
+        for tensors in (module._parameters, module._buffers)
+        for name, tensor in tensors.items()
+        if tensor is not None
+    ]
+    empties = {id(tensor): _empty(tensor) for _, _, tensor in places}
+    for tensors, name, tensor in places:
+        tensors[name] = empties[id(tensor)]
+    try:
+        yield
+    finally:
+        for tensors, name, tensor in places:
+            tensors[name] = tensor
+
+
+def _empty(tensor: Tensor) -> Tensor:
+    empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+    return nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty

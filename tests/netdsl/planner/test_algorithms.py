@@ -1,0 +1,86 @@
+"""Algorithms of convolutions: their memory beside the paper's, and their arithmetic beside counts made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from netdsl.planner.algorithms import ConvolutionAlgorithm, algorithm_costs, fft_over_gemm
+from netdsl.planner.operations import ConvolutionShape
+
+
+def shape(
+    batch: int, size: int, top: int, channels: int, filters: int, kernel: int, **settings: object
+) -> ConvolutionShape:
+    plain = ConvolutionShape(
+        batch, channels, filters, size, size, top, top, kernel, kernel, (1, 1), (0, 0), (1, 1), groups=1
+    )
+    return replace(plain, **settings)
+
+
+# Table 2 of Zou et al. (2017), whose rows have no padding: batch, sizes, depths, kernel, and FFT's memory over GEMM's.
+TABLE_2 = [
+    ((128, 224, 55, 3, 96, 11), 11.6),
+    ((128, 27, 27, 96, 256, 5), 1.6),
+    ((128, 13, 13, 256, 384, 3), 2.3),
+    ((128, 13, 13, 384, 384, 3), 2.7),
+    ((128, 13, 13, 384, 256, 3), 2.3),
+]
+
+
+@pytest.mark.parametrize(("row", "paper"), TABLE_2)
+def test_memory_of_fft_over_gemm_is_the_papers(row: tuple[int, ...], paper: float) -> None:
+    assert round(fft_over_gemm(shape(*row)), 1) == paper
+
+
+def costs(convolution: ConvolutionShape, value_bytes: int = 4) -> dict[ConvolutionAlgorithm, tuple[float, int]]:
+    return {cost.algorithm: (cost.flops, cost.workspace) for cost in algorithm_costs(convolution, value_bytes)}
+
+
+def test_an_implicit_product_needs_nothing_and_windows_of_one_image_are_written_out() -> None:
+    found = costs(shape(5, 12, 4, 6, 8, 3, stride=(3, 3), pad=(1, 1), groups=2))
+    products = 2 * (5 * 8 * 4 * 4) * (6 // 2 * 3 * 3)
+    assert found[ConvolutionAlgorithm.IMPLICIT_GEMM] == (products, 0)
+    assert found[ConvolutionAlgorithm.IM2COL] == (products, 4 * 6 * 3 * 3 * 4 * 4)
+
+
+def test_a_window_of_one_value_is_the_bottom_itself() -> None:
+    one = shape(5, 12, 12, 6, 8, 1)
+    assert costs(one)[ConvolutionAlgorithm.IM2COL][1] == 0
+    assert costs(replace(one, stride=(2, 2), top_height=6, top_width=6))[ConvolutionAlgorithm.IM2COL][1] == 4 * 6 * 36
+
+
+def test_fft_has_the_half_spectra_of_all_planes_with_padding() -> None:
+    _, workspace = costs(shape(5, 10, 10, 6, 8, 5, pad=(2, 2), groups=2))[ConvolutionAlgorithm.FFT]
+    assert workspace == (5 * 6 + 8 * 3 + 5 * 8) * 14 * 8 * 2 * 4
+    assert costs(shape(5, 10, 10, 6, 8, 5, pad=(2, 2), groups=2), 2)[ConvolutionAlgorithm.FFT][1] == workspace
+
+
+def test_fft_saves_arithmetic_where_windows_are_large() -> None:
+    large, small = costs(shape(64, 32, 22, 64, 64, 11)), costs(shape(64, 32, 30, 64, 64, 3))
+    fft, gemm = ConvolutionAlgorithm.FFT, ConvolutionAlgorithm.IMPLICIT_GEMM
+    assert large[fft][0] < large[gemm][0] / 5
+    assert small[fft][0] > large[gemm][0] / 30  # about the same work whatever the window
+
+
+@pytest.mark.parametrize(("algorithm", "saving"), [("winograd-2x2", 2.25), ("winograd-4x4", 4.0)])
+def test_winograd_saves_the_multiplications_that_its_authors_say(algorithm: str, saving: float) -> None:
+    convolution = shape(4, 26, 24, 32, 48, 3)
+    cost = next(cost for cost in algorithm_costs(convolution) if cost.algorithm.value == algorithm)
+    gemm = 2 * 4 * 48 * 24 * 24 * 32 * 9
+    assert gemm / (cost.flops - cost.transform_flops) == saving
+
+
+def test_winograds_transforms_are_stored() -> None:
+    cost = costs(shape(4, 12, 10, 3, 5, 3), 2)[ConvolutionAlgorithm.WINOGRAD_4X4]
+    tiles = 3 * 3  # of 4x4 places, the last ones only partly in the top
+    assert cost[1] == 2 * 36 * (4 * 3 * tiles + 5 * 3 + 4 * 5 * tiles)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"stride": (2, 2)}, {"dilation": (2, 2)}, {"kernel_height": 5}, {"stride": (1, 2)}]
+)
+def test_winograd_is_for_dense_windows_of_three(settings: dict[str, object]) -> None:
+    found = {cost.algorithm for cost in algorithm_costs(shape(4, 12, 10, 3, 5, 3, **settings))}
+    assert found == {ConvolutionAlgorithm.IMPLICIT_GEMM, ConvolutionAlgorithm.IM2COL, ConvolutionAlgorithm.FFT}

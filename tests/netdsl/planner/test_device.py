@@ -1,0 +1,116 @@
+"""Files of devices: those that come along, a user's own, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caffe_proto.errors import CaffeError
+from netdsl.planner.device import MeasuredOperation, NumberType, device_names, device_text, read_device
+
+
+@pytest.mark.parametrize("name", device_names())
+def test_devices_that_come_along_are_whole(name: str) -> None:
+    device = read_device(name)
+    assert device.name == name
+    assert NumberType.FLOAT32 in device.arithmetic
+
+
+def test_well_known_devices_come_along() -> None:
+    known = {"laptop", "cpu-2", "k80", "p100", "v100", "t4", "rtx-4090", "a100", "h100", "h200"}
+    assert known <= set(device_names())
+
+
+def test_devices_are_read_without_torch() -> None:
+    program = (
+        "import sys; from netdsl.planner.device import read_device; read_device('k80'); print('torch' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+def test_a_users_device_is_read_by_its_path(tmp_path: Path) -> None:
+    measured = (
+        MeasuredOperation("mm", (2.0, 3.5), 8.0, 6.0, 1e-6),
+        MeasuredOperation("update", (7.0,), 0.0, 6.0, 2e-6),
+    )
+    sources = {**read_device("v100").sources, "measured": "by me"}
+    device = replace(read_device("v100"), name="mine", memory=5 * 10**9, measured=measured, sources=sources)
+    path = tmp_path / "mine.json"
+    path.write_text(device_text(device))
+    assert read_device(path) == device
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    values = json.loads(device_text(read_device("v100"))) | changes
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        (changed(bandwith=1.0), "unknown field 'bandwith'; did you mean 'bandwidth'?"),
+        (changed(colour=1.0), "unknown field 'colour'; a device has arithmetic, "),
+        (changed(memory=None), "there is no field `memory`"),
+        (changed(memory=-1), "memory is -1; it must be more than 0"),
+        (changed(overhead=-1e-6), "overhead is -1e-06; it must be 0 or more"),
+        (changed(bandwidth="fast"), "bandwidth: Expected `float`, got `str`"),
+        (
+            changed(bandwidth_share=1.5),
+            "bandwidth_share is 1.5; it is a part of what the device can do, and so 1 at most",
+        ),
+        (changed(type="tpu"), "type 'tpu' is unknown; it is cpu or cuda"),
+        (changed(arithmetic={}), "arithmetic has no type of numbers"),
+        (changed(arithmetic={"float8": {}}), "arithmetic"),
+        (changed(sources={}), "sources doesn't say where 'arithmetic' is from"),
+        (
+            changed(
+                arithmetic={"float32": {"peak": 1e12, "convolution": 0, "convolution_gradient": 0.5, "product": 1}}
+            ),
+            "arithmetic.float32.convolution is 0; it must be more than 0",
+        ),
+        ([], "has no fields"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, values: object, complaint: str) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps(values))
+    with pytest.raises(CaffeError) as caught:
+        read_device(path)
+    assert str(caught.value).startswith(f"{path}: {complaint}")
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ([("mm", [1.0, 2.0]), ("mm", [1.0])], "operations 'mm' have different numbers of sizes"),
+        ([("mm", [0.0])], "an operation 'mm' has a number that isn't more than 0"),
+    ],
+)
+def test_what_is_wrong_with_measured_operations_is_said(tmp_path: Path, rows: list[Any], complaint: str) -> None:
+    measured = [{"name": name, "sizes": sizes, "flops": 1, "bytes": 1, "seconds": 1} for name, sizes in rows]
+    path = tmp_path / "wrong.json"
+    path.write_text(
+        json.dumps(changed(measured=measured, sources={**read_device("v100").sources, "measured": "by me"}))
+    )
+    with pytest.raises(CaffeError, match=complaint):
+        read_device(path)
+
+
+def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "device.json"
+    with pytest.raises(CaffeError, match="can't be opened"):
+        read_device(path)
+    path.write_text("{")
+    with pytest.raises(CaffeError, match="is no JSON"):
+        read_device(path)
+    with pytest.raises(CaffeError, match=r"there is no device 'v10'.*did you mean v100"):
+        read_device("v10")
+    with pytest.raises(CaffeError, match=r"there is no device 'abacus'.*there are a100, "):
+        read_device("abacus")
