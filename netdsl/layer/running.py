@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -47,6 +48,27 @@ def meta_stands_for(device: torch.device) -> Iterator[None]:
         _META_IS_CPU.reset(token)
 
 
+_REPETITIONS = ContextVar("repetitions", default=1)
+
+
+def repetitions() -> int:
+    """How many times the same is done with values as is done now on meta."""
+    return _REPETITIONS.get()
+
+
+def in_pieces(count: int, *tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """So many items of all tensors at a time. On meta, the first piece stands for all that are as long."""
+    pieces = list(zip(*(torch.split(tensor, count) for tensor in tensors), strict=True))
+    if not tensors[0].is_meta:
+        yield from pieces
+        return
+    by_length = {len(piece[0]): piece for piece in pieces}
+    for length, times in Counter(len(piece[0]) for piece in pieces).items():
+        token = _REPETITIONS.set(times)
+        yield by_length[length]
+        _REPETITIONS.reset(token)
+
+
 class MergesWithNext(Layer):
     """A layer that can do the work of some following layers along with its own, in one pass over memory."""
 
@@ -67,6 +89,13 @@ class OverwritesBottom(Layer):
     """A layer that can write its top over its bottom, where nobody else needs that."""
 
     may_overwrite = False  # set by the net, which knows
+
+
+class NeedsValues(Layer):
+    """A layer that can't run on tensors without values.
+
+    Where costs are counted, it is taken to read its bottoms once and to write its tops once.
+    """
 
 
 class KeepsState(Layer):

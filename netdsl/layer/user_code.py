@@ -16,11 +16,12 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import LayerNote, user_code_problem
 from netdsl.layer.allowed_python import allowed
 from netdsl.layer.core import Layer
+from netdsl.layer.running import NeedsValues
 
 Array = NDArray[Any]
 
 
-class RunsUserCode(Layer):
+class RunsUserCode(NeedsValues):
     """A layer that runs code which the net names. `user` is the object of the user's class."""
 
     user: Any

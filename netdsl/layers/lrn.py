@@ -15,7 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
-from netdsl.layer.running import MakesNewMemory, on_cpu
+from netdsl.layer.running import MakesNewMemory, in_pieces, on_cpu
 from netdsl.layers._forks import refuse
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
@@ -101,8 +101,7 @@ def _blocks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     first = tensors[0]
     if not on_cpu(first) or not first.numel():
         return iter([tensors])
-    count = max(1, _CACHED // first[0].numel())
-    return zip(*(torch.split(tensor, count) for tensor in tensors), strict=True)
+    return in_pieces(max(1, _CACHED // first[0].numel()), *tensors)
 
 
 def _spread(values: Tensor, reach: int, total: Tensor) -> Tensor:

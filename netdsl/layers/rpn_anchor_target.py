@@ -10,13 +10,14 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
+from netdsl.layer.running import NeedsValues
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
 
 
-class RpnAnchorTarget(NotDeployed, ReplacesUserCode):
+class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
     """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
 
     Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and

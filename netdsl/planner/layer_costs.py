@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from netdsl.layer import BringsData, Layer
-from netdsl.layer.running import MergesWithNext
+from netdsl.layer.running import MergesWithNext, NeedsValues
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
-from netdsl.net.module import NetModule, Step, learned_blobs, learning_edges
+from netdsl.net.module import NetModule, Step, cut_of, learned_blobs, learning_edges
 from netdsl.planner.operations import Operation, OperationKind, OperationRecorder, tensor_bytes
 from netdsl.planner.without_values import without_values
 
@@ -86,7 +86,17 @@ class _Measurement:
         for key, (node, layer) in zip(self.module.keys, self.built.pairs(), strict=True):
             if not isinstance(layer, BringsData):
                 forward, backward = operations.get(key, ([], []))
+                if isinstance(layer, NeedsValues):
+                    forward, backward = self._once(node, layer)
                 yield self._cost(node, layer, forward, [*self._sums(node), *backward])
+
+    def _once(self, node: Node, layer: Layer) -> tuple[list[Operation], list[Operation]]:
+        """One operation that reads the bottoms and writes the tops, and one for the gradients, if there are any."""
+        sizes = [math.prod(self.built.shapes[edge]) for edge in (*node.bottoms, *node.tops)]
+        operation = Operation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
+        cut = cut_of(self.built, node, layer)
+        learns = any(edge in self.learning for place, edge in enumerate(node.bottoms) if place not in cut)
+        return [operation], [operation] if learns else []
 
     def _bottoms(self, step: Step) -> tuple[list[Tensor], dict[int, Tensor]]:
         """A layer's bottoms, and those that get a gradient, by their place, which are leaves of the layer's graph."""

@@ -14,6 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import conv_flop_count, flop_registry
 
+from netdsl.layer.running import repetitions
+
 _ATEN = torch.ops.aten
 _NEW_MEMORY = {_ATEN.empty, _ATEN.empty_like, _ATEN.empty_strided, _ATEN.new_empty, _ATEN.new_empty_strided}
 _FREE = _NEW_MEMORY | {_ATEN.detach, _ATEN.lift_fresh, _ATEN.set_, _ATEN._local_scalar_dense, _ATEN._unsafe_view}
@@ -89,7 +91,7 @@ class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
-        self.operations.extend(operations_of(func, args, kwargs, result))
+        self.operations.extend(list(operations_of(func, args, kwargs, result)) * repetitions())
         return result
 
 

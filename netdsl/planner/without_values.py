@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,8 @@ from torch.fx.experimental import _config
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from netdsl.layer.running import meta_stands_for
+from netdsl.layer import Shape
+from netdsl.layer.running import NeedsValues, meta_stands_for
 from netdsl.net.build import Built
 
 _ATEN = torch.ops.aten
@@ -32,6 +34,7 @@ def without_values(built: Built, device: torch.device) -> Iterator[None]:
         stack.enter_context(_ZeroValues())  # type: ignore[no-untyped-call]
         stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))  # type: ignore[attr-defined]
         stack.enter_context(_empty_blobs(built))
+        stack.enter_context(_stand_ins(built))
         yield
 
 
@@ -55,6 +58,8 @@ class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         if func is _ATEN._local_scalar_dense.default:
             return _zero(args[0])
+        if func is _ATEN.equal.default:
+            return True
         return func(*args, **(kwargs or {}))
 
 
@@ -88,3 +93,32 @@ def _empty_blobs(built: Built) -> Iterator[None]:
 def _empty(tensor: Tensor) -> Tensor:
     empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
     return nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
+
+
+@contextmanager
+def _stand_ins(built: Built) -> Iterator[None]:
+    """Let layers that need values only make tops of the right shapes, through which gradients go."""
+    layers = [(node, layer) for node, layer in built.pairs() if isinstance(layer, NeedsValues)]
+    for node, layer in layers:
+        shapes = [built.shapes[edge] for edge in node.tops]
+        layer.__dict__["forward"] = partial(_UnknownFunction.apply, shapes, layer.no_gradient)
+    try:
+        yield
+    finally:
+        for _, layer in layers:
+            del layer.__dict__["forward"]
+
+
+class _UnknownFunction(torch.autograd.Function):
+    """Something that keeps its bottoms for a backward pass, in which they get gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, shapes: Sequence[Shape], no_gradient: Sequence[int], *bottoms: Tensor) -> tuple[Tensor, ...]:
+        ctx.save_for_backward(*bottoms)
+        ctx.no_gradient = no_gradient
+        return tuple(torch.empty(shape, device="meta") for shape in shapes)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        places = enumerate(ctx.saved_tensors)
+        return None, None, *(None if at in ctx.no_gradient else torch.empty_like(bottom) for at, bottom in places)

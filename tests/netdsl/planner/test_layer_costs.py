@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -130,3 +132,35 @@ def test_the_net_stays_as_it_is() -> None:
     layer_costs(built)
     assert built.layers[1].weight is weight
     assert not isinstance(torch.zeros(1), torch._subclasses.FakeTensor)
+
+
+def test_a_layer_that_works_in_pieces_is_counted_whole_and_quickly() -> None:
+    text = """
+    layer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ dim: {} dim: 64 dim: 64 dim: 64 }} }} }}
+    layer {{ name: "lrn" type: "LRN" bottom: "x" top: "lrn" }}"""
+    one, five = (costs(text.format(batch))["lrn"].forward for batch in (1, 5))
+    assert sum(operation.bytes for operation in five) == 5 * sum(operation.bytes for operation in one)
+    assert len(five) == 5 * len(one)
+    assert len(costs(text.format(5), "cuda")["lrn"].forward) == len(one)
+
+
+def test_of_code_that_needs_values_bottoms_are_read_and_tops_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unknowable.py").write_text("""
+import caffe
+class Own(caffe.Layer):
+    def setup(self, bottom, top): pass
+    def reshape(self, bottom, top): top[0].reshape(*bottom[0].data.shape)
+    def forward(self, bottom, top): raise SystemExit("it ran")
+    def backward(self, top, down, bottom): pass
+""")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("netdsl.layer.user_code.allowed", {"unknowable"})
+    python = 'python_param { module: "unknowable" layer: "Own" }'
+    own = f'layer {{ name: "own" type: "Python" bottom: "conv" top: "own" {python} }}'
+    found = costs(INPUT + CONVOLUTION + own)
+    values = 5 * 6 * 4 * 8
+    assert [(operation.name, operation.bytes) for operation in found["own"].forward] == [("Python", 2 * 4 * values)]
+    assert found["own"].backward == found["own"].forward
+    assert names(found["conv"].backward) == ["convolution_backward"]
