@@ -10,7 +10,8 @@ from google.protobuf.message import Message
 
 from caffe_proto.wire import Buffer, value_in
 
-LOCATION = 536_870_910  # the `location` of a layer; from this number on, fields exist in memory only
+NET_DIALECT = 536_870_908  # the `dialect` of a net, which binary files have; from here on, fields are no settings
+IN_MEMORY = (536_870_909, 536_870_910)  # the `dialects` and the `location` of a layer, which are in no file
 _LAYERS = ("LayerParameter", "V1LayerParameter", "V0LayerParameter")
 
 
@@ -20,19 +21,19 @@ def descriptor_of(message: Message | type[Message]) -> Descriptor:
 
 
 def fields_of(message: Message | type[Message]) -> dict[str, FieldDescriptor]:
-    """The fields of a message by name, without those that exist in memory only."""
+    """The fields of a message by name, without those that only this package sets."""
     return fields_by_name(descriptor_of(message))
 
 
 @cache
 def fields_by_name(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
     """The same of a message type that has a descriptor only."""
-    return {field.name: field for field in descriptor.fields if field.number < LOCATION}
+    return {field.name: field for field in descriptor.fields if field.number < NET_DIALECT}
 
 
 def set_fields(message: Message) -> list[tuple[FieldDescriptor, Any]]:
-    """The fields that are set in a message with their values, without those that exist in memory only."""
-    return [(field, value) for field, value in message.ListFields() if field.number < LOCATION]
+    """The fields that are set in a message with their values, without those that only this package sets."""
+    return [(field, value) for field, value in message.ListFields() if field.number < NET_DIALECT]
 
 
 def layer_prefix(descriptor: Descriptor, data: Buffer, start: int, end: int) -> str:

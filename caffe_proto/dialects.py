@@ -9,14 +9,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from types import MappingProxyType
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from caffe_proto.descriptors import LOCATION, descriptor_of, enum_of, layer_prefix
+from caffe_proto.descriptors import IN_MEMORY, NET_DIALECT, descriptor_of, enum_of, layer_prefix
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, read_varint, tag, varint
 
@@ -44,7 +44,7 @@ class Dialect:
         """The fields of a message by their numbers in this dialect."""
         fields_by_number = self._tables.get(descriptor.full_name)
         if fields_by_number is None:
-            fields_by_number = {field.number: field for field in descriptor.fields if field.number < PRIVATE}
+            fields_by_number = {field.number: field for field in descriptor.fields if _is_in_all(field)}
             by_name = descriptor.fields_by_name
             fields_by_number |= {number: by_name[name] for name, number in self._field_numbers(descriptor).items()}
             self._tables[descriptor.full_name] = fields_by_number
@@ -67,12 +67,18 @@ class Dialect:
             )
         return touched
 
+    @cached_property
+    def additions(self) -> frozenset[tuple[str, str]]:
+        """What the fork added: fields with their messages, and values with their enums."""
+        tables = (*self.numbers.items(), *self.enums.items())
+        return frozenset((owner, name) for owner, numbers in tables for name in numbers)
+
     def values(self, kind: EnumDescriptor | None) -> Mapping[str, int]:
         """The values of an enum that this dialect numbers differently, by name."""
-        return _EMPTY if kind is None else self.enums.get(_schema_name(kind), _EMPTY)
+        return _EMPTY if kind is None else self.enums.get(schema_name(kind), _EMPTY)
 
     def _field_numbers(self, descriptor: Descriptor) -> Mapping[str, int]:
-        return self.numbers.get(_schema_name(descriptor), _EMPTY)
+        return self.numbers.get(schema_name(descriptor), _EMPTY)
 
     def _renumbers_enum(self, descriptor: Descriptor) -> bool:
         return any(self.values(field.enum_type) for field in descriptor.fields)
@@ -93,7 +99,12 @@ class _NoField:
 _NO_FIELD = _NoField()
 
 
-def _schema_name(descriptor: Descriptor | EnumDescriptor) -> str:
+def _is_in_all(field: FieldDescriptor) -> bool:
+    return field.number < PRIVATE or field.number == NET_DIALECT
+
+
+def schema_name(descriptor: Descriptor | EnumDescriptor) -> str:
+    """The name of a message or an enum without its package, as dialects have it."""
     return str(descriptor.full_name).partition(".")[2]
 
 
@@ -146,7 +157,7 @@ def _encode(dialect: Dialect, data: bytes, descriptor: Descriptor) -> list[tuple
         if schema_field is None:
             encoded.append((wire_field.number, data[wire_field.start : wire_field.end]))
             continue
-        if schema_field.number == LOCATION:
+        if schema_field.number in IN_MEMORY:
             continue
         number = dialect.number(descriptor, schema_field.name)
         if number is None:

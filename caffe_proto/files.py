@@ -19,8 +19,9 @@ from caffe_proto.blobs import Blobs
 from caffe_proto.check import check_message
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialect_detection import detect_dialect
-from caffe_proto.dialects import Dialect, dialect_for, dialect_named
-from caffe_proto.errors import CaffeError, FileError, TextError, UnknownNameError
+from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named
+from caffe_proto.errors import CaffeError, DialectError, FileError, TextError, UnknownNameError
+from caffe_proto.net_dialect import mark, marks_of
 from caffe_proto.storage import check_regular, write_pieces
 from caffe_proto.text.document import Body
 from caffe_proto.text.prototxt import body_of, count_fields, kind_of, message_of, text_of
@@ -102,8 +103,9 @@ def read(
     """Read any of Caffe's files.
 
     The message type is `kind`, or follows from the file's name and content. A binary file's dialect is detected
-    unless `dialect` names it. With `lenient`, fields of a prototxt that the schema doesn't have are skipped, with a
-    warning for each. With `by_content` the file's name doesn't count, as where Caffe reads weights.
+    unless `dialect` names it. The layers of a net are marked with its dialect, if it is known. With `lenient`, fields
+    of a prototxt that the schema doesn't have are skipped, with a warning for each. With `by_content` the file's name
+    doesn't count, as where Caffe reads weights.
     """
     path = Path(path)
     with _add_path_to_errors(path):
@@ -117,6 +119,8 @@ def read(
             file = _read_hdf5(path, data)
         else:
             file = _read_binary(data, kind or expected_kind, named_dialect)
+        if named_dialect is not None and isinstance(file.message, pb.NetParameter):
+            mark(file.message, [named_dialect.name])
     return replace(file, path=str(path))
 
 
@@ -223,9 +227,23 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
     dialect = dialect or detect_dialect(skeleton, descriptor)
     message = binary.parse(dialect.decode(skeleton, descriptor), kind)
     check_message(message, blobs)
+    if isinstance(message, pb.NetParameter):
+        _mark(message, dialect)
     return CaffeFile(
         message, blobs, Form.BINARY, dialect, origin=Origin(data, Form.BINARY, dialect, _serialized(message))
     )
+
+
+def _mark(net: pb.NetParameter, numbers_of: Dialect) -> None:
+    """Mark a net from a binary file with the dialect that it says, or else the one whose numbers it has.
+
+    BVLC's numbers tell nothing: nets of forks that need no fields of their own have them too.
+    """
+    if net.HasField("dialect"):
+        mark(net, [dialect_named(net.dialect).name])
+        net.ClearField("dialect")
+    elif numbers_of is not BVLC:
+        mark(net, [numbers_of.name])
 
 
 def _binary_kind(data: memoryview) -> type[Message]:
@@ -255,13 +273,37 @@ def _text(file: CaffeFile[M]) -> Iterator[Buffer]:
 
 def _binary(file: CaffeFile[M], dialect_name: str | None) -> Iterator[Buffer]:
     """The bytes of a file in pieces; an unchanged file is written as it was read."""
-    descriptor, serialized = descriptor_of(file.message), _serialized(file.message)
     dialect = dialect_named(dialect_name) if dialect_name else file.dialect
     if _unchanged(file, Form.BINARY) and file.origin is not None and dialect is file.origin.dialect:
         yield file.origin.data
         return
-    encoded = (dialect or dialect_for(file.message)).encode(serialized, descriptor)
-    yield from binary.join(encoded, descriptor, file.blobs)
+    yield from binary.join(_encoded(file.message, dialect), descriptor_of(file.message), file.blobs)
+
+
+def _encoded(message: Message, dialect: Dialect | None) -> bytes:
+    """A message in a dialect's numbers. A net says its own dialect where these numbers don't tell it."""
+    descriptor, serialized = descriptor_of(message), _serialized(message)
+    if not isinstance(message, pb.NetParameter):
+        return (dialect or dialect_for(message)).encode(serialized, descriptor)
+    marks = marks_of(message)
+    encoded = (dialect or _dialect_with(message, marks)).encode(serialized, descriptor)
+    told = (detect_dialect(encoded, descriptor).name,)
+    if len(marks) != 1 or marks == told != (BVLC.name,):
+        return encoded
+    return encoded + _serialized(pb.NetParameter(dialect=marks[0]))
+
+
+def _dialect_with(net: pb.NetParameter, marks: tuple[str, ...]) -> Dialect:
+    """The dialect whose numbers a net gets: its own if that has all its fields."""
+    if len(marks) == 1:
+        dialect = dialect_named(marks[0])
+        try:
+            dialect.encode(_serialized(net), descriptor_of(net))
+        except DialectError:  # as where a net of one fork uses a field of another
+            pass
+        else:
+            return dialect
+    return dialect_for(net)
 
 
 def _unchanged(file: CaffeFile[M], form: Form) -> bool:

@@ -49,6 +49,10 @@ class WeightsWarning(UserWarning):
     """Layers that learn got no weights, and begin anew."""
 
 
+class DialectWarning(UserWarning):
+    """A layer means different things in forks of Caffe, and the net doesn't say which of them it is for."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 
@@ -57,7 +61,11 @@ class DistributedError(NetError):
     """Training with several workers that can't begin or go on."""
 
 
-class MemoryBoundError(NetError):
+class PlanError(NetError):
+    """A plan that can't be made, read or followed."""
+
+
+class MemoryBoundError(PlanError):
     """What must be in memory at once is more than there is."""
 
 

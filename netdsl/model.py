@@ -10,6 +10,7 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
+from caffe_proto.net_dialect import mark, marks_of
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
 from netdsl.formats import TENSOR_SUFFIXES, holds_weights, model_files, reader_of, register_format
@@ -34,11 +35,13 @@ __all__ = [
     "layout_of",
     "load_weights",
     "match_names",
+    "open_caffe_files",
     "open_model",
     "open_net",
     "open_weights",
     "register_format",
     "store_for_workers",
+    "take_dialect",
     "todays_form",
 ]
 
@@ -58,7 +61,12 @@ class WeightsFile:
 
 
 def open_model(
-    net: NetSource, weights: Iterable[str | Path] = (), *, deployed: bool = False, types: Types = LAYERS
+    net: NetSource,
+    weights: Iterable[str | Path] = (),
+    *,
+    deployed: bool = False,
+    types: Types = LAYERS,
+    dialect: str | None = None,
 ) -> Model:
     """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
 
@@ -69,10 +77,11 @@ def open_model(
     if isinstance(net, (str, Path)):
         named = model_files(Path(net))  # once: what a name stands for may have to be made
         net, paths = (named.deployed if deployed else named.net), paths or named.weights
-    model = open_net(net)
+    model = open_net(net, dialect=dialect)
     files = _open_all(paths, model.net, types)
     if not files:
         return model
+    take_dialect(model.net, files)
     return replace(
         model,
         weights={**model.weights, **{name: arrays for file in files for name, arrays in file.weights.items()}},
@@ -80,6 +89,25 @@ def open_model(
         names=tuple(match for file in files for match in file.names),
         sources={**model.sources, **{name: file.path for file in files for name in file.weights}},
     )
+
+
+def take_dialect(net: pb.NetParameter, files: Iterable[str | Path | WeightsFile]) -> None:
+    """Mark a net with the dialect that one of its files of weights says, where it leaves that open."""
+    possible = marks_of(net)
+    for file in files:
+        said = marks_of(file.file.message) if isinstance(file, WeightsFile) and file.file is not None else ()
+        if len(possible) != 1 and len(said) == 1 and (not possible or said[0] in possible):
+            mark(net, said)
+            return
+
+
+def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | WeightsFile]:
+    """Files of weights, of which those of Caffe are opened; others need the net for that."""
+    return [path if _needs_net(Path(path)) else open_weights(path) for path in paths]
+
+
+def _needs_net(path: Path) -> bool:
+    return path.suffix in TENSOR_SUFFIXES and reader_of(path) is None
 
 
 def open_weights(

@@ -11,6 +11,8 @@ from netdsl.data.sources.open_source import is_part, train_and_test, with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
 from netdsl.errors import SolverError
+from netdsl.layer import BringsData, Layer
+from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase, is_included
 from netdsl.open_net import open_net
 from netdsl.solver import state
@@ -137,7 +139,7 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
     if not _data_layers(net):
         raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
-        _separate_phases(net)
+        separate_phases(net)
     for layer in _data_layers(net):
         phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
         layer.data_param.source = sources.get(phase, layer.data_param.source)
@@ -148,11 +150,16 @@ def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources)
     return changed
 
 
-def _separate_phases(net: pb.NetParameter) -> None:
+def brings_data(layer: pb.LayerParameter) -> bool:
+    """Whether a layer's tops come from outside the net."""
+    return issubclass(LAYERS.get(layer.type, Layer), BringsData)
+
+
+def separate_phases(net: pb.NetParameter) -> None:
     """Make a data layer that all phases share one for each, so that they can read different data."""
     layers = list[pb.LayerParameter]()
     for layer in net.layer:
-        shared = layer.HasField("data_param") and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
+        shared = brings_data(layer) and all(is_included(layer, pb.NetState(phase=phase)) for phase in _PHASES)
         layers += [_in_phase(layer, phase) for phase in _PHASES] if shared else [layer]
     net.ClearField("layer")
     net.layer.extend(layers)

@@ -10,8 +10,12 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, fields_by_name, fields_of, set_fields
-from caffe_proto.errors import TextError, UnknownFieldWarning, UnknownNameError
+from caffe_proto.dialects import dialect_named
+from caffe_proto.errors import DialectError, TextError, UnknownFieldWarning, UnknownNameError
+from caffe_proto.net_dialect import mark, said_dialect
+from caffe_proto.text.dialect_comment import find_dialect, say_dialect
 from caffe_proto.text.document import Body, Entry, Scalar
 from caffe_proto.text.lexer import excerpt
 from caffe_proto.text.scalars import format_value, parse_value
@@ -48,6 +52,17 @@ class _Binder:
         for field in fields.values():
             if field.is_required and not message.HasField(field.name):
                 raise self._error(parent, f"{path[-1] if path else 'the file'} needs the field '{field.name}'", path)
+        if isinstance(message, pb.NetParameter):
+            self._mark(body, message)
+
+    def _mark(self, body: Body, net: pb.NetParameter) -> None:
+        name = find_dialect(body)
+        if name is not None:
+            try:
+                mark(net, [dialect_named(name).name])
+            except DialectError as problem:
+                first = next(iter(body.entries), Entry("", line=1, column=1))
+                raise self._error(first, str(problem), ()) from None
 
     def _message(
         self, entry: Entry, value: Body, field: FieldDescriptor, message: Message, path: tuple[str, ...]
@@ -128,7 +143,13 @@ def unbind(message: Message) -> Body:
             body.entries.append(_entry_of(field, item))
     unknown = UnknownFieldSet(message)
     body.closing = [f"# unknown field {unknown[index].field_number}" for index in range(len(unknown))]
-    return body
+    return with_dialect(body, message)
+
+
+def with_dialect(body: Body, message: Message) -> Body:
+    """The fields of a message, with the comment that says the dialect of a net if the fields don't tell it."""
+    name = said_dialect(message) if isinstance(message, pb.NetParameter) else None
+    return body if name is None else say_dialect(body, name)
 
 
 def _entry_of(field: FieldDescriptor, value: object) -> Entry:

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.storage import write_pieces
-from caffe_proto.text.binding import bind, unbind
+from caffe_proto.text.binding import bind, unbind, with_dialect
 from caffe_proto.text.document import Body
 from caffe_proto.text.parser import parse
 from caffe_proto.text.write import write
@@ -51,7 +51,7 @@ def message_of(body: Body, kind: type[M], where: str, lenient: bool = False) -> 
 
 def text_of(message: Message, body: Body | None = None) -> str:
     """The prototxt of a message; with `body`, in the body's order of fields and with its comments."""
-    return write(body if body is not None else unbind(message))
+    return write(unbind(message) if body is None else with_dialect(body, message))
 
 
 def from_text(text: str, kind: type[M], *, where: str = "prototxt", lenient: bool = False) -> M:

@@ -151,7 +151,7 @@ def _take_pad(layer: pb.V1LayerParameter, padding: pb.V1LayerParameter, where: s
 
 
 def _upgrade_layer(old: pb.V1LayerParameter, where: str) -> pb.V1LayerParameter:
-    layer = _V1(bottom=old.bottom, top=old.top, location=old.location or None)
+    layer = _V1(bottom=old.bottom, top=old.top, location=old.location or None, dialects=old.dialects)
     kind = _kind(old.layer, where)
     if old.layer.HasField("type"):
         layer.type = kind.type

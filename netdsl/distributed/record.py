@@ -47,4 +47,5 @@ class RoundRecord:
     divergence: float | None = None  # the distance of the weights from the mean of all workers, before they take it
     accuracy: dict[str, float] = field(default_factory=dict)  # the outputs of test nets, by name
     spans: list[Span] = field(default_factory=list)
+    memory: int = 0  # bytes of its device that the worker took at most, until the end of the round
     host: str = ""  # the machine that the worker was on, if there can be several

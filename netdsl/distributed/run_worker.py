@@ -26,6 +26,7 @@ from netdsl.distributed.supervision.protocol import Ending, Join
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.errors import PeerLostError, user_code_problem
+from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener
@@ -81,13 +82,13 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
 def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
     folder, members, device = Path(spec.run), join.membership.members, run.device(spec.local_rank)
-    rank = members.index(spec.rank)
+    rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
         communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)
 
     def report(what: Told) -> None:
         if isinstance(what, RoundRecord):
-            what = replace(what, rank=spec.rank, host=socket.gethostname())
+            what = replace(what, rank=spec.rank, memory=memory.bytes(), host=socket.gethostname())
         control.report(to_plain(what))
 
     def requested() -> Action:

@@ -22,6 +22,7 @@ __all__ = [
     "BatchToSpaceND",
     "Bias",
     "BoxAnnotatorOHEM",
+    "CenterLoss",
     "ChannelScale",
     "Clip",
     "Concat",
@@ -101,6 +102,8 @@ __all__ = [
     "RpnProposalTarget",
     "SPP",
     "Scale",
+    "SeLU",
+    "SeLUDropout",
     "SeLu",
     "SeLuDropout",
     "SegAccuracy",
@@ -962,6 +965,7 @@ class InterpParameterDict(TypedDict, total=False):
     shrink_factor: int
     pad_beg: int
     pad_end: int
+    full_zoom_factor: int
 
 class L1LossParameterDict(TypedDict, total=False):
     l2_per_location: bool
@@ -1368,6 +1372,7 @@ class MVNParameterDict(TypedDict, total=False):
     normalize_variance: bool
     across_channels: bool
     eps: float
+    add_eps_before_sqrt: bool
 
 class MarginInnerProductParameterDict(TypedDict, total=False):
     num_output: int
@@ -1571,6 +1576,7 @@ class NormalizeParameterDict(TypedDict, total=False):
     normalize_type: str
     fix_gradient: bool
     bp_norm: bool
+    add_eps_before_sqrt: bool
 
 class OrdinalRegressionParameterDict(TypedDict, total=False):
     k: int
@@ -1991,6 +1997,7 @@ class SliceParameterDict(TypedDict, total=False):
 
 class SmoothL1LossParameterDict(TypedDict, total=False):
     sigma: float
+    abssum: bool
 
 class SmoothL1ParameterDict(TypedDict, total=False):
     turn_point: float
@@ -2862,10 +2869,14 @@ def BN(
 ) -> pb.LayerParameter:
     """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
 
-    Two forks have a type of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
+    Forks have several types of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
     both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
-    uses in TEST and when frozen. A layer is SegNet's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more
-    than one top (the batch's mean and variance), and PSPNet's otherwise, or if Synopsys' `icnet` says so.
+    uses in TEST and when frozen. happynear's does so too, but its fourth blob averages 1 / sqrt(variance + eps); at
+    first it averaged variances, to which it added eps only while training.
+
+    A layer is SegNet's or the first happynear's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more than
+    one top (the batch's mean and variance), and PSPNet's or happynear's otherwise. Which of them, the net's dialect
+    says. Synopsys has SegNet's, and PSPNet's where `icnet` is set.
     """
 
 def BNLL(
@@ -2981,6 +2992,29 @@ def BoxAnnotatorOHEM(
     """Labels and box weights of the `roi_per_img` worst regions of each image; others are ignored and weigh nothing.
 
     Bottoms are regions, of which only the image's index is read, their losses, labels, and box weights.
+    """
+
+def CenterLoss(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    num_output: int = ...,
+    center_filler: FillerParameterDict | pb.FillerParameter = ...,
+    axis: int = ...,
+    distance_type: str = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Half the squared distances of all items from the centres of their classes, divided by the batch.
+
+    happynear's `distance_type: "L1"` takes the distances themselves, whole. Centres don't follow the gradient of the
+    loss, but move to the mean of their items, with one item more that is where they are, whatever the loss weighs. In
+    happynear's Caffe they go so far for each of these items. Without a `loss_weight` the loss weighs 0.
     """
 
 def ChannelScale(
@@ -4017,6 +4051,7 @@ def Interp(
     shrink_factor: int = ...,
     pad_beg: int = ...,
     pad_end: int = ...,
+    full_zoom_factor: int = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -4025,7 +4060,10 @@ def Interp(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The bottom, cropped by negative padding, at another size."""
+    """The bottom, cropped by negative padding, at another size.
+
+    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels.
+    """
 
 def LRN(
     name: str | None,
@@ -4136,6 +4174,7 @@ def MVN(
     normalize_variance: bool = ...,
     across_channels: bool = ...,
     eps: float = ...,
+    add_eps_before_sqrt: bool = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -4144,7 +4183,10 @@ def MVN(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes."""
+    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes.
+
+    With Synopsys' `add_eps_before_sqrt` it is divided by sqrt(variance + eps).
+    """
 
 def MarginInnerProduct(
     name: str | None,
@@ -4314,6 +4356,7 @@ def Normalize(
     normalize_type: str = ...,
     fix_gradient: bool = ...,
     bp_norm: bool = ...,
+    add_eps_before_sqrt: bool = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -4322,7 +4365,15 @@ def Normalize(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`."""
+    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`.
+
+    With Synopsys' `add_eps_before_sqrt: false` eps is added to the root over a whole item.
+
+    happynear's, with its settings in `normalize_param`, has no scale, sums over channels, and with the type L1 takes
+    absolute values. A second top has what it divided by, and passes a gradient only with `bp_norm`. TSN's has no
+    settings at all, and divides items by their length. A layer without settings is whose the net is. The top of these
+    two has four axes.
+    """
 
 def PReLU(
     name: str | None,
@@ -4537,8 +4588,9 @@ def Proposal(
     """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
-    height and width. A `scale` of an anchor is relative to `base_size`. What is too small gets a score of 0, but is not
-    left out. How many regions there are is known only when it runs; until then the shape says as many as may be.
+    height and width. A `scale` of an anchor is relative to `base_size`, but in happynear's Caffe it is in pixels. What
+    is too small gets a score of 0, but is not left out. How many regions there are is known only when it runs; until
+    then the shape says as many as may be.
     """
 
 def Python(
@@ -4601,7 +4653,8 @@ def ROIPooling(
 ) -> pb.LayerParameter:
     """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
 
-    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0.
+    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0. A region that ends
+    before it begins is taken as one place; Faster R-CNN's rule, but not Intel's: that place gets no gradient.
     """
 
 def ReLU(
@@ -4891,6 +4944,37 @@ def Scale(
 ) -> pb.LayerParameter:
     """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
 
+def SeLU(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    alpha: float = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
+
+def SeLUDropout(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    dropout_ratio: float = ...,
+    alpha: float = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
+
 def SeLu(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -4976,7 +5060,7 @@ def ShuffleChannel(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Channel k of group g goes to place k * groups + g."""
+    """Channel k of group g goes to place k * groups + g. The top has four axes: those that are missing are 1 long."""
 
 def Sigmoid(
     name: str | None,
@@ -5042,6 +5126,7 @@ def SmoothL1Loss(
     bottoms: Sequence[str] | str = ...,
     *,
     sigma: float = ...,
+    abssum: bool = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -5053,7 +5138,9 @@ def SmoothL1Loss(
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
     A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third. The first R-FCN has a second top, the sums over channels; it gets no gradient.
+    have the weights of the third, unless `abssum: false` says so. The first R-FCN has a second top, the sums over
+    channels, which gets no gradient, and normalises as SmoothL1LossOHEM. Intel's `normalization: NONE` divides by
+    nothing; others know none. Without a `loss_weight` it weighs 1, and 0 in forks that are made from Faster R-CNN.
     """
 
 def SmoothL1LossOHEM(
@@ -5070,7 +5157,8 @@ def SmoothL1LossOHEM(
 ) -> pb.LayerParameter:
     """The sum of smooth L1 of the differences of two bottoms, which a third may weigh, normalised.
 
-    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights.
+    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights,
+    and without a `loss_weight` the loss weighs 0.
     """
 
 def Softmax(
@@ -5286,7 +5374,10 @@ def Upsample(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel."""
+    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel.
+
+    Without a `scale`, SegNet's doubles the size, and YOLO's keeps it.
+    """
 
 def UpsampleDarknet(
     name: str | None,

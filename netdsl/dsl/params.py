@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import dialect_named
+from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
@@ -20,13 +22,18 @@ if TYPE_CHECKING:
 class NetParams:
     """The description of a net: an optional name and its layers. Layers that don't fit each other are a NetError.
 
-    `message` is the net as Caffe's message; `prototxt()` is its text.
+    `message` is the net as Caffe's message; `prototxt()` is its text. `dialect` names the fork of Caffe that the net
+    is for, where forks mean different things by the same type.
     """
 
     def __init__(
-        self, *name_and_layers: str | pb.LayerParameter, types: Types = LAYERS, **settings: Unpack[NetSettings]
+        self,
+        *name_and_layers: str | pb.LayerParameter,
+        types: Types = LAYERS,
+        dialect: str | None = None,
+        **settings: Unpack[NetSettings],
     ) -> None:
-        self.message = net_message(name_and_layers, settings)
+        self.message = net_message(name_and_layers, settings, dialect)
         check_net(self.message, types)
 
     def prototxt(self) -> str:
@@ -42,7 +49,9 @@ class NetParams:
         return f"NetParams({self.message.name!r}, {len(self.message.layer)} layers)"
 
 
-def net_message(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> pb.NetParameter:
+def net_message(
+    name_and_layers: Sequence[Any], settings: Mapping[str, Any], dialect: str | None = None
+) -> pb.NetParameter:
     """The message for the arguments of NetParams, without any checks of the net."""
     has_name = bool(name_and_layers) and isinstance(name_and_layers[0], str)
     net = pb.NetParameter(name=name_and_layers[0] if has_name else None)
@@ -53,10 +62,15 @@ def net_message(name_and_layers: Sequence[Any], settings: Mapping[str, Any]) -> 
             raise NetError(f"{what}: number {number} of its layers is a {type(layer).__name__}, not a layer{hint}")
         net.layer.append(layer)
     assign(net, settings, what)
+    if dialect is not None:
+        mark(net, [dialect_named(dialect).name])
     return net
 
 
 def check_net(net: pb.NetParameter, types: Types = LAYERS) -> None:
     """Raise a NetError if layer types, connections, shapes or fillers are wrong in a phase of the net."""
-    for graph in resolve_all(net):
+    marked = pb.NetParameter()
+    marked.CopyFrom(net)
+    mark_by_fields(marked)
+    for graph in resolve_all(marked):
         check_fillers(build(graph, types))

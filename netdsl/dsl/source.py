@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
+from caffe_proto.net_dialect import mark, said_dialect
 from netdsl.dsl import layer_types
 from netdsl.dsl.blocks import Block
 from netdsl.dsl.constructors import Constructor
@@ -67,6 +68,8 @@ def _params(net: pb.NetParameter, calls: Sequence[Expression]) -> list[str]:
     """The lines of the net, one for each layer even if all would fit on one."""
     name = [Leaf(quoted(net.name))] if net.HasField("name") else []
     items = [*(("", call) for call in (*name, *calls)), *settings_of(net, without=("name", "layer"))]
+    dialect = said_dialect(net)
+    items += [("dialect=", Leaf(quoted(dialect)))] if dialect else []
     inner = [line for before, value in items for line in lines_of(value, WIDTH - len(INDENT), before, after=",")]
     return ["params = NetParams(", *(INDENT + line for line in inner), ")"] if inner else ["params = NetParams()"]
 
@@ -85,13 +88,15 @@ def _describes(program: _Program, net: pb.NetParameter) -> bool:
     names["__builtins__"] = {"float": float}
     exec(compile(program.body, "<net>", "exec"), names)
     expected = unlocated(net)
+    dialect = said_dialect(expected)
+    mark(expected, [dialect] if dialect else [])
     for layer in expected.layer:
         layer.ClearField("blobs")
     return _bytes(names["params"]) == _bytes(expected)
 
 
-def _message(*name_and_layers: Any, **settings: Any) -> pb.NetParameter:
-    return net_message(name_and_layers, settings)
+def _message(*name_and_layers: Any, dialect: str | None = None, **settings: Any) -> pb.NetParameter:
+    return net_message(name_and_layers, settings, dialect)
 
 
 def _bytes(message: Message) -> bytes:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, TypeVar
 
 import torch
 from google.protobuf.message import Message
 from torch.func import functional_call
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.dialects import all_dialects
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer.blobs import LayerBlobs, Shape
 from netdsl.layer.samples import BlobKind
+
+T = TypeVar("T")
 
 Count = tuple[int, int | None]  # at least, at most; None is without limit
 
@@ -40,6 +43,7 @@ class Layer(LayerBlobs):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
         self.layer = layer
+        self.doubts: list[str] = []  # what may be meant otherwise, for whoever builds the net to say
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
         if len(layer.loss_weight) not in (0, len(layer.top)):
@@ -50,6 +54,18 @@ class Layer(LayerBlobs):
         if count < least or (most is not None and count > most):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
             raise NetError(f"a layer of type {self.layer.type} takes {limits} {what}s, not {count}")
+
+    def by_dialect(self, rules: Mapping[str, T], usual: T, doubt: str = "") -> T:
+        """What the net's fork does, of something that forks do in different ways: by its dialect, or what is usual.
+
+        If the net may be in dialects that differ, it is what is usual, and `doubt` says what that is and who differs.
+        """
+        possible = {rules.get(name, usual) for name in self.layer.dialects or all_dialects()}
+        if len(possible) == 1:
+            return possible.pop()
+        if doubt:
+            self.doubts.append(doubt)
+        return usual
 
     def freeze(self, message: pb.LayerParameter) -> None:
         """Change the layer's message in a net so that training leaves its blobs as they are."""

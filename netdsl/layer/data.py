@@ -63,6 +63,20 @@ class MakesData(Layer):
     deploys_as = INPUT_TYPE
 
 
+def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
+    """Write how many items a batch has into a data layer's message; False if nothing in it says that."""
+    for shape in layer.input_param.shape:
+        shape.dim[0] = batch
+    settings = [
+        value
+        for setting, value in layer.ListFields()
+        if setting.message_type is not None and "batch_size" in setting.message_type.fields_by_name
+    ]
+    for message in settings:
+        message.batch_size = batch
+    return bool(settings or layer.input_param.shape)
+
+
 def stated_shapes(layer: pb.LayerParameter) -> list[Shape]:
     """The shapes of a data layer's tops, as far as its message states them."""
     return [tuple(shape.dim) for shape in layer.input_param.shape]

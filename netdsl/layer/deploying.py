@@ -17,11 +17,12 @@ class Loss(NotDeployed):
     """A layer whose first top counts as a loss, also where the net names no top and no weight for it."""
 
     predictions: ClassVar[tuple[int, ...]] = (0,)
+    unset_weight: float = 1.0  # what the first top weighs where the message has no weights
 
     def loss_weights(self) -> list[float]:
-        """What each top adds to the loss: 1 for the first one, where the message has no weights."""
+        """What each top adds to the loss: as a rule 1 for the first one, where the message has no weights."""
         weights = super().loss_weights()
-        return weights if self.layer.loss_weight else [1.0, *weights[1:]]
+        return weights if self.layer.loss_weight else [self.unset_weight, *weights[1:]]
 
 
 class WritesFile(NotDeployed):

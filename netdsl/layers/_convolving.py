@@ -80,7 +80,8 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         return tuple(self._one_onnx(g, x) for x in bottoms)
 
     def _one_onnx(self, g: OnnxGraph, x: str) -> str:
-        w, shape = self.window, g.shape(x)
+        shape = g.shape(x)
+        w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, len(shape)))
         whole = self.axis == 1 and self.spatial
         flat = x if whole else reshaped(g, x, UNKNOWN, *shape[self.axis :], *(() if self.spatial else (1,)))
         weight = g.blob(self, "weight", None if self.spatial else (*self.weight.shape, 1))
@@ -94,10 +95,14 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         lengths = [g.length(x, axis) for axis in range(self.axis, self.axis + 1 + self.spatial)]
         return self.top_shapes([(*(1,) * self.axis, *lengths)])[0][self.axis :]
 
-    def _one(self, x: Tensor) -> Tensor:
-        if x.shape[self.axis] != self.channels:
-            found = f"a bottom {list(x.shape)} has {x.shape[self.axis]} on axis {self.axis}"
+    def check_channels(self, bottom: Shape) -> None:
+        """Raise a ShapeError for a bottom that has other channels than the one the layer was made for."""
+        if bottom[self.axis] != self.channels:
+            found = f"a bottom {list(bottom)} has {bottom[self.axis]} on axis {self.axis}"
             raise ShapeError(f"takes {self.channels} channels, and {found}")
+
+    def _one(self, x: Tensor) -> Tensor:
+        self.check_channels(x.shape)
         if self.axis == 1 and self.spatial:
             return self.slide(x, self.weight)
         outer, flat = x.shape[: self.axis], x.reshape(-1, *x.shape[self.axis :])

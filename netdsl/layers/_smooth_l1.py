@@ -13,6 +13,9 @@ from netdsl.errors import ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
 
+# Forks whose layers don't set up what all losses have, so that one without a loss_weight has none.
+WEIGHTLESS = ("fast-rcnn", "faster-rcnn", "rfcn", "pvanet", "intel", "tsn", "happynear", "happynear-ms")
+
 
 def smooth_l1(difference: Tensor, sigma: float = 1) -> Tensor:
     """(sigma d)² / 2 where |d| < 1 / sigma², and |d| - 1 / 2 sigma² elsewhere."""

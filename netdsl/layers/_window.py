@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from google.protobuf.message import Message
 
@@ -13,26 +13,43 @@ from netdsl.layers._forks import refuse
 
 Numbers = tuple[int, ...]
 
-_FOREIGN = ("relu", "coeff", "fusion_type", "fuse_type", "shape_offset", "pad_type", "input_scale", "output_scale",
-            "saturate", "weight_fixed", "dis_mode", "gen_mode")  # fmt: skip
+_FOREIGN = ("relu", "coeff", "fusion_type", "fuse_type", "shape_offset", "input_scale", "output_scale",
+            "saturate", "weight_fixed", "dis_mode", "gen_mode", "eltwise_param", "relu_param")  # fmt: skip
 _HOLES = ("filter_stride", "filter_stride_h", "filter_stride_w")
 _SIDES = ("pad_t", "pad_l", "pad_b", "pad_r")
 
 
 @dataclass(frozen=True)
 class Window:
-    """One number for each spatial axis. Padding may differ at both ends of an axis."""
+    """One number for each spatial axis. Padding may differ at both ends of an axis.
+
+    With `same`, it is TensorFlow's SAME padding, which `on` computes for a bottom of some size.
+    """
 
     kernel: Numbers
     stride: Numbers
     begin: Numbers
     end: Numbers
     dilation: Numbers
+    same: bool = False
 
     def __post_init__(self) -> None:
         for name in ("kernel", "stride", "dilation"):
             if min(getattr(self, name)) < 1:
                 raise NetError(f"{name} must be at least 1 on every axis, not {list(getattr(self, name))}")
+
+    def on(self, sizes: Iterable[int]) -> Window:
+        """The window for a bottom of these sizes. With SAME padding it has a place for every stride that begins there.
+
+        Synopsys' rule: what comes before the bottom doesn't count the holes of the kernel.
+        """
+        if not self.same:
+            return self
+        begin, end = [], []
+        for size, kernel, extent, stride in zip(sizes, self.kernel, self.extent, self.stride, strict=True):
+            begin.append(max(0, kernel - (size % stride or stride)) // 2)
+            end.append(max(0, (size - 1) // stride * stride + extent - size - begin[-1]))
+        return replace(self, begin=tuple(begin), end=tuple(end), same=False)
 
     @property
     def symmetric(self) -> bool:
@@ -64,9 +81,24 @@ def convolution_window(p: pb.ConvolutionParameter, axes: int) -> Window:
     if not axes:
         return plain((1,))
     holes = "filter_stride" if any(p.HasField(name) for name in _HOLES) else "dilation"
+    same = is_same(p)
     begin, end = sides(p, axes) or (per_axis(p, "pad", axes, 0, half=0),) * 2
     kernel, stride = per_axis(p, "kernel_size", axes, None), per_axis(p, "stride", axes, 1)
-    return Window(kernel, stride, begin, end, per_axis(p, holes, axes, 1))
+    return Window(kernel, stride, begin, end, per_axis(p, holes, axes, 1), same)
+
+
+def is_same(p: pb.ConvolutionParameter | pb.PoolingParameter) -> bool:
+    """Whether padding is TensorFlow's SAME, as Synopsys' `pad_type` says."""
+    if p.pad_type > 1:
+        raise NetError(f"pad_type is {p.pad_type}; it can be 0, for the padding that is given, or 1, for SAME")
+    if p.pad_type and any(name.startswith("pad") and name != "pad_type" for name in set_names(p)):
+        raise NetError("pad_type: 1 computes the padding; remove pad, or pad_type")
+    return bool(p.pad_type)
+
+
+def set_names(p: Message) -> list[str]:
+    """The names of the fields that are set."""
+    return [field.name for field, _ in p.ListFields()]
 
 
 def per_axis(p: Message, field: str, axes: int, default: int | None, *, half: int | None = None) -> Numbers:

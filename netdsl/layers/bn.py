@@ -1,8 +1,9 @@
-"""BN: batch normalisation with its scale and shift in one layer, as SegNet and as PSPNet have it."""
+"""BN: batch normalisation with its scale and shift in one layer, as SegNet, PSPNet and happynear have it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 
 import torch
 from torch import Tensor
@@ -14,17 +15,44 @@ from netdsl.layer.blobs import new_statistics
 from netdsl.layer.onnx_form import reduced, reshaped
 from netdsl.layers._forks import refuse
 
-_OF_SEGNET = ("scale_filler", "shift_filler", "bn_mode")
+_OF_SEGNET = ("scale_filler", "shift_filler", "var_eps", "decay", "moving_average")
 _EPS_OF_SEGNET = 1e-9
+
+
+class _Rule(Enum):
+    """Whose BN a layer is."""
+
+    SEGNET = auto()
+    PSPNET = auto()
+    HAPPYNEAR = auto()
+    HAPPYNEAR_FIRST = auto()  # of its branch master, which is older
+
+
+_BY_DIALECT = {
+    "segnet": _Rule.SEGNET,
+    "deconvnet": _Rule.SEGNET,
+    "synopsys": _Rule.SEGNET,
+    "happynear": _Rule.HAPPYNEAR,
+    "happynear-ms": _Rule.HAPPYNEAR,
+}
+_DOUBT_OF_PSPNET = (
+    "BN is taken as PSPNet's and TSN's; happynear's averages inverse deviations in its fourth blob, "
+    "and SegNet's and Synopsys' has no averages"
+)
+_DOUBT_OF_SEGNET = "BN is taken as SegNet's, which has no averages; happynear's has them"
 
 
 class BN(HasOnnxForm):
     """slope * (x - mean) / sqrt(variance + eps) + bias, for every channel.
 
-    Two forks have a type of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
+    Forks have several types of this name. SegNet's has two blobs, slope and bias; mean and variance are the batch's in
     both phases, or with `bn_mode: INFERENCE` are left out. PSPNet's has running averages as two blobs more, which it
-    uses in TEST and when frozen. A layer is SegNet's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more
-    than one top (the batch's mean and variance), and PSPNet's otherwise, or if Synopsys' `icnet` says so.
+    uses in TEST and when frozen. happynear's does so too, but its fourth blob averages 1 / sqrt(variance + eps); at
+    first it averaged variances, to which it added eps only while training.
+
+    A layer is SegNet's or the first happynear's if it has a `scale_filler`, a `shift_filler`, a `bn_mode` or more than
+    one top (the batch's mean and variance), and PSPNet's or happynear's otherwise. Which of them, the net's dialect
+    says. Synopsys has SegNet's, and PSPNet's where `icnet` is set.
     """
 
     config = pb.BNParameter
@@ -39,18 +67,32 @@ class BN(HasOnnxForm):
         p = layer.bn_param
         if not 2 <= len(bottoms[0]) <= 4:
             raise ShapeError(f"needs a bottom of 2 to 4 axes, not {len(bottoms[0])}")
-        refuse(p, "moving_average", "across_spatial")
+        self.rule = self._rule(p)
+        first = self.rule is _Rule.HAPPYNEAR_FIRST
+        refuse(p, "across_spatial", *(() if first else ("moving_average",)))
+        if first and not p.moving_average and p.HasField("moving_average"):
+            raise NetError("moving_average: false isn't supported; it normalises otherwise in TEST than it trained")
         shape = (1, bottoms[0][1], 1, 1)
-        self.runs = p.icnet or (not any(p.HasField(name) for name in _OF_SEGNET) and len(layer.top) == 1)
+        self.runs = self.rule is not _Rule.SEGNET
         self.plain = p.bn_mode == pb.BNParameter.INFERENCE
         self.count = len(layer.top)
         if self.plain and len(layer.top) > 1:
             raise NetError("bn_mode: INFERENCE has no mean and variance to give as tops")
-        self.frozen, self.momentum = p.frozen, p.momentum
-        self.eps = p.eps if self.runs else p.var_eps if p.HasField("var_eps") else _EPS_OF_SEGNET
-        self.slope = new_blob(p.slope_filler if self.runs else p.scale_filler, shape)
-        self.bias = new_blob(p.bias_filler if self.runs else p.shift_filler, shape)
+        of_pspnet = self.rule in (_Rule.PSPNET, _Rule.HAPPYNEAR)
+        self.frozen, self.momentum = of_pspnet and p.frozen, p.momentum if of_pspnet else p.decay
+        self.eps = p.eps if of_pspnet else p.var_eps if first or p.HasField("var_eps") else _EPS_OF_SEGNET
+        self.slope = new_blob(p.slope_filler if of_pspnet else p.scale_filler, shape)
+        self.bias = new_blob(p.bias_filler if of_pspnet else p.shift_filler, shape)
         self._keep_averages(shape)
+
+    def _rule(self, p: pb.BNParameter) -> _Rule:
+        if p.icnet:
+            return _Rule.PSPNET
+        if len(self.layer.top) > 1 or p.HasField("bn_mode"):
+            return _Rule.SEGNET
+        if any(p.HasField(name) for name in _OF_SEGNET):
+            return self.by_dialect({"happynear": _Rule.HAPPYNEAR_FIRST}, _Rule.SEGNET, _DOUBT_OF_SEGNET)
+        return self.by_dialect(_BY_DIALECT, _Rule.PSPNET, _DOUBT_OF_PSPNET)
 
     def _keep_averages(self, shape: Shape) -> None:
         if not self.runs:
@@ -58,8 +100,9 @@ class BN(HasOnnxForm):
             self.register_buffer("variance", None)
             return
         variance = new_statistics(shape)
-        if self.frozen:
+        if self.frozen or self.rule is not _Rule.PSPNET:
             variance.filler = pb.FillerParameter(value=1)  # type: ignore[attr-defined]
+        if self.frozen:
             self.slope.requires_grad_(False)
             self.bias.requires_grad_(False)
         self.register_buffer("mean", new_statistics(shape))
@@ -78,7 +121,10 @@ class BN(HasOnnxForm):
             return torch.addcmul(self._wide(self.bias, x), x, self._wide(self.slope, x))
         averaged = self.runs and (self.frozen or not self.training)
         mean, variance = (self.mean, self.variance) if averaged else self._of_batch(x)
-        scale = self.slope * (variance + self.eps).rsqrt()
+        inverse = variance if averaged and self._keeps_inverses else (variance + self._eps(averaged)).rsqrt()
+        if self.runs and not averaged:
+            self._average(mean, inverse if self._keeps_inverses else variance)
+        scale = self.slope * inverse
         top = torch.addcmul(self._wide(self.bias, x), x - self._wide(mean, x), self._wide(scale, x))
         return (top, mean.detach(), variance.detach())[: self.count] if self.count > 1 else top
 
@@ -88,9 +134,13 @@ class BN(HasOnnxForm):
         slope, bias = g.blob(self, "slope", wide), g.blob(self, "bias", wide)
         if self.plain:
             return g.node("Add", g.node("Mul", x, slope), bias)
+        if self._keeps_inverses:
+            mean, inverse = g.blob(self, "mean", wide), g.blob(self, "variance", wide)
+            normalised = g.node("Mul", g.node("Sub", x, mean), inverse)
+            return g.node("Add", g.node("Mul", normalised, slope), bias)
         if self.runs:
             blobs = [g.blob(self, name, wide[:1]) for name in self.blobs]
-            return g.node("BatchNormalization", x, *blobs, epsilon=self.eps)
+            return g.node("BatchNormalization", x, *blobs, epsilon=self._eps(averaged=True))
         others = [axis for axis in range(axes) if axis != 1]
         mean = reduced(g, "ReduceMean", x, others)
         centred = g.node("Sub", x, mean)
@@ -101,15 +151,23 @@ class BN(HasOnnxForm):
         return (top, reshaped(g, mean, *per_channel), reshaped(g, variance, *per_channel)) if self.count > 1 else top
 
     def _of_batch(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The batch's mean and variance, which running averages take in."""
+        """The batch's mean and variance."""
         dims = [axis for axis in range(x.dim()) if axis != 1]
-        statistics = torch.var_mean(x, dims, correction=0)
-        variance, mean = (each.view(self.slope.shape) for each in statistics)
-        if self.runs:
-            with torch.no_grad():
-                self.mean.lerp_(mean, 1 - self.momentum)
-                self.variance.lerp_(variance, 1 - self.momentum)
-        return mean, variance
+        variance, mean = torch.var_mean(x, dims, correction=0)
+        return mean.view(self.slope.shape), variance.view(self.slope.shape)
+
+    @property
+    def _keeps_inverses(self) -> bool:
+        return self.rule is _Rule.HAPPYNEAR
+
+    def _eps(self, averaged: bool) -> float:
+        return 0.0 if averaged and self.rule is _Rule.HAPPYNEAR_FIRST else self.eps
+
+    @torch.no_grad()
+    def _average(self, mean: Tensor, spread: Tensor) -> None:
+        """Take the batch's statistics into the running averages."""
+        self.mean.lerp_(mean, 1 - self.momentum)
+        self.variance.lerp_(spread, 1 - self.momentum)
 
     def _wide(self, blob: Tensor, x: Tensor) -> Tensor:
         return blob.view(1, -1, *[1] * (x.dim() - 2))

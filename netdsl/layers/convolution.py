@@ -30,27 +30,35 @@ class Convolution(Convolving, AbsorbsPreparation):
 
     def with_preparation(self, order: Sequence[int], shift: Tensor) -> NewLayer | None:
         """What is added can't be added where the image is padded with zeros."""
-        padded = any(self.window.begin + self.window.end)
+        padded = self.window.same or any(self.window.begin + self.window.end)
         if self.axis != 1 or self.group > 1 or len(self.layer.top) > 1 or (padded and shift.any()):
             return None
         made = pb.LayerParameter()
         made.CopyFrom(self.layer)
-        made.convolution_param.ClearField("bias_term")
         weight = torch.empty_like(self.weight)
         weight[:, list(order)] = self.weight
+        if self.bias is None and not shift.any():
+            return made, [weight]
+        made.convolution_param.ClearField("bias_term")
         bias = self.weight.flatten(2).sum(2) @ shift
         return made, [weight, bias if self.bias is None else self.bias + bias]
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
-        """What the window leaves of the bottoms, which must not be smaller than it."""
-        w, sizes = self.window, bottoms[0][self.axis + 1 :]
+        """What the window leaves of the bottoms; run on meta tensors, torch would load what it compiles shapes with."""
+        return [self._top_shape(bottom) for bottom in bottoms]
+
+    def _top_shape(self, bottom: Shape) -> Shape:
+        self.check_channels(bottom)
+        sizes = bottom[self.axis + 1 :]
+        w = self.window.on(sizes)
         padded = [sum(ends) for ends in zip(sizes, w.begin, w.end, strict=False)]
         if any(size < extent for size, extent in zip(padded, w.extent, strict=False)):
             raise ShapeError(f"its kernel reaches over {list(w.extent)}, and the padded bottom has {padded}")
-        return super().top_shapes(bottoms)
+        places = [(size - extent) // step + 1 for size, extent, step in zip(padded, w.extent, w.stride, strict=False)]
+        return *bottom[: self.axis], len(self.weight), *places
 
     def slide(self, x: Tensor, weight: Tensor) -> Tensor:
-        w = self.window
+        w = self.window.on(x.shape[2:])
         pad = w.begin
         if not w.symmetric:
             x, pad = F.pad(x, w.padding), (0,) * len(pad)

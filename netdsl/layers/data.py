@@ -38,7 +38,7 @@ class Data(DataLayer):
         if not p.source:
             raise NetError("names no source of its data; set data_param's source")
         if has_kind_prefix(p.source):
-            return open_source(p.source, gray=self.layer.transform_param.force_gray)
+            return open_source(p.source, color=Color.of(self.layer.transform_param))
         if p.backend not in _SOURCES:
             raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
         color = Color.COLOR if p.force_encoded_color else Color.of(self.layer.transform_param)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor
 
-from netdsl.errors import ShapeError
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layers._convolving import Convolving
 
@@ -21,6 +22,11 @@ class Deconvolution(Convolving):
 
     def filters(self, channels: int, outputs: int) -> tuple[int, int]:
         return channels, outputs // self.group
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if self.window.same:
+            raise NetError("pad_type: 1 isn't supported, since no fork says what it means here; give pad")
 
     def scaled(self, factor: Tensor) -> Tensor:
         groups = self.weight.view(self.group, -1, *self.weight.shape[1:])

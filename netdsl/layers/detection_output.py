@@ -17,6 +17,7 @@ from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
 from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
+from netdsl.layers._forks import refuse
 
 _SSD = 4  # bottoms at most: locations, scores, priors, and a fourth that isn't read
 
@@ -40,6 +41,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
+        refuse(layer.detection_output_param, "objectness_score")
         p = self.settings = layer.detection_output_param
         if not p.num_classes:
             raise NetError("needs num_classes")

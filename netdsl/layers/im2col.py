@@ -30,7 +30,7 @@ class Im2col(HasOnnxForm):
         self.window = convolution_window(p, spatial)
 
     def forward(self, x: Tensor) -> Tensor:
-        w = self.window
+        w = self.window.on(x.shape[self.axis + 1 :])
         x = F.pad(x, w.padding)
         places = range(self.axis + 1, self.axis + 1 + len(w.kernel))
         for axis, extent, stride, hole in zip(places, w.extent, w.stride, w.dilation, strict=True):
@@ -39,7 +39,8 @@ class Im2col(HasOnnxForm):
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         """A convolution in which every channel has one filter for each place, which takes that place only."""
-        w, axes = self.window, len(g.shape(x))
+        axes = len(g.shape(x))
+        w = self.window.on(g.length(x, axis) for axis in range(self.axis + 1, axes))
         if self.axis != 1 or axes > 5:
             raise ConversionError(
                 "with channels elsewhere than on axis 1, or more than 3 axes behind, has no ONNX form"

@@ -14,6 +14,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, posit
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
 from netdsl.layer.running import MakesNewMemory
+from netdsl.layers._forks import refuse
 
 
 class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory):
@@ -25,6 +26,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.inner_product_param
+        refuse(p, "relu", "normalize")
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.transpose = p.transpose
         inputs = math.prod(bottoms[0][self.axis :])

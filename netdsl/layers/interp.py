@@ -14,7 +14,10 @@ from netdsl.layer.onnx_form import part
 
 
 class Interp(HasOnnxForm):
-    """The bottom, cropped by negative padding, at another size."""
+    """The bottom, cropped by negative padding, at another size.
+
+    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels.
+    """
 
     config = pb.InterpParameter
 
@@ -25,10 +28,11 @@ class Interp(HasOnnxForm):
             raise ShapeError(f"resizes images: the bottom needs 4 axes, and has {len(bottoms[0])}")
         if p.pad_beg > 0 or p.pad_end > 0:
             raise NetError("pad_beg and pad_end can only crop: they must be 0 or less")
-        if p.shrink_factor < 1 or p.zoom_factor < 1:
-            raise NetError("shrink_factor and zoom_factor must be 1 or more")
+        if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
+            raise NetError("shrink_factor, zoom_factor and full_zoom_factor must be 1 or more")
         self.crop, self.shrink, self.zoom = (-p.pad_beg, -p.pad_end), p.shrink_factor, p.zoom_factor
         self.fixed = _fixed(p)
+        self.full_zoom = p.full_zoom_factor if _is_full_zoom(p) else 0
         if min(bottoms[0][2:]) <= sum(self.crop):
             raise ShapeError("pad_beg and pad_end crop all that there is")
 
@@ -48,7 +52,7 @@ class Interp(HasOnnxForm):
         return g.node("Resize", x, "", "", g.constant(new_sizes), axes=[2, 3], **how)
 
     def _length(self, length: int) -> int:
-        return (length - 1) // self.shrink * self.zoom + 1
+        return length * self.full_zoom or (length - 1) // self.shrink * self.zoom + 1
 
 
 def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
@@ -60,6 +64,12 @@ def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
         if min(p.height, p.width) < 1:
             raise NetError("height and width must be positive")
         return p.height, p.width
-    if not shrinks:
+    if not shrinks and not p.HasField("full_zoom_factor"):
         raise NetError("needs a shrink_factor, a zoom_factor, or both height and width")
     return None
+
+
+def _is_full_zoom(p: pb.InterpParameter) -> bool:
+    """Synopsys' rule: it counts only if nothing else says the size."""
+    others = p.HasField("shrink_factor") or p.HasField("zoom_factor") or (p.HasField("height") and p.HasField("width"))
+    return p.HasField("full_zoom_factor") and not others

@@ -16,6 +16,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
 from netdsl.layer.running import MakesNewMemory, on_cpu
+from netdsl.layers._forks import refuse
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 
@@ -28,6 +29,7 @@ class LRN(HasOnnxForm, MakesNewMemory):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.lrn_param
+        refuse(p, "fuse_type")
         if len(bottoms[0]) != 4:
             raise ShapeError(f"the bottom must have 4 axes (num, channels, height, width), not {len(bottoms[0])}")
         if p.local_size % 2 == 0:

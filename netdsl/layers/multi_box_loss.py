@@ -48,7 +48,7 @@ class MultiBoxLoss(LabelLoss):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = self.settings = layer.multibox_loss_param
-        refuse(p, "ignore_difficult_gt")
+        refuse(p, "ignore_difficult_gt", "objectness_score")
         _check(p)
         self.mines = p.mining_type != p.NONE
         self.kinds = 1 if p.share_location else p.num_classes

@@ -14,7 +14,10 @@ from netdsl.layer.onnx_form import reduced, reshaped, scaled
 
 
 class MVN(HasOnnxForm):
-    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes."""
+    """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes.
+
+    With Synopsys' `add_eps_before_sqrt` it is divided by sqrt(variance + eps).
+    """
 
     config = pb.MVNParameter
     in_place = True
@@ -25,7 +28,8 @@ class MVN(HasOnnxForm):
         if len(bottoms[0]) > 4:
             raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
         self.axes = (1, 2, 3) if p.across_channels else (2, 3)
-        self.normalize_variance, self.eps = p.normalize_variance, p.eps
+        self.normalize_variance = p.normalize_variance
+        self.inside, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # of the root
 
     def forward(self, x: Tensor) -> Tensor:
         x = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
@@ -33,7 +37,7 @@ class MVN(HasOnnxForm):
             return x - x.mean(self.axes, keepdim=True)
         variance, mean = torch.var_mean(x, self.axes, correction=0, keepdim=True)
         # Caffe's rule: the gradient is that of a deviation which had eps in it from the start.
-        divisor = variance.detach().sqrt() + self.eps
+        divisor = (variance.detach() + self.inside).sqrt() + self.beside
         squared = variance + (divisor.square() - variance).detach()
         return (x - mean) / squared.sqrt()
 
@@ -44,4 +48,5 @@ class MVN(HasOnnxForm):
         if not self.normalize_variance:
             return centred
         variance = reduced(g, "ReduceMean", g.node("Mul", centred, centred), self.axes)
-        return g.node("Div", centred, scaled(g, g.node("Sqrt", variance), 1, self.eps))
+        deviation = g.node("Sqrt", scaled(g, variance, 1, self.inside))
+        return g.node("Div", centred, scaled(g, deviation, 1, self.beside))

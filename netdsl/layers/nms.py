@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reduced, reshaped, whole
+from netdsl.layers._forks import refuse
 
 _AROUND = 7  # a peak's place is the middle of so many pixels each way
 
@@ -30,6 +31,7 @@ class Nms(HasOnnxForm):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
+        refuse(layer.nms_param, "num_peak")
         p, shape = layer.nms_param, bottoms[0]
         self.threshold, self.parts, self.most = p.threshold, p.num_parts, p.max_peaks
         if len(shape) != 4:

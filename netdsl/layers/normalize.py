@@ -3,44 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.errors import ShapeError
+from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
-from netdsl.layer.onnx_form import reduced, scaled
+from netdsl.layer.onnx_form import reduced, reshaped, scaled
 from netdsl.layers._forks import refuse
 
 
+class _Rule(Enum):
+    """Whose Normalize a layer is."""
+
+    SSD = auto()
+    HAPPYNEAR = auto()
+    TSN = auto()
+
+
+_BY_DIALECT = {"happynear": _Rule.HAPPYNEAR, "happynear-ms": _Rule.HAPPYNEAR, "tsn": _Rule.TSN}
+_DOUBT = (
+    "Normalize is taken as SSD's, over whole items and with a scale; happynear's is over every place, and learns none"
+)
+_EPS_OF_HAPPYNEAR = 1e-6
+
+
 class Normalize(HasOnnxForm):
-    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`."""
+    """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`.
+
+    With Synopsys' `add_eps_before_sqrt: false` eps is added to the root over a whole item.
+
+    happynear's, with its settings in `normalize_param`, has no scale, sums over channels, and with the type L1 takes
+    absolute values. A second top has what it divided by, and passes a gradient only with `bp_norm`. TSN's has no
+    settings at all, and divides items by their length. A layer without settings is whose the net is. The top of these
+    two has four axes.
+    """
 
     config = pb.NormalizeParameter
     blobs = ("scale",)
+    tops = (1, 2)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         if len(bottoms[0]) < 2:
             raise ShapeError(f"needs a bottom with channels, which has 2 axes or more, not {list(bottoms[0])}")
-        p = layer.norm_param
-        refuse(p, "fix_scale", "normalize_type", "fix_gradient", "bp_norm")
-        self.across_spatial, self.eps = p.across_spatial, p.eps
-        shape = () if p.channel_shared else bottoms[0][1:2]
-        self.scale = new_blob(p.scale_filler, shape, value=None if p.HasField("scale_filler") else 1)
+        self.rule = self._rule()
+        p = layer.normalize_param if self.rule is _Rule.HAPPYNEAR else layer.norm_param
+        self.shows_norm = len(layer.top) > 1
+        if self.shows_norm and self.rule is not _Rule.HAPPYNEAR:
+            raise NetError(
+                "a second top, with what it divided by, is for happynear's Normalize; give a normalize_param"
+            )
+        self.scale = None
+        if self.rule is _Rule.SSD:
+            refuse(p, "fix_scale", "normalize_type", "fix_gradient", "bp_norm")
+            shape = () if p.channel_shared else bottoms[0][1:2]
+            self.scale = new_blob(p.scale_filler, shape, value=None if p.HasField("scale_filler") else 1)
+        else:
+            refuse(p, "fix_gradient")
+        if self.scale is None and len(bottoms[0]) > 4:
+            raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
+        if p.normalize_type not in ("L1", "L2"):
+            raise NetError(f"normalize_type is '{p.normalize_type}'; it can be L1 or L2")
+        self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm
+        self.across_spatial = self.rule is not _Rule.HAPPYNEAR and p.across_spatial
+        eps = {_Rule.SSD: p.eps, _Rule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _Rule.TSN: 0.0}[self.rule]
+        beside = self.across_spatial and not p.add_eps_before_sqrt
+        self.eps, self.beside = (0.0, eps) if beside else (eps, 0.0)  # in the root, beside it
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _rule(self) -> _Rule:
+        settings = {name for name in ("norm_param", "normalize_param") if self.layer.HasField(name)}
+        if len(settings) == 2:
+            raise NetError("has norm_param, of SSD, and normalize_param, of happynear; remove one of them")
+        if settings:
+            return _Rule.SSD if "norm_param" in settings else _Rule.HAPPYNEAR
+        return self.by_dialect(_BY_DIALECT, _Rule.SSD, _DOUBT)
+
+    def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         axes = tuple(range(1, x.dim())) if self.across_spatial else (1,)
+        if self.scale is None:
+            return self._without_scale(x, axes)
         scale = self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
-        result: Tensor = _Normalize.apply(x, scale, axes, self.eps)  # type: ignore[no-untyped-call]
+        result: Tensor = _Normalize.apply(x, scale, axes, self.eps, self.beside)  # type: ignore[no-untyped-call]
         return result
 
-    def onnx(self, g: OnnxGraph, x: str) -> str:
+    def _without_scale(self, x: Tensor, axes: tuple[int, ...]) -> Tensor | tuple[Tensor, Tensor]:
+        x = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
+        sums = (x.abs() if self.absolute else x.square()).sum(axes, keepdim=True) + self.eps
+        norm = sums if self.absolute else sums.sqrt()
+        return (x / norm, norm if self.passes_norm else norm.detach()) if self.shows_norm else x / norm
+
+    def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
         axes = len(g.shape(x))
-        squares = reduced(g, "ReduceSumSquare", x, range(1, axes) if self.across_spatial else [1])
-        unit = g.node("Div", x, g.node("Sqrt", scaled(g, squares, 1, self.eps)))
+        if self.scale is None and axes < 4:
+            x, axes = reshaped(g, x, *[0] * axes, *[1] * (4 - axes)), 4
+        op = "ReduceL1" if self.absolute else "ReduceSumSquare"
+        sums = scaled(g, reduced(g, op, x, range(1, axes) if self.across_spatial else [1]), 1, self.eps)
+        norm = sums if self.absolute else scaled(g, g.node("Sqrt", sums), 1, self.beside)
+        unit = g.node("Div", x, norm)
+        if self.scale is None:
+            return (unit, norm) if self.shows_norm else unit
         shape = (len(self.scale), *(1,) * (axes - 2)) if self.scale.dim() else ()
         return g.node("Mul", unit, g.blob(self, "scale", shape))
 
@@ -52,15 +117,15 @@ class _Normalize(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, scale: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-        norm = (x.square().sum(axes, keepdim=True) + eps).sqrt()
+    def forward(ctx: Any, x: Tensor, scale: Tensor, axes: tuple[int, ...], eps: float, beside: float) -> Tensor:
+        norm = (x.square().sum(axes, keepdim=True) + eps).sqrt() + beside
         ctx.save_for_backward(x, scale, norm)
         ctx.axes = axes
         return x / norm * scale
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         x, scale, norm = ctx.saved_tensors
         unit, gradient = x / norm, gradients[0]
         along = unit * (unit * gradient).sum(ctx.axes, keepdim=True)
-        return (gradient - along) / norm * scale, (unit * gradient).sum_to_size(scale.shape), None, None
+        return (gradient - along) / norm * scale, (unit * gradient).sum_to_size(scale.shape), None, None, None

@@ -13,10 +13,10 @@ from netdsl.layer.running import MakesNewMemory
 from netdsl.layers import _pooling as pool
 from netdsl.layers import _pooling_onnx as pool_onnx
 from netdsl.layers._forks import refuse
-from netdsl.layers._window import Window, per_axis, plain, sides
+from netdsl.layers._window import Window, is_same, per_axis, plain, sides
 
 _FOREIGN = ("pad_3d", "kernel_size_3d", "stride_3d", "axis", "torch_pooling", "bin_size", "bin_h", "bin_w", "dilation",
-            "pad_type", "output_shift_instead_division", "saturate")  # fmt: skip
+            "output_shift_instead_division", "saturate", "blobs_lr", "blobs_a_min")  # fmt: skip
 _MAX, _AVE, _STOCHASTIC = pb.PoolingParameter.MAX, pb.PoolingParameter.AVE, pb.PoolingParameter.STOCHASTIC
 _EXC_PAD = (pb.PoolingParameter.AVE_EXC_PAD, pb.PoolingParameter.AVE_TF)  # two names for the same
 
@@ -46,6 +46,7 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         self.include_pad = p.avg_include_pad and p.pool not in _EXC_PAD
         self.ceil = p.ceil_mode if p.HasField("ceil_mode") else p.round_mode == pb.PoolingParameter.CEIL
         self.window = None if p.global_pooling else _window(p)
+        self.ceil = self.ceil and not is_same(p)
         if p.global_pooling:
             _check_global(p)
 
@@ -53,13 +54,14 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         """What the window leaves of the bottom, which must have room for one."""
         if self.window is None:
             return [(*bottoms[0][:2], 1, 1)] * len(self.layer.top)
-        if min(pool.pooled_size(bottoms[0][2:], self.window, self.ceil)) < 1:
+        pooled = pool.pooled_size(bottoms[0][2:], self.window.on(bottoms[0][2:]), self.ceil)
+        if min(pooled) < 1:
             sizes = _numbers(bottoms[0][2:])
             raise ShapeError(f"kernel {_numbers(self.window.kernel)} is larger than the bottom, {sizes}, with its pad")
-        return super().top_shapes(bottoms)
+        return [(*bottoms[0][:2], *pooled)] * len(self.layer.top)
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        window = self.window or plain(x.shape[2:])
+        window = self.window.on(x.shape[2:]) if self.window else plain(x.shape[2:])
         if self.method == _MAX:
             return (pool.max_pool_with_mask if self.mask else pool.max_pool)(x, window, self.ceil)
         if self.method == _STOCHASTIC:
@@ -67,7 +69,8 @@ class Pooling(HasOnnxForm, MakesNewMemory):
         return pool.average_pool(x, window, self.ceil, include_pad=self.include_pad)
 
     def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:
-        window = self.window or plain((g.length(x, 2), g.length(x, 3)))
+        sizes = g.length(x, 2), g.length(x, 3)
+        window = self.window.on(sizes) if self.window else plain(sizes)
         if self.mask:
             return pool_onnx.max_pool_with_mask(g, x, window, self.ceil)
         if self.method == _MAX:
@@ -79,12 +82,12 @@ class Pooling(HasOnnxForm, MakesNewMemory):
 
 def _window(p: pb.PoolingParameter) -> Window:
     begin, end = sides(p, 2) or (per_axis(p, "pad", 2, 0),) * 2
-    window = Window(per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1), begin, end, (1, 1))
+    window = Window(per_axis(p, "kernel_size", 2, None), per_axis(p, "stride", 2, 1), begin, end, (1, 1), is_same(p))
     for pads in (begin, end):
         if any(pad >= size for pad, size in zip(pads, window.kernel, strict=True)):
             raise NetError(f"pad {_numbers(pads)} must be smaller than kernel {_numbers(window.kernel)}")
-    if p.pool == _STOCHASTIC and any(begin + end):
-        raise NetError("STOCHASTIC pooling has no padding; remove pad")
+    if p.pool == _STOCHASTIC and (window.same or any(begin + end)):
+        raise NetError("STOCHASTIC pooling has no padding; remove it")
     return window
 
 
@@ -95,5 +98,5 @@ def _numbers(values: Sequence[int]) -> str:
 def _check_global(p: pb.PoolingParameter) -> None:
     if any(map(p.HasField, ("kernel_size", "kernel_h", "kernel_w"))):
         raise NetError("global_pooling takes the whole image as its kernel; remove kernel_size, kernel_h and kernel_w")
-    if {*per_axis(p, "stride", 2, 1)} != {1} or any({*per_axis(p, "pad", 2, 0)}) or sides(p, 2):
+    if {*per_axis(p, "stride", 2, 1)} != {1} or any({*per_axis(p, "pad", 2, 0)}) or sides(p, 2) or is_same(p):
         raise NetError("global_pooling needs stride 1 and pad 0")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from netdsl.layers._boxes import best_first, suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
 from netdsl.layers._forks import refuse
 from netdsl.layers._rpn import (
+    Anchor,
     anchors,
     by_place,
     by_place_onnx,
@@ -28,13 +29,16 @@ from netdsl.layers._rpn import (
     placed_onnx,
 )
 
+_DOUBT = "a scale of Proposal's anchors is taken as relative to base_size, as in PVANet; happynear's is in pixels"
+
 
 class Proposal(HasOnnxForm, MakesRegions):
     """Regions (image, x1, y1, x2, y2) and their scores, best first, without those that overlap with better ones.
 
     Bottoms are scores (background first), box predictions, and the image's height, width and scale, or two scales for
-    height and width. A `scale` of an anchor is relative to `base_size`. What is too small gets a score of 0, but is not
-    left out. How many regions there are is known only when it runs; until then the shape says as many as may be.
+    height and width. A `scale` of an anchor is relative to `base_size`, but in happynear's Caffe it is in pixels. What
+    is too small gets a score of 0, but is not left out. How many regions there are is known only when it runs; until
+    then the shape says as many as may be.
     """
 
     config = pb.ProposalParameter
@@ -51,7 +55,9 @@ class Proposal(HasOnnxForm, MakesRegions):
         if min(p.feat_stride, p.base_size, p.pre_nms_topn, p.post_nms_topn, *p.ratio, *p.scale) <= 0:
             raise NetError("feat_stride, base_size, pre_nms_topn, post_nms_topn, ratio and scale must be more than 0")
         scales, ratios = list(p.scale) or [8, 16, 32], list(p.ratio) or [0.5, 1, 2]
-        self.anchors = anchors(scales, ratios, p.base_size, lambda side: int(side + 0.5))
+        happynear = self.by_dialect(dict.fromkeys(("happynear", "happynear-ms"), True), False, _DOUBT)
+        make = _anchors_of_happynear if happynear else anchors
+        self.anchors = make(scales, ratios, p.base_size, _rounded_up)
         self._check(bottoms)
 
     def _check(self, bottoms: Sequence[Shape]) -> None:
@@ -98,3 +104,22 @@ class Proposal(HasOnnxForm, MakesRegions):
         at = suppressed_onnx(g, boxes, score, p.nms_thresh, limit=p.post_nms_topn, pixel=1)
         rows = g.node("Concat", g.to_float(at[0]), picked(g, boxes, *at), axis=1)
         return (rows, picked(g, score, *at))[: len(self.layer.top)]
+
+
+def _rounded_up(side: float) -> int:
+    """A side as C cuts it, halves upward."""
+    return int(side + 0.5)
+
+
+def _anchors_of_happynear(
+    scales: Sequence[float], ratios: Sequence[float], base: int, to_int: Callable[[float], int]
+) -> list[Anchor]:
+    """Boxes around the first place, by ratio and then scale, of which only the last sides are rounded, less a pixel."""
+    boxes = []
+    middle = (base - 1) / 2
+    for ratio in ratios:
+        width = math.sqrt(base * base / ratio)
+        for scale in scales:
+            x, y = (to_int(side * scale / base - 1) / 2 for side in (width, width * ratio))
+            boxes.append((middle - x, middle - y, middle + x, middle + y))
+    return boxes

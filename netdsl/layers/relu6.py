@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
 from netdsl.layers._elementwise import Elementwise
+from netdsl.layers._forks import refuse
 
 
 class ReLU6(Elementwise):
@@ -23,6 +24,7 @@ class ReLU6(Elementwise):
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
+        refuse(layer.relu6_param, "maximum", "minimum")
         self.slope = layer.relu6_param.negative_slope
 
     def forward(self, x: Tensor) -> Tensor:

@@ -20,7 +20,8 @@ from netdsl.layers._regions import check_regions, rounded
 class ROIPooling(HasOnnxForm):
     """Regions are (image, x1, y1, x2, y2) in the image, which `spatial_scale` brings to the feature map.
 
-    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0.
+    Bins round outward, so that neighbours can overlap. One that is outside of the map gives 0. A region that ends
+    before it begins is taken as one place; Faster R-CNN's rule, but not Intel's: that place gets no gradient.
     """
 
     config = pb.ROIPoolingParameter
@@ -35,6 +36,7 @@ class ROIPooling(HasOnnxForm):
         if len(size) > 2 or min(size) < 1:
             raise NetError("pooled_h and pooled_w must be 1 or more")
         self.size, self.scale = (size[0], size[-1]), p.spatial_scale
+        self.malformed_learn = self.by_dialect({"intel": True}, False)
         check_regions(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -53,7 +55,12 @@ class ROIPooling(HasOnnxForm):
         plane = image[:, None] * x.shape[1] + torch.arange(x.shape[1], device=x.device)
         at = _least_ranks(order, x.shape, image, down, across) + plane[..., None, None] * order.shape[2]
         full = down.full[:, :, None] & across.full[:, None]
-        return torch.where(full[:, None], values.flatten().gather(0, at.flatten()).view(at.shape), 0)
+        top = torch.where(full[:, None], values.flatten().gather(0, at.flatten()).view(at.shape), 0)
+        if self.malformed_learn:
+            return top
+        corners = rounded(regions[:, 1:] * self.scale)
+        whole = (corners[:, 2:] >= corners[:, :2]).all(1)
+        return torch.where(whole[:, None, None, None], top, top.detach())
 
     def onnx(self, g: OnnxGraph, x: str, regions: str) -> str:
         g.at_most(21)

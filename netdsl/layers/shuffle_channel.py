@@ -13,24 +13,25 @@ from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 
 
 class ShuffleChannel(HasOnnxForm):
-    """Channel k of group g goes to place k * groups + g."""
+    """Channel k of group g goes to place k * groups + g. The top has four axes: those that are missing are 1 long."""
 
     config = pb.ShuffleChannelParameter
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         self.group = layer.shuffle_channel_param.group
-        if len(bottoms[0]) < 2:
-            raise ShapeError("needs a bottom with channels")
+        if not 2 <= len(bottoms[0]) <= 4:
+            raise ShapeError(f"needs a bottom with channels and at most two axes more, not {list(bottoms[0])}")
         if self.group < 1 or bottoms[0][1] % self.group:
             raise NetError(f"group {self.group} must divide the {bottoms[0][1]} channels")
 
     def forward(self, x: Tensor) -> Tensor:
         groups = x.reshape(len(x), self.group, -1, *x.shape[2:])
-        return groups.transpose(1, 2).flatten(1, 2)
+        top = groups.transpose(1, 2).flatten(1, 2)
+        return top.reshape(*top.shape, *(1,) * (4 - top.dim()))
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         rest = [g.length(x, axis) for axis in range(2, len(g.shape(x)))]
         groups = reshaped(g, x, 0, self.group, UNKNOWN, *rest)
         swapped = transposed(g, groups, 0, 2, 1, *range(3, 3 + len(rest)))
-        return reshaped(g, swapped, 0, UNKNOWN, *rest)
+        return reshaped(g, swapped, 0, UNKNOWN, *rest, *(1,) * (2 - len(rest)))

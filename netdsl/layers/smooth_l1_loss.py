@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from torch import Tensor
@@ -9,9 +10,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import reshaped, scaled
-from netdsl.layers._loss import LabelLoss
+from netdsl.layer.onnx_form import reshaped
+from netdsl.layers._loss import LabelLoss, Normaliser, normalised_onnx
 from netdsl.layers._smooth_l1 import (
+    WEIGHTLESS,
     check_alike,
     over_channels,
     over_channels_onnx,
@@ -20,12 +22,19 @@ from netdsl.layers._smooth_l1 import (
     weighed,
 )
 
+_DOUBT_OF_WEIGHT = (
+    "without a loss_weight it is taken to weigh 1, as in SSD; in Faster R-CNN and other forks it weighs 0"
+)
+_DOUBT_OF_NONE = "normalization: NONE is taken to say nothing, as in most forks; in Intel's, losses aren't divided then"
+
 
 class SmoothL1Loss(LabelLoss, HasOnnxForm):
     """The sum of smooth L1 of the differences of two bottoms, divided by the batch.
 
     A third bottom weighs the differences, a fourth the losses. Caffe's rule: without the fourth the gradient doesn't
-    have the weights of the third. The first R-FCN has a second top, the sums over channels; it gets no gradient.
+    have the weights of the third, unless `abssum: false` says so. The first R-FCN has a second top, the sums over
+    channels, which gets no gradient, and normalises as SmoothL1LossOHEM. Intel's `normalization: NONE` divides by
+    nothing; others know none. Without a `loss_weight` it weighs 1, and 0 in forks that are made from Faster R-CNN.
     """
 
     config = pb.SmoothL1LossParameter
@@ -36,9 +45,24 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         check_alike(bottoms)
-        self.sigma = layer.smooth_l1_loss_param.sigma
+        p = layer.smooth_l1_loss_param
+        self.sigma, self.absolute = p.sigma, p.HasField("abssum") and p.abssum
+        self.weighs_gradient = len(bottoms) > 3 or (p.HasField("abssum") and not p.abssum)
+        self.normaliser = self._normaliser(layer.loss_param)
+        if not layer.loss_weight:
+            self.unset_weight = self.by_dialect(dict.fromkeys(WEIGHTLESS, 0.0), 1.0, _DOUBT_OF_WEIGHT)
         if self.sigma <= 0:
             raise NetError(f"sigma {self.sigma:g} must be more than 0")
+
+    def _normaliser(self, p: pb.LossParameter) -> Normaliser:
+        rules = {}
+        if p.normalization == pb.LossParameter.NONE:
+            rules["intel"] = Normaliser(pb.LossParameter.NONE, 1)
+        if len(self.layer.bottom) == 3 or len(self.layer.top) == 2:
+            rules["rfcn"] = Normaliser.of(p)
+        return self.by_dialect(
+            rules, Normaliser(pb.LossParameter.BATCH_SIZE, 1), _DOUBT_OF_NONE if "intel" in rules else ""
+        )
 
     def forward(
         self, x: Tensor, target: Tensor, inside: Tensor | None = None, outside: Tensor | None = None
@@ -46,10 +70,11 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
         difference = x - target.reshape(x.shape)
         if inside is not None:
             inside = inside.reshape(x.shape)
-            difference = weighed(difference, inside) if outside is None else difference * inside
+            difference = difference * inside if self.weighs_gradient else weighed(difference, inside)
         losses = smooth_l1(difference, self.sigma)
         losses = losses if outside is None else losses * outside.reshape(x.shape)
-        loss = losses.sum() / len(x)
+        total = losses + (losses.abs() - losses).detach() if self.absolute else losses
+        loss = total.sum() / self.normaliser(len(x), x[0, 0].numel() if x.dim() > 1 else 1)
         return loss if len(self.layer.top) < 2 else (loss, over_channels(losses.detach()))
 
     def onnx(self, g: OnnxGraph, x: str, target: str, inside: str = "", outside: str = "") -> tuple[str, ...]:
@@ -58,5 +83,6 @@ class SmoothL1Loss(LabelLoss, HasOnnxForm):
         difference = g.node("Mul", difference, reshaped(g, inside, *lengths)) if inside else difference
         losses = smooth_l1_onnx(g, difference, self.sigma)
         losses = g.node("Mul", losses, reshaped(g, outside, *lengths)) if outside else losses
-        loss = scaled(g, g.node("ReduceSum", losses, keepdims=0), 1 / lengths[0])
+        total = g.node("Abs", losses) if self.absolute else losses
+        loss = normalised_onnx(g, total, None, self.normaliser, lengths[0], math.prod(lengths[2:]))
         return (loss,) if len(self.layer.top) < 2 else (loss, over_channels_onnx(g, losses, lengths))

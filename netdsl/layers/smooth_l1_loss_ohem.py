@@ -24,13 +24,15 @@ from netdsl.layers._smooth_l1 import (
 class SmoothL1LossOHEM(LabelLoss, HasOnnxForm):
     """The sum of smooth L1 of the differences of two bottoms, which a third may weigh, normalised.
 
-    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights.
+    The second top has the sums over channels; it gets no gradient. Caffe's rule: the gradient doesn't have the weights,
+    and without a `loss_weight` the loss weighs 0.
     """
 
     origin = "R-FCN"
     bottoms = (2, 3)
     tops = (1, 2)
     no_gradient = (2,)
+    unset_weight = 0.0
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -13,7 +13,10 @@ from netdsl.layer.onnx_form import flattened, repeated, reshaped, whole
 
 
 class Upsample(HasOnnxForm):
-    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel."""
+    """SegNet's undoes a pooling whose mask is the second bottom; YOLO's has one bottom and repeats every pixel.
+
+    Without a `scale`, SegNet's doubles the size, and YOLO's keeps it.
+    """
 
     config = pb.UpsampleParameter
     bottoms = (1, 2)
@@ -24,14 +27,15 @@ class Upsample(HasOnnxForm):
         p = layer.upsample_param
         if any(len(shape) != 4 for shape in bottoms):
             raise ShapeError("works on images: every bottom needs 4 axes")
-        self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (p.scale, p.scale)
+        scale = p.scale if p.HasField("scale") or len(bottoms) == 2 else 1
+        self.scales = (p.scale_h, p.scale_w) if p.HasField("scale_h") else (scale, scale)
         self.missing = (int(p.pad_out_h), int(p.pad_out_w))
         self.fixed = (p.upsample_h, p.upsample_w) if p.HasField("upsample_h") and p.HasField("upsample_w") else None
         if len(bottoms) == 2:
             self._check_unpooling(p, bottoms)
         elif any(p.HasField(name) for name in ("scale_h", "scale_w", "upsample_h", "upsample_w")):
             raise NetError("needs the mask of a pooling as its second bottom; without one there is only `scale`")
-        elif p.scale < 1:
+        elif scale < 1:
             raise NetError("scale must be 1 or more")
 
     def _check_unpooling(self, p: pb.UpsampleParameter, bottoms: Sequence[Shape]) -> None:

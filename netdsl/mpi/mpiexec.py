@@ -52,6 +52,8 @@ class MpiexecLauncher:
 class MpiexecWorkers(Workers):
     """The ranks of one mpiexec. Each has a log; mpiexec's own has its words and the ranks' process numbers."""
 
+    sees_endings: ClassVar[bool] = True
+
     def __init__(self, spec: WorkerSpec) -> None:
         self._run, self._size = Path(spec.run), spec.size
         self._log = self._run / "logs" / "mpiexec.log"

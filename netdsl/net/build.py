@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from traceback import walk_tb
 
+import torch
 from torch import Tensor, nn
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
 from caffe_proto.locations import error_label, place
-from netdsl.errors import NetError, ShapeError, UnknownLayerError, memory_shortage, user_code_problem
+from netdsl.errors import DialectWarning, NetError, ShapeError, UnknownLayerError, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.graph import Graph, Node
@@ -56,7 +58,20 @@ def build(graph: Graph, types: Types) -> Built:
             graph.nodes[index] = node = _with_automatic_top(graph, node, types)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
             _build_node(built, node, types, owners)
+    _tell_doubts(built)
     return built
+
+
+def _tell_doubts(built: Built) -> None:
+    """Warn of each thing that layers may mean otherwise, once for all of them."""
+    layers: dict[str, list[pb.LayerParameter]] = {}
+    for node, layer in built.pairs():
+        for doubt in layer.doubts:
+            layers.setdefault(doubt, []).append(node.layer)
+    for doubt, (first, *others) in layers.items():
+        more = f" and {len(others)} more" if others else ""
+        advice = "if the net is for another fork of Caffe, name its dialect"
+        warnings.warn(f"{error_label(first)}{more}: {doubt}; {advice}", DialectWarning, stacklevel=3)
 
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
@@ -207,6 +222,7 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
     for edge, shape in zip(node.tops, shapes, strict=False):
         if any(length < 0 for length in shape):
             raise ShapeError(f"top '{built.graph.blobs[edge]}' has shape {list(shape)}; no length can be negative")
+        torch.empty(shape, device="meta")  # which fails if no number holds its size
         built.shapes[edge] = shape
 
 

@@ -17,6 +17,28 @@ from netdsl.net.build import Built, at_layer
 
 _CONTAINER = Path("/sys/fs/cgroup/memory.max")  # where Linux limits the memory of a container
 _BYTES = 4  # of a value of a blob
+_STATUS = Path("/proc/self/status")  # where Linux tells a process about itself
+_KILOBYTE = 1024  # bytes, in its words
+
+
+class PeakMemory:
+    """The most memory that this process has taken of a device at once, beyond what it had when this was made."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._before = torch.cuda.memory_allocated(device) if device.type == "cuda" else _resident("VmRSS")
+
+    def bytes(self) -> int:
+        """The bytes, until now; 0 where the system doesn't tell."""
+        most = torch.cuda.max_memory_allocated(self._device) if self._device.type == "cuda" else _resident("VmHWM")
+        return max(0, most - self._before)
+
+
+def _resident(name: str) -> int:
+    """The bytes of main memory that this process has now, or had at most, by Linux's names for these."""
+    with suppress(OSError, ValueError, IndexError):
+        return _KILOBYTE * int(_STATUS.read_text().split(f"{name}:")[1].split()[0])
+    return 0
 
 
 def allocate_layers(built: Built, device: torch.device | str) -> None:

@@ -18,7 +18,17 @@ from netdsl.dsl.assign import assign
 from netdsl.errors import NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
-from netdsl.model import NetSource, check_names, copy_model, load_weights, open_model, open_net
+from netdsl.model import (
+    NetSource,
+    WeightsFile,
+    check_names,
+    copy_model,
+    load_weights,
+    open_caffe_files,
+    open_model,
+    open_net,
+    take_dialect,
+)
 from netdsl.net.build import Types, build, running
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
@@ -40,7 +50,8 @@ Paths = str | Path | Sequence[str | Path]
 class Net:
     """A net for one phase, from a description, a message or a file of any format, which may have weights too.
 
-    `module` is the torch module. `forward(data=x)` runs it without gradients.
+    `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
+    net is for, where it doesn't say it itself.
     """
 
     def __init__(
@@ -52,8 +63,11 @@ class Net:
         level: int = 0,
         stages: Sequence[str] = (),
         types: Types = LAYERS,
+        dialect: str | None = None,
     ) -> None:
-        model = open_model(net) if weights is None else open_net(net)
+        model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
+        files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
+        take_dialect(model.net, files)
         self._net = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
         self._values: dict[Phase, Values | Table] = {}
@@ -63,7 +77,7 @@ class Net:
         self.module = NetModule(build(graph, types)).allocate()
         reports = [copy_model(model, self.module.built)] if model.weights else []
         if weights is not None:
-            reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self.load(weights))
+            reports.append(self.set_weights(weights) if isinstance(weights, Mapping) else self._load(files))
         report = LoadReport.of_all(reports) if reports else None
         if report is not None and report.missing:
             warnings.warn(f"net '{self.message.name}': {report}", WeightsWarning, stacklevel=2)
@@ -168,10 +182,12 @@ class Net:
 
         Layers that a file doesn't have keep their values; a file that has none of the net's layers is an error.
         """
-        paths = _paths(weights)
-        if not paths:
+        return self._load(_paths(weights), partial=partial)
+
+    def _load(self, files: Sequence[str | Path | WeightsFile], *, partial: bool = False) -> LoadReport:
+        if not files:
             raise WeightsError("no file with weights is named")
-        return LoadReport.of_all([load_weights(path, self.module.built, partial=partial) for path in paths])
+        return LoadReport.of_all([load_weights(file, self.module.built, partial=partial) for file in files])
 
     def set_training_data(self, values: Values | Table) -> None:
         """Set the data to train on: batches or single items, each with arrays by blob names or in the blobs' order.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from netdsl.net.graph import Phase
+from netdsl.open_net import set_dialect
 from netdsl.pycaffe import caffe_alias, io, proto
 from netdsl.pycaffe.about import __version__, layer_type_list
 from netdsl.pycaffe.classifier import Classifier
@@ -64,6 +65,7 @@ __all__ = [
     "params",
     "proto",
     "set_device",
+    "set_dialect",
     "set_mode_cpu",
     "set_mode_gpu",
     "set_multiprocess",

@@ -19,7 +19,16 @@ from netdsl.layer import BringsData, Layer
 from netdsl.layer.allowed_python import allowing
 from netdsl.layer.data import DataOrigin, MakesData
 from netdsl.layers import LAYERS, insert_splits
-from netdsl.model import copy_model, load_weights, open_model, open_net, open_weights
+from netdsl.model import (
+    WeightsFile,
+    copy_model,
+    load_weights,
+    open_caffe_files,
+    open_model,
+    open_net,
+    open_weights,
+    take_dialect,
+)
 from netdsl.net.build import AUTOMATIC, Built, build, reshape
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, connect, filter_layers, phase_of, state_of
@@ -58,11 +67,13 @@ class Net(BatchCalls, Callbacks):
             warnings.warn(f"this form is deprecated; write {new}", DeprecationWarning, stacklevel=2)
             weights, phase, level = phase, level, 0
         model = open_net(network_file) if weights else open_model(network_file)
+        files = open_caffe_files([weights] if weights else [])
+        take_dialect(model.net, files)
         model.net.state.CopyFrom(state_of(model.net, phase_of(phase), level, stages or ()))
         self._init(model.net)
         copy_model(model, self._built)
-        if weights:
-            self.copy_from(weights)
+        for file in files:
+            self.copy_from(file)
 
     @classmethod
     def of(cls, net: pb.NetParameter) -> Net:
@@ -249,12 +260,13 @@ class Net(BatchCalls, Callbacks):
         self._feeds.read[0] = Arrays(layer.top_shapes([])[0], data, labels)
         self._runners[0].feed = partial(self._feeds.tops, 0)
 
-    def copy_from(self, weights: str | Path) -> None:
+    def copy_from(self, weights: str | Path | WeightsFile) -> None:
         """Take the weights of a file of any format, layer by layer of the same name."""
         self._flush()
         report = load_weights(weights, self._built)
         if report.missing:
-            warnings.warn(f"{weights}: {report}", WeightsWarning, stacklevel=2)
+            path = weights.path if isinstance(weights, WeightsFile) else weights
+            warnings.warn(f"{path}: {report}", WeightsWarning, stacklevel=2)
 
     def load_hdf5(self, weights: str | Path) -> None:
         """Take the weights of an HDF5 file."""

@@ -7,6 +7,7 @@ import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -86,17 +87,35 @@ def transparent(ranks: ScriptRanks) -> Iterator[None]:
             notes.add(text)
             complain(text)
 
-    torch.compiler.set_stance("force_eager")  # compiled programs know nothing of parts
+    with (
+        Gradients(ranks).installed(),
+        divided_loaders(ranks, note),
+        patched(_replacements(ranks)),
+        _nothing_compiled(),
+        modes.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
+    ):
+        yield
+
+
+@contextmanager
+def _nothing_compiled() -> Iterator[None]:
+    """Run what a script compiles as it is, since compiled programs know nothing of parts.
+
+    Only torch's compiler can be told so, which takes seconds to load; so it is told when a script first needs it.
+    """
+    compile_function = torch.compile
+
+    @wraps(compile_function)
+    def compile_nothing(*args: Any, **kwargs: Any) -> Any:
+        torch.compiler.set_stance("force_eager")
+        return compile_function(*args, **kwargs)
+
     try:
-        with (
-            Gradients(ranks).installed(),
-            divided_loaders(ranks, note),
-            patched(_replacements(ranks)),
-            modes.divided_batches(lambda batch: _divide_batch(batch, ranks), whole),
-        ):
+        with patched([(torch, "compile", compile_nothing)]):
             yield
     finally:
-        torch.compiler.set_stance("default")
+        if "torch._dynamo" in sys.modules:
+            torch.compiler.set_stance("default")
 
 
 def _seed(ranks: ScriptRanks) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from netdsl.transparent.run_rank import ScriptPlan, run_rank
 
 def main() -> int:
     """Run the script as one rank, and return the exit code."""
+    gc.freeze()  # what was imported stays; looking through all of torch again at the end takes longer than ending
     spec = WorkerSpec.of(sys.stdin.readline())
     try:
         run_rank(spec, ScriptPlan.load(Path(spec.run)))

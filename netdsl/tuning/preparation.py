@@ -1,47 +1,34 @@
-"""How images are prepared for a net: as its data layers say, or else by what it takes."""
+"""How images are prepared for a net that is fine-tuned: as is stated, as its data layers say, or by what it takes."""
 
 from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.image_settings import copy_of, settings_in_tests
+from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
-from netdsl.layer import BringsData
+from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import stated_shapes
 from netdsl.layers import LAYERS
+from netdsl.model import Model
 
 
 def transforms_of(
-    net: pb.NetParameter, stated: pb.TransformationParameter | None = None
+    model: Model, stated: pb.TransformationParameter | None = None
 ) -> dict[pb.Phase, pb.TransformationParameter]:
-    """What is done to images for training and for tests: what is stated, or what the net's data layers say.
+    """What is done to images for training and for tests: the same but for chance.
 
-    Images are mirrored in training where the authors did so.
+    It is what is stated, or what the net's data layers do in tests. In training images are cropped at random places,
+    and mirrored where the authors did so.
     """
-    for_training, for_tests = (_own_transform(net, phase) for phase in (pb.TRAIN, pb.TEST))
-    if stated is not None:
-        transforms = {phase: _copy(stated) for phase in (pb.TRAIN, pb.TEST)}
-    elif for_training is not None:
-        transforms = {pb.TRAIN: _copy(for_training), pb.TEST: _copy(for_tests or for_training)}
-    else:
-        transforms = {phase: _to_size(net) for phase in (pb.TRAIN, pb.TEST)}
+    for_training = own_transform(model.net, pb.TRAIN)
+    tested = stated or _own_settings(model)
+    trained = copy_of(tested)
     if for_training is not None and for_training.mirror:
-        transforms[pb.TRAIN].mirror = True
-    return transforms
+        trained.mirror = True
+    return {pb.TRAIN: trained, pb.TEST: tested}
 
 
-def describe(transform: pb.TransformationParameter) -> str:
-    """What is done to images, in words."""
-    height, width = transform.crop_h or transform.crop_size, transform.crop_w or transform.crop_size
-    parts = [f"resized to {resize.height}x{resize.width}" for resize in transform.resize_param]
-    parts += [f"cropped to {height}x{width}"] if height else []
-    parts += ["mirrored in half of the cases"] if transform.mirror else []
-    parts += ["made gray"] if transform.force_gray else []
-    parts += [f"minus {','.join(f'{value:g}' for value in transform.mean_value)}"] if transform.mean_value else []
-    parts += [f"minus {transform.mean_file}"] if transform.mean_file else []
-    parts += [f"times {transform.scale:g}"] if transform.scale != 1 else []
-    return ", ".join(parts) or "as they are"
-
-
-def _own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationParameter | None:
+def own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationParameter | None:
     """The preparation that a net's data layer of a phase states."""
     for layer in net.layer:
         rules = [rule.phase for rule in layer.include if rule.HasField("phase")]
@@ -50,32 +37,22 @@ def _own_transform(net: pb.NetParameter, phase: pb.Phase) -> pb.TransformationPa
     return None
 
 
-def _to_size(net: pb.NetParameter) -> pb.TransformationParameter:
-    """The size and the channels that a net's input states."""
-    shapes = [
-        shape
-        for layer in net.layer
-        if (kind := LAYERS.get(layer.type)) is not None and issubclass(kind, BringsData)
-        for shape in stated_shapes(layer)
-        if len(shape) == 4
-    ]
-    if len(shapes) != 1 or shapes[0][1] not in (1, 3):
+def _own_settings(model: Model) -> pb.TransformationParameter:
+    """What data layers do in tests, to images that get the channels and, where it is stated, the size of the input."""
+    layer = own_transform(model.net, pb.TEST) or own_transform(model.net, pb.TRAIN)
+    stated = {shape[1:] for shape in _image_shapes(model.net)}
+    if layer is None and len(stated) != 1:
         raise NetError(
-            f"net '{net.name}' doesn't say how images are prepared for it; a data layer's transform_param can, or the "
-            "`input` of a card"
+            f"net '{model.net.name}' doesn't say how images are prepared for it; a data layer's transform_param can, "
+            "or the `input` of a card"
         )
-    transform = pb.TransformationParameter()
-    resize_to(transform, *shapes[0][2:])
-    transform.force_gray, transform.force_color = shapes[0][1] == 1, shapes[0][1] == 3
-    return transform
+    channels = next((shape[1] for shape in _image_shapes(deploy_model(model).net)), 0)
+    size = next(((height, width) for _, height, width in stated), None) if len(stated) == 1 else None
+    return settings_in_tests(layer or pb.TransformationParameter(), channels, size)
 
 
-def resize_to(transform: pb.TransformationParameter, height: int, width: int) -> None:
-    """Let images be resized, whatever their proportions."""
-    transform.resize_param.add(resize_mode=pb.ResizeParameter.WARP, height=height, width=width)
-
-
-def _copy(transform: pb.TransformationParameter) -> pb.TransformationParameter:
-    copied = pb.TransformationParameter()
-    copied.CopyFrom(transform)
-    return copied
+def _image_shapes(net: pb.NetParameter) -> list[Shape]:
+    """The shapes of images that layers of a net state."""
+    kinds = ((layer, LAYERS.get(layer.type)) for layer in net.layer)
+    data = [layer for layer, kind in kinds if kind is not None and issubclass(kind, BringsData)]
+    return [shape for layer in data for shape in stated_shapes(layer) if len(shape) == 4]

@@ -140,8 +140,13 @@ def _suits(blob: Shape, weight: Shape | None) -> bool:
 
 
 def fits(blob: Shape, weight: Shape) -> bool:
-    """Whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front."""
-    return weight in (blob, (1,) * (4 - len(blob)) + blob)
+    """Whether a blob can take weights. Caffe's rule: old files have four dimensions for all, with ones in front.
+
+    A rule of forks: a blob for channels, of shape (1, channels, 1, 1), lacks the last two axes.
+    """
+    return weight in (blob, (1,) * (4 - len(blob)) + blob) or (
+        len(blob) == 4 and blob == (1, *weight[1:2], 1, 1) == (*weight, 1, 1)
+    )
 
 
 def all_shared(name: str, count: int, shared: Shared) -> bool:

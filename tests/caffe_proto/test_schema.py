@@ -10,7 +10,7 @@ from google.protobuf.descriptor import Descriptor
 
 import caffe_proto
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.descriptors import LOCATION
+from caffe_proto.descriptors import NET_DIALECT
 from caffe_proto.dialects import PRIVATE, PRIVATE_VALUE, all_dialects
 
 SOURCE = Path(caffe_proto.__file__).with_name("caffe.proto")
@@ -156,7 +156,7 @@ def test_every_field_that_is_not_of_bvlc_belongs_to_a_dialect() -> None:
         (message.full_name.partition(".")[2], field.name)
         for message in messages()
         for field in message.fields
-        if PRIVATE <= field.number < LOCATION
+        if PRIVATE <= field.number < NET_DIALECT
     }
     assert private
     assert private <= known

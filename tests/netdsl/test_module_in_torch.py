@@ -127,7 +127,7 @@ from netdsl.solver.open_solver import open_solver
 settings = text_format.Parse(sys.argv[1], pb.SolverParameter())
 with open_solver(settings) as solver:
     solver.step(1)
-print(*{"torch._dynamo", "torch._inductor", "sklearn", "pandas", "scipy"} & {*sys.modules})
+print(*{"torch._dynamo", "torch._inductor", "sympy", "sklearn", "pandas", "scipy"} & {*sys.modules})
 """
 SETTINGS = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 1 net_param {

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import torch
 
-from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, Softmax
+from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer, ReLU, Softmax
 from netdsl.dsl import DetectionOutput, Flatten, Permute, PriorBox
 from zoo.cards import Card, Channels, ImageInput, Task, card_text
 
@@ -41,6 +41,30 @@ def classifier(folder: Path, channels: Channels = Channels.RGB) -> Path:
     write_folder(folder, params, None, Card("four", "Tells four things apart.", Task.CLASSIFICATION, image))
     (folder / "labels.txt").write_text("ant\nbee\ncat\ndög\n")
     return folder
+
+
+def convolutional(folder: Path, channels: Channels, mean: str | tuple[float, ...], *, bias: bool = True) -> Path:
+    """A net with a convolution, whose random filters tell colours apart."""
+    torch.manual_seed(8)
+    params = NetParams(
+        "filters",
+        RDDLayer("data", shape=[2, 3, 10, 8]),
+        ConvLayer(
+            "conv",
+            ["data"],
+            kernel=3,
+            pad=1,
+            num_filters=7,
+            bias_term=bias,
+            weight_filler={"type": "gaussian", "std": 0.1},
+            bias_filler={"type": "gaussian", "std": 1},
+        ),
+        ReLU("relu", ["conv"], in_place=True),
+        LinearLayer("scores", ["conv"], num_outputs=4, weight_filler={"type": "gaussian", "std": 0.1}),
+        Softmax("prob", ["scores"]),
+    )
+    image = ImageInput((10, 8), channels, resize=(13, 12), mean=mean, scale=0.017)
+    return write_folder(folder, params, None, Card("filters", task=Task.CLASSIFICATION, input=image))
 
 
 def detector(folder: Path) -> Path:

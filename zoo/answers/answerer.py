@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -11,10 +12,12 @@ import numpy as np
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import in_file
+from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
 from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
+from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
@@ -30,14 +33,9 @@ from zoo.answers.inputs import InputSettings
 from zoo.answers.net_output import NetOutput, find_output
 from zoo.answers.output import ClassNames, OutputReader, Outputs
 from zoo.answers.placement import Numbers
-from zoo.answers.preparation import (
-    Preparation,
-    PreparedImage,
-    preparation_by_card,
-    preparation_by_layer,
-    preparation_by_shape,
-)
-from zoo.cards import Card
+from zoo.answers.preparation import Preparation, PreparedImage
+from zoo.card_input import transform_of, unlike_layer
+from zoo.cards import Card, Channels
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
 
@@ -117,18 +115,22 @@ class Answerer:
         return self._reader.read(outputs, index, image.placement, settings)
 
     def _preparation(self, model: Model, listen: Listener) -> Preparation:
+        blob = self._image.blob.name
         if self.folder is not None and self.folder.card.input is not None:
-            return preparation_by_card(self.folder.card.input, self.folder.path)
-        shape = self._predictor.subgraph.built.shapes[self._image.edge][1:]
-        param = _transform_param(model, self.folder, self._image.blob.name)
+            image = self.folder.card.input
+            with suppress(CaffeError):  # of a net to train, which isn't needed
+                for note in unlike_layer(image, _transform_param(model, self.folder, blob)):
+                    listen(Notice(note))
+            return Preparation(transform_of(image, self.folder.path), image.channels)
+        channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
+        param = _transform_param(model, self.folder, blob)
+        settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
+        preparation = Preparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
-            preparation = preparation_by_shape(shape)
-            listen(Notice(f"no card and no data layer says how images become the input; they are {preparation}"))
+            text = f"no card and no data layer says how images become the input; they are {preparation}"
         else:
-            preparation = preparation_by_layer(param, shape)
-            listen(
-                Notice(f"no card says how images become the input; as for the net's data layer, they are {preparation}")
-            )
+            text = f"no card says how images become the input; as for the net's data layer, they are {preparation}"
+        listen(Notice(text))
         return preparation
 
     def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:

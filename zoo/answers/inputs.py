@@ -132,7 +132,7 @@ def _kind(path: Path) -> str | None:
 def _data_set(name: str, settings: InputSettings) -> Source:
     column = settings.columns.get(settings.blob, settings.blob)
     blob = BlobColumn(settings.blob, column, color=settings.color)
-    return open_source(name, gray=settings.color is Color.GRAY, blobs=[blob])
+    return open_source(name, color=settings.color, blobs=[blob])
 
 
 def _below(folder: Path) -> list[str]:

@@ -37,6 +37,7 @@ class Flags:
     sigint_effect: str = "stop"
     sighup_effect: str = "snapshot"
     allow_python: str = ""
+    dialect: str = ""
     logtostderr: bool = True  # the log goes there whatever they say
     alsologtostderr: bool = True
     help: bool = False
@@ -67,6 +68,7 @@ Flags, as -name value, --name value, -name=value or --name=value:
   -sigint_effect WHAT    What Ctrl-C does: stop, snapshot or none.
   -sighup_effect WHAT    What a closed terminal does: snapshot, stop or none.
   -allow_python A,B      Modules whose Python layers may run; not a flag of Caffe's.
+  -dialect NAME          The fork of Caffe that nets are for; not a flag of Caffe's.
   -help                  Show this message.
 """
 
@@ -95,7 +97,7 @@ def command(ctx: click.Context, words: tuple[str, ...]) -> None:
         raise FlagError(f"caffe has no command '{commands[0]}'; the commands are {names}")
     if flags.iterations < 1:
         raise FlagError(f"-iterations is {flags.iterations}; it must be 1 or more")
-    with _allowing(flags.allow_python):
+    with _allowing(flags.allow_python), _in_dialect(flags.dialect):
         _COMMANDS[commands[0]](flags)
 
 
@@ -106,6 +108,15 @@ def _allowing(modules: str) -> AbstractContextManager[None]:
     from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
 
     return allowing(in_folder(filter(None, modules.split(",")), Path.cwd()))
+
+
+def _in_dialect(name: str) -> AbstractContextManager[None]:
+    """Name the dialect of the nets that are opened."""
+    if not name:
+        return nullcontext()
+    from netdsl.open_net import in_dialect
+
+    return in_dialect(name)
 
 
 def _train(flags: Flags) -> None:

@@ -27,6 +27,7 @@ _MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in
 @shapes.stages
 @shapes.stub_unknown
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     files: tuple[str, ...],

@@ -19,6 +19,7 @@ from zoo.cli.progress_bar import progress_bar
 @click.option("--weights", multiple=True, metavar="FILE", help="The weights, where IN is a net without any.")
 @click.option("--precision", type=click.Choice(options.PRECISIONS), help="The type of stored values.")
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     source: str, output: str, net: str | None, weights: tuple[str, ...], precision: str | None, as_json: bool

@@ -81,11 +81,13 @@ def convert_command(
     Databases have Caffe's records, with the keys of convert_imageset.
     """
     from netdsl.data.sources.open_source import open_source
+    from netdsl.data.transforms.decode import Color
     from netdsl.data.writing.convert import Conversion, convert
     from netdsl.data.writing.encode import ImageFormat
 
     settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
-    with closing(open_source(source, gray=gray)) as data, progress_bar(len(data), "converting") as advance:
+    color = Color.GRAY if gray else Color.AS_STORED
+    with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:
         complain(f"skipped: {reason}")

@@ -19,6 +19,7 @@ _DIRECTIONS = click.Choice(["down", "right"])
 @click.option("--phase", type=_PHASES, help="The phase that is drawn; by default TEST, or TRAIN if it has no other.")
 @click.option("--direction", type=_DIRECTIONS, default="down", show_default=True, help="The way that data take.")
 @options.allow_python
+@options.net_dialect
 def command(net: str, output: str | None, phase: str | None, direction: str) -> None:
     """Draw a net as a graph: a box for each layer with its settings and the shapes of its tops, coloured by what the
     layer does; the legend says which. Layers that could work in place, such as ReLU and BatchNorm, are written into the

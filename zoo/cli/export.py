@@ -50,6 +50,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--precision", type=click.Choice(_PRECISIONS), help="Round the weights; they are stored as float32.")
 @click.option("--prune-to", metavar="LAYER", help="End the net at this layer.")
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     net: str,

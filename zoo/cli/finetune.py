@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     help="End after so many tests without progress.",
 )  # fmt: skip
 @click.option("--device", metavar="NAME", help="cpu, cuda:0, several with commas, or all GPUs.")
-@click.option("--workers", metavar="K", help="The number of processes that train together.")
+@options.workers("The number of processes that train together.")
 @click.option(
     "--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {', '.join(options.STRATEGIES)}."
 )
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="FOLDER", help="The new model's folder; by default MODEL_tuned.")
 @click.option("--resume", metavar="FOLDER", help="Go on with the fine-tuning in this folder, whatever ended it.")
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     model: str | None,
@@ -120,6 +121,8 @@ def _tell(tuning: FineTuning) -> None:
     click.echo(f"{len(data.classes)} classes: {few(data.classes, 10)}")
     click.echo(f"{data.train_count:,} items to train on; {data.test_count:,} are held out to test on")
     click.echo(f"images are {tuning.preparation}")
+    for note in tuning.notes:
+        click.echo(note)
     click.echo(f"{heads}, which learns anew; other layers begin with the model's weights")
     if tuning.frozen:
         click.echo(f"{len(tuning.frozen)} layers keep them: {', '.join(tuning.frozen)}")
@@ -143,7 +146,7 @@ def _request(
     base_lr: float | None,
     seed: int,
     patience: int,
-    workers: str | None,
+    workers: WorkerCount | None,
     strategy: str | None,
     output: str | None,
 ) -> FineTuneRequest:
@@ -161,7 +164,7 @@ def _request(
         frozen=frozen,
         share=held_out,
         recipe=Recipe(EPOCHS if epochs is None else epochs, batch, base_lr, seed),
-        workers=None if workers is None else WorkerCount.parse(workers),
+        workers=workers,
         strategy=None if strategy is None else parse(strategy),
         patience=patience,
         command=shlex.join(["zoo", *sys.argv[1:]]),

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from zoo.worker_count import WorkerCount
+
 # What these name needs torch, for which nobody should wait to read the help, or that an option is wrong.
 PRECISIONS = ("float32", "float16", "bfloat16")
 EXPORT_TARGETS = ("caffe", "onnx", "torch")
@@ -23,8 +25,24 @@ as_json: Decorator = click.option("--json", "as_json", is_flag=True, help="Print
 lenient: Decorator = click.option(
     "--lenient", is_flag=True, help="Skip fields that no known Caffe has, with a warning for each."
 )
-dialect: Decorator = click.option(
-    "--dialect", metavar="NAME", help="The fork that wrote a binary file, such as ssd; guessed if not given."
+_DIALECT_HELP = "The fork of Caffe that a net or a binary file is for, such as ssd; guessed if not given."
+dialect: Decorator = click.option("--dialect", metavar="NAME", help=_DIALECT_HELP)
+
+
+def _in_dialect(ctx: click.Context, parameter: click.Parameter, name: str | None) -> None:
+    """Name the dialect of the nets that a command opens."""
+    if name is not None:
+        from netdsl.open_net import in_dialect  # needs numpy, for which nobody should wait to read the help
+
+        ctx.with_resource(in_dialect(name))
+
+
+net_dialect: Decorator = click.option(
+    "--dialect",
+    metavar="NAME",
+    expose_value=False,
+    callback=_in_dialect,
+    help="The fork of Caffe that the net is for, such as ssd; guessed from the net if not given.",
 )
 
 
@@ -39,6 +57,15 @@ def _allow_python(ctx: click.Context, parameter: click.Parameter, values: tuple[
     from netdsl.layer.allowed_python import allowing, in_folder  # needs torch, which takes seconds
 
     ctx.with_resource(allowing(in_folder(names, Path.cwd())))
+
+
+def workers(help_text: str) -> Decorator:
+    """The number of workers, or a range of it, as a `WorkerCount`."""
+    return click.option("--workers", metavar="K", callback=_worker_count, help=help_text)
+
+
+def _worker_count(ctx: click.Context, parameter: click.Parameter, value: str | None) -> WorkerCount | None:
+    return None if value is None else WorkerCount.parse(value)
 
 
 allow_python: Decorator = click.option(

@@ -46,6 +46,7 @@ INPUT is any of
     help="What becomes of images that can't be read (by default skip) and rows that aren't finite (by default error).",
 )
 @options.allow_python
+@options.net_dialect
 @table_options.backend_options
 def command(
     as_json: bool,

@@ -35,6 +35,7 @@ _ITEMS = 2000  # as zoo.report.contents has it, which needs torch
     help="Items of the test data that are predicted; 0 runs nothing of the net.",
 )
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool) -> None:
     """Report how a run went, or goes: RUN is its folder. A table says what the workers spent their time on, in seconds
@@ -52,11 +53,12 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
     folders = [Path(run) for run in runs]
     recorded = [read_run(folder) for folder in folders]
     if as_json:
-        summaries = [{"run": run, **asdict(found.summary)} for run, found in zip(runs, recorded, strict=True)]
+        summaries = [_plain(run, found) for run, found in zip(runs, recorded, strict=True)]
         print_json(summaries[0] if len(summaries) == 1 else summaries)
     else:
         for run, found in zip(runs, recorded, strict=True):
             _print(run, found.summary)
+            _print_planned(found)
     _complain(recorded)
     page = page_path(folders, output)
     if len(recorded) == 1:
@@ -65,6 +67,21 @@ def command(runs: tuple[str, ...], output: str | None, items: int, as_json: bool
         write_comparison(recorded, page)
     if not as_json:
         click.echo(f"page: {page}")
+
+
+def _plain(run: str, recorded: RecordedRun) -> dict[str, object]:
+    from zoo.report.planned import planned_figures
+
+    planned = {"planned": [asdict(figure) for figure in planned_figures(recorded)]} if recorded.plan else {}
+    return {"run": run, **asdict(recorded.summary), **planned}
+
+
+def _print_planned(recorded: RecordedRun) -> None:
+    from zoo.report.planned import planned_figures
+
+    for figure in planned_figures(recorded):
+        ratio = "" if figure.ratio is None else f", {figure.ratio:.0%} of the plan"
+        click.echo(f"{figure.name.lower()}: planned {figure.planned}, measured {figure.measured}{ratio}")
 
 
 def _complain(runs: Sequence[RecordedRun]) -> None:

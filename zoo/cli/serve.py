@@ -73,6 +73,7 @@ from zoo.cli.training_display import tell
     help="Seconds for a request at most.",
 )
 @options.allow_python
+@options.net_dialect
 def command(
     model: str,
     weights: tuple[str, ...],

@@ -47,6 +47,7 @@ _TABLE_OPTIONS = (
         help="What becomes of rows whose values or predictions aren't finite; kept ones get NaN.",
     ),
     options.allow_python,
+    options.net_dialect,
 )
 
 

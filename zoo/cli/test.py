@@ -29,6 +29,7 @@ from zoo.cli.training_display import tell
 @shapes.level
 @shapes.stages
 @options.allow_python
+@options.net_dialect
 @table_options.backend_options
 @options.as_json
 def command(

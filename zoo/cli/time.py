@@ -47,6 +47,7 @@ _TEXT_COLUMNS = 2  # the others are numbers
 @shapes.level
 @shapes.stages
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     net: str,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +49,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option(
     "--precision",
     type=click.Choice(_PRECISIONS),
-    default="float32",
-    show_default=True,
-    help="The type of computed values.",
+    help=f"The type of computed values, {_PRECISIONS[0]} by default.",
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
@@ -58,12 +57,14 @@ _PRECISIONS = ("float32", "bfloat16")
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
 )
 @click.option("--skip-bad", is_flag=True, help=options.SKIP_BAD_HELP)
-@click.option(
-    "--workers",
-    metavar="K",
-    help="The number of processes that train together; 2:8 is any from 2 to 8, while it lasts.",
-)
+@options.workers("The number of processes that train together; 2:8 is any from 2 to 8, while it lasts.")
 @click.option("--strategy", metavar="NAME:SETTINGS", help=f"What they exchange, and when: {_STRATEGIES}.")
+@click.option(
+    "--plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A plan of `zoo plan`, which says all that and the batch, the passes of an iteration and the precision.",
+)
 @click.option("--run", "folder", metavar="FOLDER", help="The run's folder, with --workers MODEL_run.")
 @click.option(
     "--backend", type=_BACKENDS, help="What starts them: this command, Spark, mpiexec, or torchrun and the like."
@@ -79,6 +80,7 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--resume", metavar="FOLDER", help="Resume the run in this folder, with --workers by other workers.")
 @click.option("--replay", metavar="FOLDER", help="Repeat the run in this folder, in which workers were lost or came.")
 @options.allow_python
+@options.net_dialect
 @click.option("--log", metavar="FILE", help="Append one JSON object for each display, test and snapshot.")
 @click.option("--tensorboard", metavar="FOLDER", help="Write TensorBoard's events to this folder.")
 @click.option("--mlflow", metavar="URI", help="Write a run to MLflow there; 'auto' is where MLFLOW_TRACKING_URI says.")
@@ -87,15 +89,8 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--on-hangup", type=_EFFECTS, default="snapshot", show_default=True, help="What a closed terminal does.")
 @options.as_json
 def command(
-    workers: str | None,
-    strategy: str | None,
-    folder: str | None,
     backend: str | None,
     master: str | None,
-    transport: str | None,
-    deadline: float | None,
-    resume: str | None,
-    replay: str | None,
     log: str | None,
     tensorboard: str | None,
     mlflow: str | None,
@@ -116,81 +111,139 @@ def command(
     `--workers 2:8` the others go on when one is lost, and one that comes joins after a round. `--replay` repeats that.
     """
     workers_backend = backend_of(backend, master)
-    count = None if workers is None else WorkerCount.parse(workers)
-    has_folder = count is not None or folder is not None or workers_backend.started is not None
-    has_folder = has_folder or (what["gpus"] is not None and bool(strategy or transport or backend))
-    if resume is not None:
-        if what["model"] or what["solver"] or strategy or folder or replay:
-            raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
-    elif replay is not None:
-        if what["model"] or what["solver"] or strategy or workers:
-            raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
-    elif (what["model"] is None) == (what["solver"] is None):
-        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
-    elif not has_folder and (strategy or transport or backend or deadline):
-        raise click.UsageError(
-            "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
-        )
-    most = None if count is None else count.most
-    run = None
-    if resume is None and replay is None:
-        run = _run(**what, workers=workers_backend.workers_here(most))
-    run_folder = None if resume is None else Path(resume)
-    if run is not None and has_folder:
-        run_folder = _begin(run, workers_backend, count, strategy, folder)
-    from zoo import distributed_run
-
-    if replay is not None:
-        run_folder = Path(folder or f"{replay.rstrip('/')}_replay")
-        distributed_run.begin_replay(Path(replay), run_folder, workers_backend)
-    from zoo.training import holds_out, train
+    asked = _RunOptions(backend, **{each.name: what.pop(each.name) for each in fields(_RunOptions)[1:]})
+    _check(asked, what)
+    run, folder = _prepare(asked, workers_backend, what)
+    from zoo.training import holds_out
 
     with ExitStack() as stack:
-        held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
-        result = TrainingResult()
-        listeners: list[Listener] = []
+        result, listeners = TrainingResult(), list[Listener]()
         if workers_backend.supervises:
+            held_out = run is not None and holds_out(run.solver, what["data"], what["test_data"])
             display = stack.enter_context(closing(TrainingDisplay(held_out=held_out, quiet=as_json)))
             listeners = [display, result, *_listeners(stack, log, tensorboard, plot)]
             if mlflow is not None:
-                listeners.append(_mlflow_writer(stack, mlflow, run, run_folder))
+                listeners.append(_mlflow_writer(stack, mlflow, run, folder))
         requested = stack.enter_context(signal_actions(Action(on_interrupt), Action(on_hangup)))
-        if run_folder is not None:
-            distributed_run.train(
-                run_folder,
-                workers_backend,
-                transport=None if transport is None else Transport(transport),
-                workers=count,
-                deadline=deadline,
-                command=("zoo", *sys.argv[1:]),
-                listeners=listeners,
-                on_restart=_complain_of_restart,
-                note=complain,
-                requested=requested,
-            )
-        elif run is not None and len(run.devices) > 1:
-            distributed_run.train_on_devices(
-                run, listeners=listeners, on_restart=_complain_of_restart, requested=requested
-            )
-        elif run is not None:
-            train(run, listeners=listeners, requested=requested)
+        _train(run, folder, workers_backend, asked, listeners, requested)
     if as_json and workers_backend.supervises:
-        print_json(result.plain(run_folder))
+        print_json(result.plain(folder))
 
 
-def _begin(run: Run, backend: Backend, workers: WorkerCount | None, strategy: str | None, folder: str | None) -> Path:
+@dataclass(frozen=True)
+class _RunOptions:
+    """The options for runs that are kept in a folder."""
+
+    backend: str | None
+    workers: WorkerCount | None
+    strategy: str | None
+    plan: Path | None
+    folder: str | None
+    transport: str | None
+    deadline: float | None
+    resume: str | None
+    replay: str | None
+
+    def keeps(self, backend: Backend, gpus: str | None) -> bool:
+        """Whether a new run is kept in a folder: one of several workers, or one that has to be compared or resumed."""
+        if gpus is not None and (self.strategy or self.transport or self.backend):
+            return True
+        return any(part is not None for part in (self.workers, self.folder, self.plan, backend.started))
+
+
+def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
+    """Raise a usage error if options don't go together."""
+    is_named = what["model"] or what["solver"]
+    if asked.resume is not None:
+        if is_named or asked.strategy or asked.plan or asked.folder or asked.replay:
+            raise click.UsageError("--resume goes on as the run was begun; give nothing else that says how.")
+    elif asked.replay is not None:
+        if is_named or asked.strategy or asked.plan or asked.workers:
+            raise click.UsageError("--replay repeats a run; give only the folder of the new one, with --run.")
+    elif (what["model"] is None) == (what["solver"] is None):
+        raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
+    elif asked.plan is not None and (asked.workers or asked.strategy or what["precision"]):
+        raise click.UsageError("--plan says how many workers train, by which strategy and in which precision.")
+
+
+def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
+    """The run that the options describe, if it is a new one, and its folder, if it has one, in which it is begun."""
+    from zoo import distributed_run
+
+    if asked.resume is not None:
+        return None, Path(asked.resume)
+    if asked.replay is not None:
+        folder = Path(asked.folder or f"{asked.replay.rstrip('/')}_replay")
+        distributed_run.begin_replay(Path(asked.replay), folder, backend)
+        return None, folder
+    if asked.plan is not None:
+        return _begin_planned(asked, backend, what)
+    if not asked.keeps(backend, what["gpus"]):
+        if asked.strategy or asked.transport or asked.backend or asked.deadline:
+            raise click.UsageError(
+                "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
+            )
+        return _run(**what, workers=backend.workers_here(None)), None
+    run = _run(**what, workers=backend.workers_here(asked.workers.most if asked.workers else None))
+    return run, _begin(run, backend, asked)
+
+
+def _train(
+    run: Run | None,
+    folder: Path | None,
+    backend: Backend,
+    asked: _RunOptions,
+    listeners: Sequence[Listener],
+    requested: Callable[[], Action],
+) -> None:
+    """Train the run in a folder, or one that isn't kept."""
+    from zoo import distributed_run
+    from zoo.training import train
+
+    if folder is not None:
+        distributed_run.train(
+            folder,
+            backend,
+            transport=None if asked.transport is None else Transport(asked.transport),
+            workers=asked.workers,
+            deadline=asked.deadline,
+            command=("zoo", *sys.argv[1:]),
+            listeners=listeners,
+            on_restart=_complain_of_restart,
+            note=complain,
+            requested=requested,
+        )
+    elif run is not None and len(run.devices) > 1:
+        distributed_run.train_on_devices(run, listeners=listeners, on_restart=_complain_of_restart, requested=requested)
+    elif run is not None:
+        train(run, listeners=listeners, requested=requested)
+
+
+def _begin(run: Run, backend: Backend, asked: _RunOptions) -> Path:
     """Begin a run that is kept in a folder, which is returned. If nothing says how many workers it has, each of its
     devices has one."""
     from netdsl.distributed.strategies.averaging import ModelAveraging
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = workers or WorkerCount(backend.started or len(run.devices))
-    run_folder = Path(folder or f"{run.solver.snapshot_prefix}_run")
-    strategy_of_run = ModelAveraging() if strategy is None else parse(strategy)
-    run = replace(run, strategy=strategy_of_run, workers=count.most, fewest=count.fewest)
+    count = asked.workers or WorkerCount(backend.started or len(run.devices))
+    run_folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
+    strategy = ModelAveraging() if asked.strategy is None else parse(asked.strategy)
+    run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
     distributed_run.begin(run, run_folder, backend)
     return run_folder
+
+
+def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run, Path]:
+    """Begin a run as a plan says, which is kept beside it."""
+    from netdsl.planner.plan import read_plan
+    from zoo.planned_training import begin_planned
+
+    assert asked.plan is not None
+    plan = read_plan(asked.plan)
+    run = _run(**{**what, "precision": plan.precision}, workers=backend.workers_here(plan.workers))
+    folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
+    return begin_planned(run, plan, folder, backend), folder
 
 
 def _complain_of_restart(attempt: int, reason: str) -> None:
@@ -207,7 +260,7 @@ def _run(
     device: str | None,
     gpus: str | None,
     max_iter: int | None,
-    precision: str,
+    precision: str | None,
     compiled: bool,
     decoders: int | None,
     skip_bad: bool,
@@ -236,7 +289,7 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], getattr(torch, precision), compiled, loading),
+        compute=Compute(devices[0], getattr(torch, precision or _PRECISIONS[0]), compiled, loading),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )

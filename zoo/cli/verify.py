@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--outputs-only", is_flag=True, help="Don't list the blobs between inputs and outputs.")
 @shapes.assume
 @options.allow_python
+@options.net_dialect
 @options.as_json
 def command(
     first: str,

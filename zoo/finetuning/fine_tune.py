@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.storage import write_pieces
+from netdsl.data.transforms.image_settings import describe
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, read_moments
 from netdsl.distributed.strategies.averaging import ModelAveraging
@@ -24,13 +25,13 @@ from netdsl.solver.event_log import read_event_log
 from netdsl.solver.events import Listener, SnapshotSaved
 from netdsl.solver.module_net import Compute
 from netdsl.tuning.new_head import ACCURACY, DataLayers, freeze, heads_of, with_data, with_heads
-from netdsl.tuning.preparation import describe, transforms_of
+from netdsl.weights.writing import write_weights
 from zoo import distributed_run
 from zoo.backends import Backend
-from zoo.cards import Card
+from zoo.cards import Channels
 from zoo.finetuning.best_snapshot import BestSnapshot
-from zoo.finetuning.card_input import transform_of
 from zoo.finetuning.held_out import LabelledData, hold_out
+from zoo.finetuning.image_preparation import PreparedModel, prepare_images
 from zoo.finetuning.recipe import solver_settings, test_batch, train_batch
 from zoo.finetuning.request import FineTuneRequest
 from zoo.finetuning.result import RUN, FineTuned, write_model_folder
@@ -38,6 +39,7 @@ from zoo.names import find_folder
 from zoo.worker_count import WorkerCount
 
 _REQUEST = "finetune.json"
+_CHANGED_WEIGHTS = "weights_of_bgr.caffemodel"  # in the run's folder, until it begins
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class FineTuning:
     heads: dict[str, str]  # old names and new ones
     frozen: tuple[str, ...]  # the layers that keep their weights
     preparation: str  # of images for training, in words
+    notes: tuple[str, ...] = ()  # what else there is to know about images
 
 
 def begin(
@@ -73,6 +76,7 @@ def begin(
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         distributed_run.begin(run, run_folder, backend)
+        (run_folder / _CHANGED_WEIGHTS).unlink(missing_ok=True)  # of which the run has its own copy
     except BaseException:
         shutil.rmtree(request.output, ignore_errors=True)  # so that the same command can be given again
         raise
@@ -94,7 +98,8 @@ def _prepare(
     data = hold_out(request.data, request.tests, request.share, request.recipe.seed, run_folder, progress)
     batch = train_batch(request.recipe, data.train_count, count.most)
     try:
-        tuning = _change(model.net, request, data, batch, None if folder is None else folder.card)
+        prepared = prepare_images(model, folder, request.output)
+        tuning = _change(prepared, request, data, batch)
     except NetError as problem:
         raise type(problem)(in_file(request.model, problem)) from None
     authors = folder.solver if folder is not None else None
@@ -106,31 +111,39 @@ def _prepare(
         batch=batch,
         workers=count.most,
     )
-    solver.net_param.CopyFrom(model.net)
+    solver.net_param.CopyFrom(prepared.model.net)
     solver.snapshot_prefix = request.output.resolve().name
     run = Run(
         solver,
         request.strategy or ModelAveraging(tau=min(ModelAveraging().tau, solver.test_interval)),
         workers=count.most,
         fewest=count.fewest,
-        weights=tuple(str(path.resolve()) for path in model.files),
+        weights=tuple(str(path.resolve()) for path in _weights_files(prepared, run_folder)),
         compute=compute,
     )
     return run, tuning
 
 
-def _change(
-    net: pb.NetParameter, request: FineTuneRequest, data: LabelledData, batch: int, card: Card | None
-) -> FineTuning:
+def _weights_files(prepared: PreparedModel, run_folder: Path) -> Sequence[Path]:
+    """The files with the weights to begin with; one is written for those that were changed."""
+    if not prepared.swapped:
+        return prepared.model.files
+    path = run_folder / _CHANGED_WEIGHTS
+    write_weights(prepared.model.weights, path)
+    return [path]
+
+
+def _change(prepared: PreparedModel, request: FineTuneRequest, data: LabelledData, batch: int) -> FineTuning:
     """Change the net into the one that is trained."""
+    net, transforms = prepared.model.net, prepared.transforms
     heads = heads_of(net, request.replaced, len(data.classes))
-    stated = transform_of(card.input) if card is not None and card.input is not None else None
-    transforms = transforms_of(net, stated)
     sources = {pb.TRAIN: data.train, pb.TEST: data.tests}
     with_data(net, DataLayers(sources, {pb.TRAIN: batch, pb.TEST: test_batch(data.test_count)}, transforms))
     names = with_heads(net, heads, _suffix(request.data))
     frozen = freeze(net, request.frozen, names.values())
-    return FineTuning(request, data, names, tuple(frozen), describe(transforms[pb.TRAIN]))
+    channels = Channels.GRAY if transforms[pb.TRAIN].force_gray else Channels.BGR
+    words = f"{channels.value}, {describe(transforms[pb.TRAIN])}"
+    return FineTuning(request, data, names, tuple(frozen), words, prepared.notes)
 
 
 def _suffix(data: str) -> str:
@@ -190,7 +203,8 @@ def train(
         raise DistributedError(
             f"{folder}: has no snapshot, so nothing was learned; did its training end before a test?"
         )
-    return write_model_folder(tuning.request, tuning.data, Run.load(folder).solver, best.model, best.accuracy)
+    solver = Run.load(folder).solver
+    return write_model_folder(tuning.request, tuning.data, tuning.notes, solver, best.model, best.accuracy)
 
 
 def _best_so_far(folder: Path, patience: int | None) -> BestSnapshot:

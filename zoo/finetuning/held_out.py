@@ -43,7 +43,7 @@ def hold_out(
     """Divide a source, unless it has a part for tests or `tests` names one. The folder gets the items' numbers."""
     train, own_tests = (with_split(data, split) for split in DataSplit)
     if tests is not None or train != own_tests:
-        return _divided(train, tests or own_tests, progress)
+        return _divided(train, own_tests if tests is None else with_split(tests, DataSplit.TEST), progress)
     with closing(open_source(data)) as source:
         labels = labels_of(source, data, progress)
         classes = classes_of(source) or _numbers(labels)

@@ -29,11 +29,8 @@ def train_batch(recipe: Recipe, items: int, workers: int) -> int:
 
 
 def test_batch(items: int) -> int:
-    """The batch of tests: the largest up to 50 that divides the number of items well."""
-    return next(
-        (batch for batch in range(min(_TEST_BATCH, items), 0, -1) if items % batch == 0 and batch > 9),
-        min(_TEST_BATCH, items),
-    )
+    """The batch of tests: the largest up to 50 that divides the number of items, so that each counts once."""
+    return next(batch for batch in range(min(_TEST_BATCH, items), 0, -1) if items % batch == 0)
 
 
 def solver_settings(
@@ -57,5 +54,5 @@ def solver_settings(
     )
     if authors is not None and authors.HasField("momentum"):
         param.momentum = authors.momentum
-    param.test_iter.append(math.ceil(tests / test_batch(tests)))
+    param.test_iter.append(tests // test_batch(tests))
     return param

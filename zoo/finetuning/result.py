@@ -14,8 +14,8 @@ from converters.onnx import Metadata, export_onnx
 from netdsl.data.sources.class_names import LABELS
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.model import Model, built_of, open_model
+from zoo.card_input import image_input
 from zoo.cards import CARD, Card, Result, Task, card_text
-from zoo.finetuning.card_input import image_input
 from zoo.finetuning.held_out import LabelledData
 from zoo.finetuning.request import FineTuneRequest
 from zoo.names import find_folder
@@ -37,7 +37,12 @@ class FineTuned:
 
 
 def write_model_folder(
-    request: FineTuneRequest, data: LabelledData, solver: pb.SolverParameter, weights: Path, accuracy: float
+    request: FineTuneRequest,
+    data: LabelledData,
+    notes: Sequence[str],
+    solver: pb.SolverParameter,
+    weights: Path,
+    accuracy: float,
 ) -> FineTuned:
     """Write the best model as a folder; each export is proved to compute what the trained net does."""
     trained = open_model(solver.net_param, [weights])
@@ -54,7 +59,7 @@ def write_model_folder(
     else:
         differences[ONNX] = max(report.outputs.values(), default=0.0) if report is not None else 0.0
         files.append(folder / ONNX)
-    write_pieces(folder / CARD, [card_text(_card(request, data, model, solver, accuracy)).encode()])
+    write_pieces(folder / CARD, [card_text(_card(request, data, notes, model, solver, accuracy)).encode()])
     try:
         write_report(read_run(folder / RUN), folder / REPORT)
     except MissingExtraError as problem:
@@ -74,17 +79,21 @@ def _short(solver: pb.SolverParameter, folder: Path) -> pb.SolverParameter:
 
 
 def _card(
-    request: FineTuneRequest, data: LabelledData, model: Model, solver: pb.SolverParameter, accuracy: float
+    request: FineTuneRequest,
+    data: LabelledData,
+    notes: Sequence[str],
+    model: Model,
+    solver: pb.SolverParameter,
+    accuracy: float,
 ) -> Card:
     base = find_folder(Path(request.model))
     card = base.card if base is not None else Card(Path(request.model).stem)
     tests = next(layer for layer in solver.net_param.layer if layer.include and layer.include[0].phase == pb.TEST)
-    channels = next(layer.input_param.shape[0].dim[1] for layer in model.net.layer if layer.input_param.shape)
     return Card(
         f"{card.name}, fine-tuned",
         summary=f"{card.name} that tells {len(data.classes)} classes apart.",
         task=Task.CLASSIFICATION,
-        input=image_input(tests.transform_param, channels),
+        input=image_input(tests.transform_param),
         labels=LABELS,
         parameters=sum(array.size for arrays in model.weights.values() for array in arrays),
         results=(
@@ -94,10 +103,11 @@ def _card(
         citation=card.citation,
         caffemodel=WEIGHTS,
         sha256=file_hash(request.output / WEIGHTS) or "",
-        text=_text(request, data.classes),
+        text=_text(request, data.classes, notes),
     )
 
 
-def _text(request: FineTuneRequest, classes: Sequence[str]) -> str:
+def _text(request: FineTuneRequest, classes: Sequence[str], notes: Sequence[str]) -> str:
     names = ", ".join(classes[:20]) + (", ..." if len(classes) > 20 else "")
-    return f"It tells apart: {names}.\n\nMade by:\n\n```console\n$ {request.command}\n```"
+    about = " ".join([f"It tells apart: {names}.", *notes])
+    return f"{about}\n\nMade by:\n\n```console\n$ {request.command}\n```"

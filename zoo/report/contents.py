@@ -23,6 +23,7 @@ from zoo.report.charts import Chart, loss_chart, score_chart
 from zoo.report.confusion import ClassScores, ConfusedPair, Confusion
 from zoo.report.facts import Fact, SummaryTile, command_of, solver_facts, start_facts, tiles_of, training_facts
 from zoo.report.first_filters import FirstFilters, first_filters
+from zoo.report.planned import PlannedFigure, planned_figures
 from zoo.report.recorded_run import Points, RecordedRun
 from zoo.report.stated_net import stated_net
 from zoo.report.tested_items import TestPredictions, predict_test_data
@@ -88,6 +89,8 @@ class ReportContents:
     tiles: tuple[SummaryTile, ...]
     facts: tuple[Fact, ...]
     solver: tuple[Fact, ...]
+    planned: tuple[PlannedFigure, ...]
+    plan_reasons: tuple[str, ...]
     starts: tuple[StartOfRun, ...]
     drawing: str
     charts: tuple[Chart, ...]
@@ -131,6 +134,8 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         tiles=tuple(tiles_of(recorded)),
         facts=tuple(training_facts(recorded)),
         solver=tuple(solver_facts(recorded.run.solver)),
+        planned=tuple(planned_figures(recorded)),
+        plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
         drawing=svg_of(picture_of(boxes_of(net))),
         charts=tuple(charts_of(recorded)),

@@ -1,4 +1,4 @@
-"""What a run's folder has for a report: the run, its starts, its records, its log and its newest weights."""
+"""What a run's folder has for a report: the run, its plan, starts, records, log and newest weights."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_log import EVENTS, read_records
 from netdsl.distributed.run_worker import MODEL
-from netdsl.errors import DistributedError
+from netdsl.errors import DistributedError, PlanError
+from netdsl.planner.plan import Plan, read_plan
 from netdsl.solver.event_log import read_event_log
 from netdsl.solver.snapshot_files import newest, open_snapshot
 from zoo.logs.summary import RunSummary, summarise
+from zoo.planned_training import PLAN
 from zoo.run_starts import RunStart, read_starts
 
 Points = dict[float, float]  # by iteration; what was done again takes the place of what was before
@@ -32,6 +34,7 @@ class RecordedRun:
     starts: tuple[RunStart, ...]
     records: tuple[RoundRecord, ...]
     events: tuple[Mapping[str, Any], ...]
+    plan: Plan | None = None
     notes: tuple[str, ...] = ()  # what couldn't be read
 
     @cached_property
@@ -77,12 +80,17 @@ def read_run(folder: Path) -> RecordedRun:
     if not records:
         raise DistributedError(f"{folder}: no round is complete yet; try again later")
     notes = list[str]()
+    starts: tuple[RunStart, ...] = ()
+    plan = None
     try:
         starts = tuple(read_starts(folder))
     except DistributedError as problem:
-        starts = ()
         notes.append(str(problem))
-    return RecordedRun(folder, run, starts, tuple(records), _events(folder / EVENTS, notes), tuple(notes))
+    try:
+        plan = read_plan(folder / PLAN) if (folder / PLAN).exists() else None
+    except PlanError as problem:
+        notes.append(str(problem))
+    return RecordedRun(folder, run, starts, tuple(records), _events(folder / EVENTS, notes), plan, tuple(notes))
 
 
 def _events(log: Path, notes: list[str]) -> tuple[Mapping[str, Any], ...]:

@@ -24,7 +24,8 @@ def reading_of(table: Table, intakes: Sequence[Intake]) -> Reading:
     """The reading of all tops of some layers from one table, so that the values of a row stay together."""
     _check(table, intakes)
     blobs = [blob for intake in intakes for blob in blob_columns(intake, table.columns)]
-    source = open_source(table.source, gray=any(intake.gray for intake in intakes), blobs=blobs)
+    color = Color.GRAY if any(intake.gray for intake in intakes) else Color.AS_STORED
+    source = open_source(table.source, color=color, blobs=blobs)
     transforms = tuple(transform for intake in intakes for transform in _transforms(intake))
     targets = [_Target(blob, transform) for blob, transform in zip(blobs, transforms, strict=True)]
     rows = (

@@ -24,6 +24,8 @@ HUNDRED = {DataSplit.TRAIN: ["train.bin"], DataSplit.TEST: ["test.bin"]}
 class Cifar10Source(ArraySource):
     """Images with one of ten labels. Their channels stay red, green, blue, as with Caffe's own converter."""
 
+    stored_rgb = True
+
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         self._folder = Path(folder)
         super().__init__(_parts(self._folder, TEN[split], labels=1))
@@ -36,6 +38,8 @@ class Cifar10Source(ArraySource):
 
 class Cifar100Source(ArraySource):
     """Images with one of the hundred fine labels. Their channels are red, green, blue."""
+
+    stored_rgb = True
 
     def __init__(self, folder: str | Path, split: DataSplit = DataSplit.TRAIN) -> None:
         self._folder = Path(folder)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from netdsl.data.sources.arrow_file import ArrowSource
 from netdsl.data.sources.cifar import HUNDRED, TEN, Cifar10Source, Cifar100Source
 from netdsl.data.sources.class_names import read_class_names
+from netdsl.data.sources.color_view import ColorView
 from netdsl.data.sources.csv import CsvSource
 from netdsl.data.sources.digits import DigitsSource
 from netdsl.data.sources.file_errors import file_errors
@@ -35,7 +36,7 @@ _PART, _ITEMS, _CLASSES = "part", "items", "classes"  # the options that names o
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """The parts of a source's name, whether images are decoded without colours, and the blobs that it is for.
+    """The parts of a source's name, the channels that images shall have, and the blobs that it is for.
 
     `options` are those of the kind. Three are for all kinds: the part of the items, a file with the numbers of those
     that count, and a file with names of classes.
@@ -45,7 +46,7 @@ class SourceSpec:
     path: str
     split: DataSplit | None
     options: Mapping[str, str]
-    gray: bool
+    color: Color
     blobs: tuple[BlobColumn, ...] = ()
     part: DataSplit | None = None
     items: str | None = None
@@ -62,9 +63,9 @@ class SourceSpec:
         return [name for name in self.options.get(option, "").split(",") if name]
 
     @property
-    def color(self) -> Color:
-        """The channels that encoded images are decoded to."""
-        return Color.GRAY if self.gray else Color.COLOR
+    def file_color(self) -> Color:
+        """The channels that image files are decoded to, which have colours unless they shall be gray."""
+        return Color.GRAY if self.color is Color.GRAY else Color.COLOR
 
 
 @dataclass(frozen=True)
@@ -80,21 +81,24 @@ class SourceKind:
 
 
 def open_source(
-    name: str, *, gray: bool = False, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
+    name: str, *, color: Color = Color.AS_STORED, blobs: Sequence[BlobColumn] = (), in_parallel: bool = False
 ) -> Source:
     """Open the source of a name such as `lmdb:PATH`, `mnist:FOLDER:test` or `table.csv?label=price`.
 
     Any name may end with `?part=train` or `?part=test`, which leave out every tenth item, or all others, with
     `?items=FILE`, which has the numbers of the items that count, and with `?classes=FILE`, which names the classes.
-    With `gray`, encoded images are decoded without colours; images that aren't encoded stay as they are. `blobs` are
-    what an item's arrays are for: their columns are those of a source for which `chooses_columns` is true, and a table
-    reads each column for its blob. With `in_parallel` all processes of an MPI job call this together, and libraries
-    that can open a file together do.
+    With a `color`, all images are gray, or blue, green, red, whatever is stored; otherwise databases have them as they
+    are stored, and files have colours. `blobs` are what an item's arrays are for: their columns are those of a source
+    for which `chooses_columns` is true, and a table reads each column for its blob; if there are several, only files
+    are decoded to the color. With `in_parallel` all processes of an MPI job call this together, and libraries that can
+    open a file together do.
     """
     kind, rest = _kind(name)
-    spec = _spec(kind, rest, gray)
+    spec = _spec(kind, rest, color)
     classes = () if spec.class_names is None else read_class_names(spec.class_names)
     source = KINDS[kind].open(replace(spec, blobs=tuple(blobs), in_parallel=in_parallel))
+    if color is not Color.AS_STORED and len(blobs) < 2:
+        source = ColorView(source, color)
     if spec.items is not None:
         source = view_of(source, items=read_items(Path(spec.items), len(source)))
     if spec.part is not None or classes:
@@ -108,7 +112,7 @@ def open_source(
 def chooses_columns(name: str) -> bool:
     """Whether a source has columns, and its own name doesn't choose them."""
     kind, rest = _kind(name)
-    return KINDS[kind].has_columns and not _spec(kind, rest, gray=False).options
+    return KINDS[kind].has_columns and not _spec(kind, rest).options
 
 
 def has_kind_prefix(name: str) -> bool:
@@ -133,7 +137,7 @@ def train_and_test(name: str) -> tuple[str, str]:
     or, where it has none, its items without every tenth, and these.
     """
     kind, rest = _kind(name)
-    part = _spec(kind, rest, gray=False).part
+    part = _spec(kind, rest).part
     if part is not None:
         other = DataSplit.TEST if part is DataSplit.TRAIN else DataSplit.TRAIN
         return f"{kind}:{rest}", f"{kind}:{_with_part(rest, other)}"
@@ -143,7 +147,7 @@ def train_and_test(name: str) -> tuple[str, str]:
 
 def is_part(name: str) -> bool:
     """Whether a name chooses some of the items of a source, by a rule that isn't the data set's own."""
-    return _spec(*_kind(name), gray=False).part is not None
+    return _spec(*_kind(name)).part is not None
 
 
 def with_items(name: str, items: Path) -> str:
@@ -179,7 +183,7 @@ def _kind(name: str) -> tuple[str, str]:
     raise DataError(f"{name}: {problem}; {hint}")
 
 
-def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
+def _spec(kind: str, rest: str, color: Color = Color.AS_STORED) -> SourceSpec:
     description = KINDS[kind]
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
@@ -187,7 +191,7 @@ def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
     if part is not None and part not in _SPLITS:
         raise DataError(f"{kind}:{rest}: there is no part '{part}'; write {_PART}=train or {_PART}=test")
     split = None if part is None else _SPLITS[part]
-    spec = SourceSpec(path, None, options, gray, part=split, items=items, class_names=class_names)
+    spec = SourceSpec(path, None, options, color, part=split, items=items, class_names=class_names)
     for option in options:
         if description.options is not None and option not in description.options:
             raise DataError(f"{kind}:{rest}: has no option '{option}'; the form is {description.form}")
@@ -198,21 +202,21 @@ def _spec(kind: str, rest: str, gray: bool) -> SourceSpec:
 
 
 def _lmdb(spec: SourceSpec) -> Source:
-    return LmdbSource(spec.path, Color.GRAY if spec.gray else Color.AS_STORED)
+    return LmdbSource(spec.path, spec.color)
 
 
 def _leveldb(spec: SourceSpec) -> Source:
-    return LevelDbSource(spec.path, Color.GRAY if spec.gray else Color.AS_STORED)
+    return LevelDbSource(spec.path, spec.color)
 
 
 def _parquet(spec: SourceSpec) -> Source:
     columns = spec.names("columns") or spec.columns
-    return ParquetSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
+    return ParquetSource(spec.path, columns=columns, color=spec.file_color, blobs=spec.blobs)
 
 
 def _arrow(spec: SourceSpec) -> Source:
     columns = spec.names("columns") or spec.columns
-    return ArrowSource(spec.path, columns=columns, color=spec.color, blobs=spec.blobs)
+    return ArrowSource(spec.path, columns=columns, color=spec.file_color, blobs=spec.blobs)
 
 
 def _netcdf(spec: SourceSpec) -> Source:
@@ -239,7 +243,7 @@ def _shapes(spec: SourceSpec) -> Source:
         raise DataError(
             f"shapes:{spec.path}: is no source; there are shapes, {', '.join(f'shapes:{split}' for split in _SPLITS)}"
         )
-    return ShapesSource(_SPLITS.get(spec.path, DataSplit.TRAIN), spec.names("kinds") or CLASSES, gray=spec.gray)
+    return ShapesSource(_SPLITS.get(spec.path, DataSplit.TRAIN), spec.names("kinds") or CLASSES)
 
 
 def _csv(spec: SourceSpec) -> Source:
@@ -252,11 +256,11 @@ def _hdf5(spec: SourceSpec) -> Source:
 
 def _images(spec: SourceSpec) -> Source:
     root = spec.options.get("root", "")
-    return ImageSource(spec.path, root_folder=root and f"{root.rstrip('/')}/", color=not spec.gray)
+    return ImageSource(spec.path, root_folder=root and f"{root.rstrip('/')}/", color=spec.color is not Color.GRAY)
 
 
 def _folder(spec: SourceSpec) -> Source:
-    return FolderSource(spec.path, spec.color)
+    return FolderSource(spec.path, spec.file_color)
 
 
 def _has(path: Path, *patterns: str) -> bool:

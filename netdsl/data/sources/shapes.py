@@ -26,11 +26,11 @@ class ShapesSource:
     A picture follows from its number and the split alone, so the data are the same everywhere.
     """
 
-    def __init__(self, split: DataSplit, classes: Sequence[str] = CLASSES, *, gray: bool = False) -> None:
+    def __init__(self, split: DataSplit, classes: Sequence[str] = CLASSES) -> None:
         for name in classes:
             if name not in KINDS_OF_SHAPES:
                 raise DataError(f"shapes: there is no shape '{name}'; there are {', '.join(KINDS_OF_SHAPES)}")
-        self.classes, self._split, self._gray = tuple(classes), split, gray
+        self.classes, self._split = tuple(classes), split
 
     def __len__(self) -> int:
         return _COUNTS[self._split]
@@ -44,13 +44,10 @@ class ShapesSource:
         return index
 
     def item(self, fetched: int) -> Item:
-        """The picture, in BGR or gray, and its class."""
+        """The picture and its class."""
         label = fetched % len(self.classes)
         random = np.random.default_rng((list(DataSplit).index(self._split), fetched))
-        image = draw(self.classes[label], random)
-        if self._gray:
-            image = np.rint(image.mean(axis=0, keepdims=True)).astype(np.uint8)
-        return image, np.array(label, np.float32)
+        return draw(self.classes[label], random), np.array(label, np.float32)
 
     def close(self) -> None:
         """Do nothing, since there are no files."""

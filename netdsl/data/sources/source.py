@@ -57,6 +57,13 @@ class LabelledSource(Source, Protocol):
 
 
 @runtime_checkable
+class StoredColors(Protocol):
+    """A source that says in which order the channels of its images are stored."""
+
+    stored_rgb: bool  # red, green, blue, and not in Caffe's order
+
+
+@runtime_checkable
 class NamedItems(Protocol):
     """A source whose items have names."""
 

@@ -99,6 +99,8 @@ class Warp:
 
     def __call__(self, image: Array, random: Random) -> Array:
         """The image in its new size, with an interpolation drawn from those of the settings."""
+        if image.shape[1:] == self.size:
+            return image
         pixels = image if image.dtype == np.uint8 else _as_bytes(image)
         mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
         return resize(pixels, *self.size, mode)
@@ -109,7 +111,7 @@ def _as_bytes(image: Array) -> Array:
     with np.errstate(invalid="ignore"):
         pixels = image.astype(np.uint8)
     if not np.array_equal(pixels, image):
-        raise DataError("resize_param is for images with whole values from 0 to 255; this one has others")
+        raise DataError("images that are resized have whole values from 0 to 255; this one has others")
     return pixels
 
 

@@ -16,11 +16,12 @@ from netdsl.data.sources.columns import Cells
 from netdsl.data.sources.datum import DatumRecord
 from netdsl.data.sources.images import ImageFile
 from netdsl.data.sources.source import NamedItems, Source
+from netdsl.data.transforms.channels import without_color
 from netdsl.data.transforms.decode import resize
 from netdsl.data.types import Array
 from netdsl.data.writing.class_folders import folder_writer
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
-from netdsl.data.writing.encode import ImageFormat, encode, without_color
+from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.example import Example, Put
 from netdsl.data.writing.map_items import map_items
 from netdsl.data.writing.new_path import new_path

@@ -1,4 +1,4 @@
-"""Encoding of images, and their conversion to gray."""
+"""Encoding of images."""
 
 from __future__ import annotations
 
@@ -36,12 +36,3 @@ def encode(image: Array, image_format: ImageFormat, where: str) -> bytes:
     except cv2.error as problem:
         raise DataError(f"{where}: shape {image.shape} can't be a {image_format.value} image ({problem.err})") from None
     return bytes(data)
-
-
-def without_color(image: Array) -> Array:
-    """A gray image of one channel for one of blue, green, red; other images stay as they are."""
-    if image.ndim != 3 or image.shape[0] != 3:
-        return image
-    cv2 = opencv()
-    pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
-    return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY))[np.newaxis]

@@ -41,6 +41,8 @@ class WorkerSpec(msgspec.Struct, frozen=True):
 class Workers:
     """The workers of one attempt, as their launcher sees them; this one sees nothing of them."""
 
+    sees_endings: ClassVar[bool] = False  # whether it will know how a worker ended, perhaps a moment later
+
     def endings(self) -> Mapping[int, str]:
         """How workers ended, by rank, as far as the launcher sees that; this includes good ends."""
         return {}

@@ -62,6 +62,8 @@ class LocalLauncher:
 class LocalWorkers(Workers):
     """The processes of one attempt."""
 
+    sees_endings: ClassVar[bool] = True
+
     def __init__(self, spec: WorkerSpec, command: Sequence[str] = COMMAND, shown: Shown = Shown.NONE) -> None:
         self._spec, self._command, self._shown = spec, command, shown
         self._processes = list[_WorkerProcess]()

@@ -305,8 +305,8 @@ class Attempt:
         self._note_end(rank, ending, f"was lost: {how}")
 
     def _ending_of(self, rank: int) -> str:
-        """How a worker ended whose connection has; its launcher may take a moment to know."""
-        until = time.monotonic() + _GRACE
+        """How a worker ended whose connection has; its launcher may take a moment to know, if it will know at all."""
+        until = time.monotonic() + (_GRACE if self._workers.sees_endings else 0)
         while rank not in (endings := self._workers.endings()) and time.monotonic() < until:
             time.sleep(_LOOK / 10)
         return endings.get(rank, "its connection ended without a word")

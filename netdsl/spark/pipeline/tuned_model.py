@@ -28,7 +28,7 @@ def tuned_model(name: str, weights: tuple[str, ...], rows: DataFrame, bindings: 
     heads = heads_of(model.net, {}, _classes(rows, bindings.get(label, label)))
     phases = (pb.TRAIN, pb.TEST)
     batches = dict.fromkeys(phases, _BATCH)
-    with_data(model.net, DataLayers(dict.fromkeys(phases, ""), batches, transforms_of(model.net)))
+    with_data(model.net, DataLayers(dict.fromkeys(phases, ""), batches, transforms_of(model)))
     with_heads(model.net, heads, _SUFFIX)
     return replace(model, file=None)
 

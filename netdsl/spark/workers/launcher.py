@@ -67,6 +67,8 @@ class SparkLauncher:
 class SparkWorkers(Workers):
     """The workers of one job."""
 
+    sees_endings: ClassVar[bool] = True
+
     def __init__(self, job: BarrierJob, size: int) -> None:
         self._job, self._size = job, size
 

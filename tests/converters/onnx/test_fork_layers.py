@@ -19,15 +19,25 @@ from converters.onnx import to_onnx, verify
 
 IMAGE = "2 6 9 7"  # batch, channels, height and width of most bottoms
 
-# By a name: the shapes of the bottoms, and what is in the layer.
+# By a name: the shapes of the bottoms, and what is in the layer; "dialect: " and the net's, where it matters.
 CASES = {
     "Add": (f"{IMAGE}; 2 6 1 1", ""),
     "Axpy": (f"2 6 1 1; {IMAGE}; {IMAGE}", ""),
     "BatchNorm": (IMAGE, "batch_norm_param { use_global_stats: false eps: 1e-3 }"),
     "BatchToSpaceND": ("8 3 5 4", "batch_to_space_nd_param { block_shape: 2 block_shape: 2 crops: [1, 0, 2, 1] }"),
-    "BN": (IMAGE, "bn_param { slope_filler { type: 'constant' value: 2 } }"),
+    "BN": (IMAGE, "dialect: pspnet bn_param { slope_filler { type: 'constant' value: 2 } }"),
+    "BN of happynear": (IMAGE, "dialect: happynear bn_param { slope_filler { type: 'constant' value: 2 } }"),
+    "BN of the first happynear": (IMAGE, "dialect: happynear bn_param { scale_filler { value: 2 } var_eps: 0.5 }"),
     "BN segnet": (IMAGE, "bn_param { bn_mode: INFERENCE scale_filler { type: 'constant' value: 3 } }"),
-    "BN of batch": (IMAGE, "bn_param { scale_filler { type: 'constant' value: 3 } }"),
+    "BN of batch": (IMAGE, "dialect: segnet bn_param { scale_filler { type: 'constant' value: 3 } }"),
+    "CenterLoss": (
+        "5 6 2 1; 5",
+        "dialect: caffe-face center_loss_param { num_output: 4 center_filler { type: 'gaussian' std: 1 } }",
+    ),
+    "CenterLoss of sizes": (
+        "5 6; 5",
+        "center_loss_param { num_output: 4 center_filler { type: 'gaussian' std: 1 } distance_type: 'L1' }",
+    ),
     "ChannelScale": (f"{IMAGE}; 2 1 9 7", ""),
     "Concat": (f"{IMAGE}; 2 5 3 4", "concat_param { per_fla_fuse: true }"),
     "ConvolutionDepthwise": (IMAGE, "convolution_param { kernel_size: 3 pad: 1 weight_filler { type: 'xavier' } }"),
@@ -38,6 +48,10 @@ CASES = {
     "Convolution one sided": (
         IMAGE,
         "convolution_param { num_output: 4 kernel_size: 3 pad_l: 1 pad_t: 2 weight_filler { type: 'xavier' } }",
+    ),
+    "Convolution as in TensorFlow": (
+        IMAGE,
+        "convolution_param { num_output: 4 kernel_size: 3 stride: 2 pad_type: 1 weight_filler { type: 'xavier' } }",
     ),
     "Deconvolution one sided": (
         IMAGE,
@@ -54,6 +68,11 @@ CASES = {
     "ImResize to a size": (IMAGE, "imresize_param { target_spatial_height: 5 target_spatial_width: 12 }"),
     "Interp": (IMAGE, "interp_param { zoom_factor: 3 pad_beg: -1 pad_end: -2 }"),
     "Interp to a size": (IMAGE, "interp_param { height: 5 width: 13 }"),
+    "Interp of all pixels": (IMAGE, "interp_param { full_zoom_factor: 2 }"),
+    "MVN": (IMAGE, "mvn_param { add_eps_before_sqrt: true eps: 0.5 }"),
+    "Normalize": (IMAGE, "norm_param { add_eps_before_sqrt: false eps: 0.5 }"),
+    "Normalize of happynear": ("2 6", "top: 'norm' normalize_param { normalize_type: 'L1' }"),
+    "Normalize of TSN": ("2 6 3", "dialect: tsn"),
     "Maximum": (f"{IMAGE}; 2 6 1 7", ""),
     "Mul": (f"{IMAGE}; 2 1 9 7", ""),
     "Nms": ("2 3 12 9", "nms_param { threshold: 1.9 num_parts: 2 max_peaks: 3 }"),
@@ -62,10 +81,11 @@ CASES = {
     "Pooling beside the image": (IMAGE, "pooling_param { pool: MAX kernel_size: 2 stride: 5 pad: 1 }"),
     "Pooling that ends outside": (IMAGE, "pooling_param { pool: AVE kernel_size: 3 stride: 2 pad: 1 }"),
     "Pooling without padding": (IMAGE, "pooling_param { pool: AVE_EXC_PAD kernel_size: 3 stride: 2 pad: 1 }"),
+    "Pooling as in TensorFlow": (IMAGE, "pooling_param { pool: AVE kernel_size: 3 stride: 2 pad_type: 1 }"),
     "Pooling of chance": (IMAGE, "pooling_param { pool: STOCHASTIC kernel_size: 3 stride: 2 }"),
     "Proposal": (
         "2 6 4 5; 2 12 4 5; 1 3",
-        "proposal_param { ratio: 1 scale: 1 scale: 2 scale: 3 base_size: 8 feat_stride: 4 min_size: 3 "
+        "dialect: pvanet proposal_param { ratio: 1 scale: 1 scale: 2 scale: 3 base_size: 8 feat_stride: 4 min_size: 3 "
         "pre_nms_topn: 40 post_nms_topn: 9 nms_thresh: 0.5 }",
     ),
     "PSROIPooling": (
@@ -84,13 +104,19 @@ CASES = {
     "ROIPooling": ("2 3 9 7; 5 5", "roi_pooling_param { pooled_h: 3 pooled_w: 2 spatial_scale: 0.5 }"),
     "InfogainLoss": ("2 6 3 4; 2 1 3 4; 6 6", "loss_param { ignore_label: 1 }"),
     "InfogainLoss at the end": ("2 3 4; 2 3; 4 4", "top: 'probability' infogain_loss_param { axis: -1 }"),
-    "SmoothL1Loss": ("6 8 1 1; 6 8; 6 8", "top: 'each' smooth_l1_loss_param { sigma: 2 }"),
+    "SmoothL1Loss": ("6 8 1 1; 6 8; 6 8", "dialect: ssd top: 'each' smooth_l1_loss_param { sigma: 2 }"),
+    "SmoothL1Loss of R-FCN": ("6 8 2 3; 6 8 2 3; 6 8 2 3", "dialect: rfcn top: 'each'"),
+    "SmoothL1Loss of Intel": ("6 8; 6 8", "dialect: intel loss_param { normalization: NONE }"),
+    "SmoothL1Loss of sizes": ("6 8; 6 8", "dialect: synopsys smooth_l1_loss_param { abssum: true }"),
     "SmoothL1LossOHEM": ("6 8; 6 8; 6 8", "top: 'each'"),
     "SmoothL1LossOHEM of maps": ("2 8 3 4; 2 8 3 4", "top: 'each' loss_param { normalization: FULL }"),
     "SoftmaxWithLoss": ("2 4 3 5; 2 1 3 5", "top: 'probability' top: 'each' loss_param { ignore_label: 1 }"),
     "SoftmaxWithLossOHEM": ("6 4 1 1; 6", "top: 'probability' top: 'each'"),
     "SeLu": (IMAGE, "selu_param { alpha: 1.5 lambda: 1.1 }"),
+    "SeLU": (IMAGE, "selu_param { alpha: 1.5 }"),
+    "SeLUDropout": (IMAGE, ""),
     "SeLuDropout": (IMAGE, "selu_dropout_param { dropout_ratio: 0.2 }"),
+    "ShuffleChannel of vectors": ("2 6", "shuffle_channel_param { group: 3 }"),
     "ShuffleChannel": (IMAGE, "shuffle_channel_param { group: 3 }"),
     "SpaceToBatchND": ("2 5 6 4", "space_to_batch_nd_param { block_shape: 2 block_shape: 3 paddings: [1, 0, 1, 2] }"),
     "SpatialDropout": (IMAGE, ""),
@@ -128,6 +154,8 @@ CASES = {
 
 def net_of(case: str) -> Net:
     shapes, settings = CASES[case]
+    words = settings.split()
+    dialect, settings = (words[1], " ".join(words[2:])) if words[:1] == ["dialect:"] else (None, settings)
     names = [f"in{number}" for number, shape in enumerate(filter(None, shapes.split(";")))]
     inputs = [
         f'layer {{ name: "{name}" type: "Input" top: "{name}" input_param {{ shape {{ dim: [{dims}] }} }} }}'
@@ -136,7 +164,7 @@ def net_of(case: str) -> Net:
     ]
     bottoms = " ".join(f'bottom: "{name}"' for name in names)
     layer = f'layer {{ name: "l" type: "{case.split()[0]}" {bottoms} top: "out" {settings} }}'
-    return Net(from_text("\n".join([*inputs, layer]), pb.NetParameter))
+    return Net(from_text("\n".join([*inputs, layer]), pb.NetParameter), dialect=dialect)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -29,6 +29,7 @@ from tests.patience import PATIENCE
 
 STEPS = {"averaging": "tau=3", "outer": "tau=3", "allreduce": "tau=3", "elastic-sync": "tau=3", "elastic": "tau=3"}
 LINES = [f"{name}:{STEPS.get(name, '')}" for name in STRATEGIES]
+LOCAL = ["averaging:tau=3", "elastic:tau=3", "mpca:"]  # one that waits for others, one that doesn't, one in lanes
 TRANSPORTS = [Transport.SHARED_MEMORY, Transport.GLOO]
 SYNCHRONOUS = [line for line in LINES if parse(line).synchronous]
 EXTERNAL, RANK = (Path(__file__).with_name("launchers") / name for name in ("external_worker.py", "mpi_rank.py"))
@@ -53,7 +54,11 @@ def check_bits(folder: Path, strategy: str, simulate: Simulate, size: int = 2) -
         assert all(blob.tobytes() in weights for blob in blobs)
 
 
-@pytest.mark.parametrize(("strategy", "transport"), [*product(LINES, TRANSPORTS)])
+# What strategies do over transports is the same in the processes that torchrun starts, which take less time for all.
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    "strategy", [line if line in LOCAL else pytest.param(line, marks=pytest.mark.slow) for line in LINES]
+)
 def test_local(param, run: Simulate, tmp_path: Path, strategy: str, transport: Transport) -> None:
     folder = begin(param, tmp_path / "run", strategy, transport)
     assert train(folder, LocalLauncher()) is End.FINISHED

@@ -16,8 +16,10 @@ SEGNET = "scale_filler { type: 'constant' value: 1 } shift_filler { type: 'const
 PSPNET = "slope_filler { type: 'constant' value: 2 } bias_filler { type: 'constant' value: 0.25 }"
 
 
-def bn(settings, tops=1, shape=SHAPE) -> BN:
-    layer = BN(from_text("top: 't' " * tops + f"bn_param {{ {settings} }}", pb.LayerParameter), [shape])
+def bn(settings, tops=1, shape=SHAPE, dialect="") -> BN:
+    message = from_text("top: 't' " * tops + f"bn_param {{ {settings} }}", pb.LayerParameter)
+    message.dialects.extend([dialect] if dialect else [])
+    layer = BN(message, [shape])
     layer.allocate("cpu", {})
     return layer.double()
 
@@ -113,3 +115,50 @@ def test_wrong_settings():
 def test_synopsys_says_that_it_is_pspnets():
     assert bn(f"{SEGNET} icnet: true").runs
     assert not bn(f"{SEGNET} icnet: false").runs
+
+
+def test_happynear_averages_inverse_deviations():
+    layer = bn("momentum: 0.75 eps: 0.44 slope_filler { value: 1 }", shape=(2, 1), dialect="happynear")
+    assert layer.variance.item() == 1
+    x = torch.tensor([[1.0], [5.0]]).double()  # mean 3, variance 4; with eps the deviation is 2.1071...
+    inverse = (4 + 0.44) ** -0.5
+    np.testing.assert_allclose(layer.train()(x).detach().flatten(), [-2 * inverse, 2 * inverse], rtol=1e-6)
+    assert layer.mean.item() == pytest.approx(0.75)
+    assert layer.variance.item() == pytest.approx(0.75 + 0.25 * inverse)
+    with torch.no_grad():
+        layer.mean.fill_(2)
+        layer.variance.fill_(3)
+    assert layer.eval()(x).flatten().tolist() == [-3, 9]
+    frozen = bn("frozen: true slope_filler { value: 1 }", shape=(2, 1), dialect="happynear-ms")
+    frozen.variance.fill_(3)
+    assert frozen.train()(x).flatten().tolist() == [3, 15]
+
+
+def test_the_first_happynear_adds_eps_only_while_training():
+    layer = bn(SEGNET + "var_eps: 5 decay: 0.75", shape=(2, 1), dialect="happynear")
+    x = torch.tensor([[1.0], [5.0]]).double()
+    np.testing.assert_allclose(layer.train()(x).detach().flatten(), [-2 / 3 + 0.5, 2 / 3 + 0.5])
+    assert layer.variance.item() == pytest.approx(0.75 + 0.25 * 4)
+    layer.variance.fill_(4)
+    layer.mean.fill_(1)
+    assert layer.eval()(x).flatten().tolist() == [0.5, 2.5]
+    with pytest.raises(NetError, match="moving_average: false"):
+        bn("moving_average: false", dialect="happynear")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "settings", "blobs"),
+    [("segnet", "", 2), ("deconvnet", "", 2), ("synopsys", "", 2), ("synopsys", "icnet: true", 4), ("pspnet", "", 4),
+     ("tsn", "", 4), ("", "", 4), ("bvlc", "", 4)],
+)  # fmt: skip
+def test_whose_it_is_without_any_settings(dialect, settings, blobs):
+    layer = bn(settings, dialect=dialect)
+    assert len(layer.blob_names()) == blobs
+    assert bool(layer.doubts) == (not dialect)
+
+
+@pytest.mark.parametrize("settings", [SEGNET, PSPNET])
+def test_a_net_that_leaves_its_fork_open_is_in_doubt(settings):
+    (doubt,) = bn(settings).doubts
+    assert "happynear" in doubt
+    assert not bn(settings, dialect="pspnet" if settings is PSPNET else "segnet").doubts

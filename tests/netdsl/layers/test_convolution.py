@@ -55,6 +55,7 @@ def test_every_output_is_a_sum_over_a_window(settings, shape, stride, begin, end
     x = torch.randn(shape, dtype=torch.double)
     wanted = naive(x.numpy(), layer.weight.detach().numpy(), [0.5] * 6, stride, begin, end, dilation, group)
     np.testing.assert_allclose(layer(x).detach(), wanted, atol=1e-12)
+    assert layer.top_shapes([shape, (7, *shape[1:])]) == [wanted.shape, (7, *wanted.shape[1:])]
 
 
 @pytest.mark.parametrize(("axis", "shape"), [(2, (2, 3, 4, 6, 5)), (0, (4, 6, 5)), (-3, (2, 3, 4, 6, 5)), (1, (2, 4))])
@@ -65,7 +66,9 @@ def test_all_axes_before_the_channels_are_batches(axis, shape):
     flat = x.reshape(-1, *shape[axis:]).numpy()
     ones, zeros = [1] * (len(shape) - axis - 1), [0] * (len(shape) - axis - 1)
     wanted = naive(flat, layer.weight.detach().numpy(), [0] * 6, ones, zeros, zeros, ones, 2)
-    np.testing.assert_allclose(layer(x).detach(), wanted.reshape(*shape[:axis], *wanted.shape[1:]), atol=1e-12)
+    wanted = wanted.reshape(*shape[:axis], *wanted.shape[1:])
+    np.testing.assert_allclose(layer(x).detach(), wanted, atol=1e-12)
+    assert layer.top_shapes([shape]) == [wanted.shape]
 
 
 def test_several_bottoms_share_the_filters():
@@ -116,7 +119,6 @@ def test_depthwise_types_have_a_group_for_every_channel(kind, settings):
         ("num_output: 4 kernel_size: 3 axis: 4", "axis 4 doesn't exist"),
         ("num_output: 4 kernel_h: 3 kernel_w: 3 axis: 2", "has 1 spatial axes, not 2"),
         ("num_output: 4 kernel_size: 3 pad_r: 1 axis: 2", "has 1 spatial axes, not 2"),
-        ("num_output: 4 kernel_size: 3 pad_type: 1", "pad_type"),
     ],
 )
 def test_wrong_settings_are_told(kind, settings, message):
@@ -131,3 +133,35 @@ def test_wrong_bottoms_are_told():
         convolution("num_output: 4 kernel_size: 3", (2, 6, 5, 7), (2, 6, 5, 7), tops=1)
     with pytest.raises(ShapeError, match="4 spatial axes"):
         convolution("num_output: 4 kernel_size: 1", (2, 6, 3, 3, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "top"),
+    [
+        (5, "kernel_size: 3 stride: 2", [1 + 2, 2 + 3 + 4, 4 + 5]),  # one zero before, one behind
+        (4, "kernel_size: 3 stride: 2", [1 + 2 + 3, 3 + 4]),  # none before
+        (5, "kernel_size: 4 stride: 3", [1 + 2 + 3, 3 + 4 + 5]),
+        (5, "kernel_size: 1 stride: 2", [1, 3, 5]),
+        (4, "kernel_size: 2", [1 + 2, 2 + 3, 3 + 4, 4]),
+        (4, "kernel_size: 3 dilation: 2", [2 + 4, 1 + 3, 2 + 4, 3]),  # holes don't count: one zero before, three behind
+    ],
+)
+def test_synopsys_pads_as_tensorflow_does(size, settings, top):
+    fillers = "num_output: 1 bias_term: false weight_filler { value: 1 }"
+    text = f"type: 'Convolution' top: 't' convolution_param {{ pad_type: 1 {fillers} {settings} }}"
+    for shape in [(1, 1, size), (1, 1, 9)]:  # a net can be reshaped
+        layer = LAYERS["Convolution"](from_text(text, pb.LayerParameter), [shape])
+        layer.allocate("cpu", {})
+        x = torch.arange(1.0, size + 1).view(1, 1, -1)
+        assert layer(x).flatten().tolist() == top
+        assert layer.top_shapes([(1, 1, size)]) == [(1, 1, len(top))]
+
+
+def test_padding_of_two_kinds_is_told():
+    for kind, settings, message in [
+        ("Convolution", "pad_type: 1 pad: 1", "remove pad, or pad_type"),
+        ("Convolution", "pad_type: 2", "pad_type is 2"),
+        ("Deconvolution", "pad_type: 1", "no fork says"),
+    ]:
+        with pytest.raises(NetError, match=message):
+            convolution(f"num_output: 1 kernel_size: 3 {settings}", (1, 1, 5, 5), kind=kind)

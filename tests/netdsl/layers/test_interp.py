@@ -75,3 +75,15 @@ def test_wrong_settings(settings, says):
 def test_nothing_left():
     with pytest.raises(ShapeError, match="crop all"):
         interp("zoom_factor: 2 pad_beg: -2 pad_end: -3")
+
+
+def test_synopsys_counts_pixels():
+    x = torch.tensor([[[[0.0, 3]]]])
+    layer = interp("full_zoom_factor: 2", (1, 1, 1, 2))
+    assert layer.top_shapes([(1, 1, 1, 2)]) == [(1, 1, 2, 4)]
+    assert layer(x).flatten().tolist() == pytest.approx([0, 1, 2, 3] * 2)
+    for settings, width in (("zoom_factor: 3", 4), ("height: 2 width: 5", 5), ("shrink_factor: 2 zoom_factor: 2", 1)):
+        layer = interp(f"full_zoom_factor: 2 {settings}", (1, 1, 1, 2))
+        assert layer.top_shapes([(1, 1, 1, 2)])[0][3] == width
+    with pytest.raises(NetError, match="full_zoom_factor must be 1 or more"):
+        interp("full_zoom_factor: 0")

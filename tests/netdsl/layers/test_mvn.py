@@ -44,3 +44,11 @@ def test_the_top_has_four_axes(made, shape):
 def test_five_axes_are_too_many(made):
     with pytest.raises(ShapeError, match="more than four axes"):
         made("MVN", "", (2, 3, 4, 5, 6))
+
+
+def test_synopsys_adds_eps_to_the_variance(made):
+    x = torch.tensor([[[[1.0, 5]]]])  # mean 3, variance 4
+    layer = made("MVN", "mvn_param { eps: 12 add_eps_before_sqrt: true }", (1, 1, 1, 2))
+    assert layer(x).flatten().tolist() == pytest.approx([-0.5, 0.5])
+    layer = made("MVN", "mvn_param { eps: 2 add_eps_before_sqrt: false }", (1, 1, 1, 2))
+    assert layer(x).flatten().tolist() == pytest.approx([-0.5, 0.5])

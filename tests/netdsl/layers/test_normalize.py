@@ -62,3 +62,75 @@ def test_what_it_cannot_do_is_told():
         normalize("", (3,))
     with pytest.raises(NetError, match="normalize_type"):
         normalize('normalize_type: "L1"', (2, 3))
+
+
+def of_fork(settings: str, shape: tuple[int, ...], dialect: str = "", tops: int = 1) -> Layer:
+    message = from_text(f'type: "Normalize" bottom: "x" {settings}', pb.LayerParameter)
+    message.top.extend("yn"[:tops])
+    message.dialects.extend([dialect] if dialect else [])
+    layer = LAYERS["Normalize"](message, [shape])
+    layer.allocate("cpu", {})
+    return layer
+
+
+@pytest.mark.parametrize(
+    ("settings", "dialect"), [("", "happynear"), ("", "happynear-ms"), ("normalize_param { }", "")]
+)
+def test_happynears_is_over_every_place(settings, dialect):
+    x = torch.tensor([[[[3.0, 1]], [[4, 0]]]])
+    layer = of_fork(settings, (1, 2, 1, 2), dialect)
+    assert not layer.blob_names()
+    torch.testing.assert_close(layer(x).flatten(), torch.tensor([0.6, 1, 0.8, 0]))
+    assert of_fork(settings, (1, 2), dialect).top_shapes([(1, 2)]) == [(1, 2, 1, 1)]
+
+
+def test_happynears_can_divide_by_the_sum_of_sizes_and_show_it():
+    x = torch.tensor([[[[3.0]], [[-1]]]], requires_grad=True)
+    layer = of_fork('normalize_param { normalize_type: "L1" }', (1, 2, 1, 1), tops=2)
+    top, norm = layer(x)
+    torch.testing.assert_close(top.flatten(), torch.tensor([0.75, -0.25]))
+    torch.testing.assert_close(norm, torch.full((1, 1, 1, 1), 4.0))
+    assert not norm.requires_grad
+    _, norm = of_fork('normalize_param { normalize_type: "L1" bp_norm: true }', (1, 2, 1, 1), tops=2)(x)
+    norm.backward()
+    assert x.grad.flatten().tolist() == [1, -1]
+
+
+def test_happynears_gradient_is_across_its_direction():
+    x = torch.tensor([[[[3.0]], [[4]]]], requires_grad=True)
+    of_fork("normalize_param { }", (1, 2, 1, 1))(x).backward(torch.tensor([[[[1.0]], [[0]]]]))
+    # (1 - 0.6 * 0.6) / 5 and (0 - 0.8 * 0.6) / 5
+    torch.testing.assert_close(x.grad.flatten(), torch.tensor([0.128, -0.096]))
+
+
+def test_tsns_divides_items_by_their_length():
+    x = torch.tensor([[3.0, 4], [0, 2]])
+    layer = of_fork("", (2, 2), "tsn")
+    assert not layer.blob_names()
+    assert layer.top_shapes([(2, 2)]) == [(2, 2, 1, 1)]
+    torch.testing.assert_close(layer(x).flatten(), torch.tensor([0.6, 0.8, 0, 1]))
+
+
+def test_synopsys_can_add_eps_to_the_root():
+    x = torch.tensor([[3.0, 4]])
+    layer = of_fork("norm_param { eps: 5 add_eps_before_sqrt: false }", (1, 2))
+    assert layer(x).flatten().tolist() == pytest.approx([0.3, 0.4])
+    layer = of_fork("norm_param { eps: 11 add_eps_before_sqrt: false across_spatial: false }", (1, 2))
+    assert layer(x).flatten().tolist() == pytest.approx([0.5, 4 / 6])
+
+
+def test_a_net_that_leaves_its_fork_open_is_in_doubt():
+    assert "happynear" in of_fork("", (1, 2)).doubts[0]
+    for settings, dialect in (("norm_param { }", ""), ("normalize_param { }", ""), ("", "ssd")):
+        assert not of_fork(settings, (1, 2), dialect).doubts
+
+
+def test_settings_of_two_forks_are_told():
+    with pytest.raises(NetError, match="norm_param, of SSD, and normalize_param, of happynear"):
+        of_fork("norm_param { } normalize_param { }", (1, 2))
+    with pytest.raises(NetError, match="second top"):
+        of_fork("norm_param { }", (1, 2), tops=2)
+    with pytest.raises(NetError, match="normalize_type is 'L3'"):
+        of_fork("normalize_param { normalize_type: 'L3' }", (1, 2))
+    with pytest.raises(NetError, match="fix_gradient"):
+        of_fork("normalize_param { fix_gradient: true }", (1, 2))

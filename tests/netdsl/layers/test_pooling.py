@@ -182,3 +182,22 @@ def test_only_max_has_a_mask_and_images_have_four_axes():
         pooling("pool: AVE kernel_size: 2", tops=2)
     with pytest.raises(ShapeError, match="4 axes"):
         pooling("kernel_size: 2", (3, 7, 6))
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "top"),
+    [
+        (5, "kernel_size: 3 stride: 2", [2, 4, 5]),
+        (4, "kernel_size: 3 stride: 2", [3, 4]),
+        (4, "kernel_size: 2", [2, 3, 4, 4]),
+        (4, "kernel_size: 3 stride: 2 ceil_mode: true", [3, 4]),
+        (4, "kernel_size: 3 stride: 2 pool: AVE", [2, 7 / 3]),  # what is behind the bottom counts
+    ],
+)
+def test_synopsys_pads_as_tensorflow_does(size, settings, top):
+    shape = (1, 1, 1, size)
+    layer = pooling(f"pad_type: 1 {settings}", (1, 1, 1, 9))
+    x = torch.arange(1.0, size + 1).view(shape)
+    found = layer(x) * (3 if "AVE" in settings else 1)  # of three rows two are padding
+    assert found.flatten().tolist() == pytest.approx(top)
+    assert layer.top_shapes([shape]) == [(1, 1, 1, len(top))]

@@ -30,7 +30,9 @@ REGIONS = np.array(
 
 def roi_pooling(settings: str, channels: int = 3, regions: tuple[int, ...] = (6, 5)) -> Layer:
     text = f'type: "ROIPooling" bottom: "x" bottom: "r" top: "y" roi_pooling_param {{ {settings} }}'
-    return LAYERS["ROIPooling"](from_text(text, pb.LayerParameter), [(IMAGES, channels, HEIGHT, WIDTH), regions])
+    message = from_text(text, pb.LayerParameter)
+    message.dialects.append("intel")  # where the gradient is the derivative, also of a region that ends too early
+    return LAYERS["ROIPooling"](message, [(IMAGES, channels, HEIGHT, WIDTH), regions])
 
 
 def ps_roi_pooling(settings: str, channels: int) -> Layer:
@@ -139,3 +141,16 @@ def test_what_does_not_fit_is_told():
         ps_roi_pooling("spatial_scale: 1 output_dim: 3 group_size: 2", 13)
     with pytest.raises(NetError, match="group_size"):
         ps_roi_pooling("spatial_scale: 1 output_dim: 3", 12)
+
+
+@pytest.mark.parametrize(("dialect", "gradient"), [("", 0), ("faster-rcnn", 0), ("synopsys", 0), ("intel", 1)])
+def test_a_region_that_ends_before_it_begins_learns_only_in_intels(made, dialect, gradient):
+    settings = "roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 1 }"
+    layer = made("ROIPooling", settings, (1, 1, 3, 3), (2, 5), dialect=dialect)
+    x = torch.arange(9.0).view(1, 1, 3, 3).requires_grad_()
+    top = layer(x, torch.tensor([[0.0, 2, 1, 1, 1], [0, 0, 0, 0, 0]]))
+    assert top.flatten().tolist() == [5, 0]
+    top.sum().backward()
+    assert x.grad[0, 0, 1, 2] == gradient
+    assert x.grad[0, 0, 0, 0] == 1
+    assert not layer.doubts

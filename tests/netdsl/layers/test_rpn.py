@@ -134,6 +134,24 @@ def test_proposals_of_the_cpp_forks(info):
     np.testing.assert_allclose(torch.cat((regions, score[:, None]), 1), expected)
 
 
+def test_happynears_proposals_have_scales_in_pixels():
+    text = """type: "Proposal" bottom: "s" bottom: "c" bottom: "i" top: "r"
+        proposal_param { ratio: 0.5 scale: 33 min_size: 1 nms_thresh: 0.5 }"""
+    message, shapes = from_text(text, pb.LayerParameter), [(1, 2, 1, 1), (1, 4, 1, 1), (1, 4)]
+    boxes = {}
+    for dialect in ("happynear", "pvanet"):
+        message.dialects[:] = [dialect]
+        layer = LAYERS["Proposal"](message, shapes)
+        assert not layer.doubts
+        boxes[dialect] = layer.anchors
+    # The sides are 33 * sqrt(2) = 46.67 and half of it, 23.33; less a pixel and rounded these are 46 and 22
+    assert boxes["happynear"] == [(7.5 - 23, 7.5 - 11, 7.5 + 23, 7.5 + 11)]
+    # 16 * sqrt(2) = 22.63, which is 23, and 12 of its halves; then 33 times as much
+    assert boxes["pvanet"] == [((16 - 23 * 33) / 2, (16 - 12 * 33) / 2, (14 + 23 * 33) / 2, (14 + 12 * 33) / 2)]
+    message.ClearField("dialects")
+    assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0]
+
+
 OBJECTS = torch.tensor([(8.0, 12, 50, 60, 3), (60, 20, 120, 80, 7), (30, 5, 100, 40, 7)])
 
 

@@ -144,3 +144,35 @@ def test_se_lu_dropout_changes_nothing_in_a_test():
     assert torch.equal(layer(x), x)
     with pytest.raises(NetError, match="dropout_ratio 1 must be between 0 and 1"):
         make("SeLuDropout", "selu_dropout_param { dropout_ratio: 1 }", x.shape)
+
+
+@pytest.mark.parametrize(
+    ("shape", "top"), [((1, 4), (1, 4, 1, 1)), ((1, 4, 1), (1, 4, 1, 1)), ((1, 4, 2, 1), (1, 4, 2, 1))]
+)
+def test_the_top_of_shuffle_channel_has_four_axes(shape, top):
+    layer = make("ShuffleChannel", "shuffle_channel_param { group: 2 }", shape)
+    assert layer.top_shapes([shape]) == [top]
+    x = torch.arange(4.0).view(1, 4, *(1,) * (len(shape) - 2)).expand(shape)
+    assert layer(x).shape == top
+    assert layer(x)[0, :, 0, 0].tolist() == [0, 2, 1, 3]
+
+
+def test_shuffle_channel_takes_four_axes_at_most():
+    with pytest.raises(ShapeError, match="two axes more"):
+        make("ShuffleChannel", "shuffle_channel_param { group: 2 }", (1, 4, 1, 1, 1))
+
+
+@pytest.mark.parametrize("kind", ["SeLu", "SeLU"])
+def test_an_exponential_unit_by_both_its_names(kind):
+    x = torch.tensor([2.0, -math.log(2)])
+    torch.testing.assert_close(make(kind, "selu_param { lambda: 3 alpha: 0.5 }", (2,))(x), torch.tensor([6, -0.75]))
+
+
+@pytest.mark.parametrize("kind", ["SeLuDropout", "SeLUDropout"])
+def test_its_dropout_by_both_its_names(kind):
+    layer = make(kind, "selu_dropout_param { dropout_ratio: 0.5 alpha: -1 }", (1000,))
+    assert torch.equal(layer.eval()(torch.ones(1000)), torch.ones(1000))
+    # kept 0.5, so the scale is (0.5 * (1 + 0.5)) ** -0.5 and the shift is half of it
+    scale = 0.75**-0.5
+    values = layer.train()(torch.full((1000,), 3.0)).unique().tolist()
+    assert values == pytest.approx([-0.5 * scale, 3.5 * scale])

@@ -93,3 +93,71 @@ def test_what_does_not_fit_is_told(made):
         made("SmoothL1Loss", "", SHAPE, (2, 3, 5, 4))
     with pytest.raises(ShapeError, match="same shape"):
         made("SmoothL1LossOHEM", "", SHAPE, SHAPE, (2, 3, 4, 1))
+
+
+WEIGHTLESS = ["fast-rcnn", "faster-rcnn", "rfcn", "pvanet", "intel", "tsn", "happynear", "happynear-ms"]
+
+
+@pytest.mark.parametrize("dialect", [*WEIGHTLESS, "ssd", "synopsys", "mobilenet-yolo", "bvlc"])
+def test_what_a_loss_without_a_loss_weight_weighs(made, dialect):
+    layer = made("SmoothL1Loss", "", (2, 3), (2, 3), dialect=dialect)
+    assert layer.loss_weights() == [0 if dialect in WEIGHTLESS else 1]
+    assert not layer.doubts
+
+
+def test_a_weight_that_is_said_counts_in_every_fork(made):
+    layer = made("SmoothL1Loss", "loss_weight: 2", (2, 3), (2, 3), dialect="intel")
+    assert layer.loss_weights() == [2]
+
+
+def test_a_net_that_leaves_its_fork_open_is_in_doubt_about_the_weight(made):
+    layer = made("SmoothL1Loss", "", (2, 3), (2, 3))
+    assert layer.loss_weights() == [1]
+    assert "weighs 0" in layer.doubts[0]
+    assert not made("SmoothL1Loss", "loss_weight: 1", (2, 3), (2, 3)).doubts
+
+
+def test_ohem_weighs_nothing_without_a_loss_weight(made):
+    assert made("SmoothL1LossOHEM", "", (2, 3), (2, 3), tops=2).loss_weights() == [0, 0]
+    assert made("SmoothL1LossOHEM", "loss_weight: 1 loss_weight: 0", (2, 3), (2, 3), tops=2).loss_weights() == [1, 0]
+
+
+@pytest.mark.parametrize(("dialect", "loss"), [("intel", 5.0), ("faster-rcnn", 2.5), ("ssd", 2.5)])
+def test_intel_divides_by_nothing_where_a_net_says_so(made, dialect, loss):
+    x, target = torch.tensor([[2.5], [0]]), torch.tensor([[0.0], [3.5]])  # losses of 2 and 3
+    settings = "loss_weight: 1 loss_param { normalization: NONE }"
+    assert made("SmoothL1Loss", settings, (2, 1), (2, 1), dialect=dialect)(x, target).item() == loss
+    assert "Intel" in made("SmoothL1Loss", settings, (2, 1), (2, 1)).doubts[0]
+
+
+def test_the_first_rfcn_divides_by_all_places(made):
+    shape = (2, 1, 2, 2)
+    bottoms = torch.full(shape, 2.5), torch.zeros(shape), torch.ones(shape)  # 8 losses of 2
+    settings = "loss_weight: 1 loss_weight: 0 "
+    for more, loss in (("", 16 / 8), ("loss_param { normalization: BATCH_SIZE }", 16 / 2)):
+        layer = made("SmoothL1Loss", settings + more, shape, shape, shape, tops=2, dialect="rfcn")
+        assert layer(*bottoms)[0].item() == loss
+    layer = made("SmoothL1Loss", settings, shape, shape, shape, tops=2, dialect="ssd")
+    assert layer(*bottoms)[0].item() == 16 / 2
+
+
+def test_synopsys_sums_sizes_and_says_whether_the_gradient_is_weighed(made):
+    ones = torch.ones(1, 2)
+    outside = torch.tensor([[1.0, -3]])  # losses of 0.5 and -1.5
+    shapes = [(1, 2)] * 4
+    for settings, loss in (("", -1.0), ("abssum: false", -1.0), ("abssum: true", 2.0)):
+        layer = made("SmoothL1Loss", f"loss_weight: 1 smooth_l1_loss_param {{ {settings} }}", *shapes)
+        assert layer(ones, ones * 0, ones, outside).item() == loss
+    for settings, slope in (("", 0.5), ("abssum: true", 0.5), ("abssum: false", 0.25)):
+        layer = made("SmoothL1Loss", f"loss_weight: 1 smooth_l1_loss_param {{ {settings} }}", *shapes[:3])
+        x = ones.clone().requires_grad_()
+        layer(x, ones * 0, ones / 2).backward()
+        assert x.grad.tolist() == [[slope, slope]]
+
+
+def test_the_second_top_of_ohem_has_four_axes_for_flat_bottoms(made):
+    for shape in [(2, 3), (2, 3, 1, 1)]:
+        layer = made("SmoothL1LossOHEM", "loss_weight: 1 loss_weight: 0", shape, (2, 3), tops=2)
+        assert layer.top_shapes([shape, (2, 3)]) == [(), (2, 1, 1, 1)]
+        _, each = layer(torch.full(shape, 2.5), torch.zeros(2, 3))
+        assert each.flatten().tolist() == [6, 6]

@@ -81,3 +81,12 @@ def test_mask_of_another_shape():
         Upsample(layer, [SHAPE, (2, 3, 5, 5)])
     with pytest.raises(ShapeError, match="4 axes"):
         Upsample(layer, [(2, 3)])
+
+
+def test_without_a_scale_segnets_doubles_and_yolos_keeps_the_size():
+    shape = (1, 1, 2, 2)
+    assert upsample("", 2, shape).top_shapes([shape] * 2) == [(1, 1, 4, 4)]
+    assert upsample("", 1, shape).top_shapes([shape]) == [shape]
+    x = torch.arange(4.0).view(shape)
+    assert torch.equal(upsample("", 1, shape)(x), x)
+    assert upsample("scale: 2", 1, shape).top_shapes([shape]) == [(1, 1, 4, 4)]

@@ -1,6 +1,6 @@
 """Exchanges as a rank of mpiexec does them, which fail where one isn't right: `mpiexec -n 3 python exchanges.py`.
 
-With an argument, ranks pretend to be on several machines with so many on each.
+They do so twice: the second time they pretend to be on several machines, with two on each.
 """
 
 from __future__ import annotations
@@ -89,10 +89,12 @@ def interruption(communicator: MpiCommunicator) -> None:
 
 
 def main() -> None:
-    machines = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    node = world().Split(RANK // machines, RANK) if machines else None
-    communicator = MpiCommunicator(world(), node=node)
-    means(communicator, near if machines else torch.equal)
+    exchanges(MpiCommunicator(world()), torch.equal)
+    exchanges(MpiCommunicator(world(), node=world().Split(RANK // 2, RANK)), near)
+
+
+def exchanges(communicator: MpiCommunicator, same: Callable[[Tensor, Tensor], bool]) -> None:
+    means(communicator, same)
     broadcasts_and_sends(communicator)
     variables(communicator)
     communicator.close()

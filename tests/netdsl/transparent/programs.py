@@ -285,6 +285,20 @@ def functions_of_ones_own() -> Curve:
     return curve
 
 
+def compiled() -> Curve:
+    model = torch.compile(net(), backend="eager")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(data: Tensor, labels: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(data), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return train(model, step)
+
+
 PROGRAMS: dict[str, Callable[[], Curve]] = {
     program.__name__: program
     for program in (
@@ -301,5 +315,6 @@ PROGRAMS: dict[str, Callable[[], Curve]] = {
         random_items,
         batches_by_hand,
         functions_of_ones_own,
+        compiled,
     )
 }

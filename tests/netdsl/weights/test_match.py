@@ -27,6 +27,10 @@ def blank(*shapes: tuple[int, ...]) -> list[np.ndarray]:
         ((1,), (1, 1, 1, 1), True),
         ((2, 3, 4, 5, 6), (3, 4, 5, 6), False),
         ((1, 3, 4, 5), (3, 4, 5), False),
+        ((1, 4, 1, 1), (1, 4), True),  # forks' blobs for channels, of TSN's and happynear's BN
+        ((1, 4, 1, 1), (1, 3), False),
+        ((1, 4, 1, 1), (4,), False),
+        ((1, 4, 1, 5), (1, 4), False),
     ],
 )
 def test_old_files_have_four_dimensions_for_everything(own, given, suit):

@@ -300,3 +300,17 @@ def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: st
 
         properties = {each.key: each.value for each in onnx.load("a.onnx").metadata_props}
         assert properties["labels"] == "a\nb\nc\nd\ne"
+
+
+def test_what_is_exported_says_the_dialect_that_was_named(zoo):
+    Path("bn.prototxt").write_text(
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 3 } } }\n'
+        'layer { name: "b" type: "BN" bottom: "x" top: "y" bn_param { slope_filler { value: 1 } } }\n'
+    )
+    Net("bn.prototxt", dialect="happynear").save("bn.caffemodel")
+    export = ("export", "bn.prototxt", "--weights", "bn.caffemodel", "--to", "caffe", "-o", "out")
+    code, _, err = zoo(*export, "--dialect", "happynear")
+    assert code == 0, err
+    assert Path("out/deploy.prototxt").read_text().startswith("# dialect: happynear\n")
+    code, _, err = zoo(*export, "--dialect", "hapynear")
+    assert (code, err.startswith("zoo: there is no dialect 'hapynear'; the dialects are bvlc")) == (2, True), err

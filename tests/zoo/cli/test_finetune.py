@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.files import read_net
 from netdsl import Net
 from netdsl.data.sources.shapes import ShapesSource
 from netdsl.data.sources.source import DataSplit
-from zoo.cards import read_card
+from netdsl.data.writing.mean_image import write_mean
+from tests.zoo.models import convolutional
+from zoo.card_input import transform_of
+from zoo.cards import Channels, read_card
 
 
-def photos(folder: str, *classes: str, each: int = 12) -> None:
+def photos(folder: str, *classes: str, each: int = 12, awkward: bool = False) -> None:
     source = ShapesSource(DataSplit.TRAIN, classes)
     for number in range(each * len(classes)):
         image, label = source.item(source.fetch(number))
+        pixels = image.transpose(1, 2, 0)
+        if awkward:  # as photos have: any size and proportions, and some are gray
+            height, width = np.random.default_rng(number).integers(9, 70, 2).tolist()
+            pixels = cv2.resize(pixels, (width, height))[..., : 1 if number % 5 == 0 else 3]
         path = Path(folder, classes[int(label)], f"{number}.png")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(bytes(cv2.imencode(".png", image.transpose(1, 2, 0))[1]))
+        path.write_bytes(bytes(cv2.imencode(".png", pixels)[1]))
 
 
 @pytest.mark.parametrize("workers", [[], ["--workers", "2"]], ids=["one", "two"])
@@ -48,6 +58,36 @@ def test_a_folder_of_photos_becomes_a_model(zoo, workers: list[str]) -> None:
     assert "prob" in outputs
 
 
+def counted_accuracy(zoo, model: str, data: str) -> float:
+    """The share of items that `zoo predict` finds the right class of, whose label is in the name of the item."""
+    answers = [json.loads(line) for line in zoo("predict", model, data, "--json", "--top", "1").out.splitlines()]
+    names = Path(model, "labels.txt").read_text().split()
+    return sum(f"{names[each['classes'][0]['label']]}/" in each["image"] for each in answers) / len(answers)
+
+
+@pytest.mark.parametrize(
+    ("channels", "mean"),
+    [(Channels.BGR, "mean.binaryproto"), (Channels.RGB, "mean.binaryproto"), (Channels.RGB, (99.0, 110.0, 140.0))],
+)
+def test_the_accuracy_is_that_of_predictions(zoo, channels: Channels, mean: str | tuple[float, ...]) -> None:
+    photos("photos", "ring", "cross", each=106, awkward=True)
+    convolutional(Path("filters"), channels, mean)
+    write_mean(np.random.default_rng(1).uniform(60, 200, (3, 13, 12)).astype(np.float32), "filters/mean.binaryproto")
+    words = ("--epochs", "3", "--held-out", "0.5", "--base-lr", "0.003", "--json", "-o", "tuned")
+    done = json.loads(zoo("finetune", "filters", "--data", "photos", *words).out)
+    card = read_card("tuned/README.md")
+    assert card.input is not None and card.input.channels is Channels.BGR
+    assert ("The channels of its first convolution are swapped" in card.text) == (channels is Channels.RGB)
+    layers = read_net(Path("tuned/train_val.prototxt")).message.layer
+    tested = next(layer for layer in layers if layer.include and layer.include[0].phase == pb.TEST)
+    assert transform_of(card.input, Path("tuned").resolve()) == tested.transform_param
+    assert 0 < done["accuracy"] < 1
+    held_out = "folder:photos?items=tuned/run/test_items.txt"
+    assert counted_accuracy(zoo, "tuned", held_out) == pytest.approx(done["accuracy"], abs=1e-6)
+    shutil.move("tuned", "moved")  # with the mean that its card names
+    assert "classes" in zoo("predict", "moved", "photos/ring/0.png", "--json").out
+
+
 def test_a_model_of_ones_own_is_a_name_for_the_next(zoo) -> None:
     photos("photos", "ring", "cross")
     zoo("finetune", "shapes", "--data", "photos", "--epochs", "1", "-o", "first")
@@ -55,6 +95,19 @@ def test_a_model_of_ones_own_is_a_name_for_the_next(zoo) -> None:
     assert 0 <= done["accuracy"] <= 1
     names = [layer.name for layer in read_net(Path("second/deploy.prototxt")).message.layer]
     assert "ip2_photos_photos" in names
+
+
+def test_a_model_without_a_card_is_tested_as_its_data_layer_says(zoo) -> None:
+    photos("photos", "ring", "cross", each=16)
+    zoo("import", "shapes", "-o", "cropped")
+    Path("cropped/README.md").unlink()
+    net = Path("cropped/train_val.prototxt")
+    net.write_text(re.sub(r"resize_param \{.*?\}", "", net.read_text(), flags=re.DOTALL))
+    words = ("--epochs", "1", "--held-out", "0.5", "--json", "--test-data", "photos", "-o", "tuned")
+    done = json.loads(zoo("finetune", "cropped", "--data", "photos", *words).out)
+    assert read_card("tuned/README.md").input is None  # a card can't say that images keep their sizes
+    assert "cropped to 40x40 in their own size" in zoo("predict", "tuned", "photos").err
+    assert counted_accuracy(zoo, "tuned", "folder:photos") == pytest.approx(done["accuracy"], abs=1e-6)
 
 
 def test_what_was_stopped_goes_on(zoo, monkeypatch: pytest.MonkeyPatch) -> None:

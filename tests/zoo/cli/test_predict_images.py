@@ -136,13 +136,13 @@ def test_a_net_of_its_own_says_how_images_become_its_input(zoo, tmp_path) -> Non
     file = write("three.png", np.full((9, 7), 50, np.uint8))
     done = zoo("predict", "lenet_iter_1.caffemodel", file, "--json")
     assert done.code == 0 and len(lines(done.out)[0]["classes"]) == 5
-    assert "as for the net's data layer, they are resized to 32x32, cropped to 28x28, gray" in done.err
+    assert "as for the net's data layer, they are gray with values from 0 to 255, resized to 32x32, cropped" in done.err
     assert zoo("import", "lenet", "-o", "my").code == 0
     Path("my/README.md").unlink()
     Path("my/train_val.prototxt").unlink()
     weights = "--weights", "lenet_iter_1.caffemodel"
     plain = zoo("predict", "my", *weights, file, "--json")
-    assert "no card and no data layer says how images become the input; they are resized to 28x28, gray" in plain.err
+    assert "no card and no data layer says how images become the input; they are gray" in plain.err
     assert lines(plain.out) != lines(done.out)
 
 

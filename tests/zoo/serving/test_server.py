@@ -238,7 +238,7 @@ def test_what_the_server_says_of_itself(server) -> None:
     assert [ask(server, path).body for path in ("health", "ready")] == [b"well\n", b"ready\n"]
     card = ask(server, "card").json
     assert (card["task"], card["summary"]) == ("classification", "Tells four things apart.")
-    assert "resized to 13x12, cropped to 10x8, RGB" in card["input"]
+    assert "RGB with values from 0 to 255, resized to 13x12, cropped to 10x8" in card["input"]
     ask(server, "nothing/here")
     ask(server, "predict")
     text = ask(server, "metrics").body.decode()

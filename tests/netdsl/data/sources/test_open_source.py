@@ -23,6 +23,7 @@ from caffe_proto.errors import MissingExtraError
 from netdsl.data.sources import digits, netcdf
 from netdsl.data.sources.open_source import KINDS, chooses_columns, has_kind_prefix, open_source, with_split
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.transforms.decode import Color
 from netdsl.data.writing import contact_sheet
 from netdsl.errors import DataError
 from netdsl.tables import arrow
@@ -139,8 +140,8 @@ def test_columns_are_not_chosen_where_they_have_none_or_are_chosen_already(data:
 
 @pytest.mark.parametrize("name", ["an_lmdb", "a_leveldb", "t.parquet?columns=image", "class", "list.txt?root=class"])
 def test_encoded_images_can_be_had_without_colours(data: Path, name: str) -> None:
-    for gray, channels in ((False, 3), (True, 1)):
-        source = open_source(name, gray=gray)
+    for color, channels in ((Color.AS_STORED, 3), (Color.COLOR, 3), (Color.GRAY, 1)):
+        source = open_source(name, color=color)
         image = source.item(source.fetch(0))[0]
         source.close()
         assert image.shape == (channels, 4, 5)

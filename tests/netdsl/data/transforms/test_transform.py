@@ -101,7 +101,7 @@ def test_an_image_is_resized_before_it_is_cropped() -> None:
         assert (transform(image, np.random.default_rng(0)) == resized[:, :, 1:11]).all()
     assert transform.shape(*IMAGE.shape) == (3, 14, 10)
     for image in (IMAGE + np.float32(0.5), IMAGE - np.float32(300), np.full_like(IMAGE, np.nan, np.float32)):
-        with pytest.raises(DataError, match="resize_param is for images with whole values from 0 to 255"):
+        with pytest.raises(DataError, match="images that are resized have whole values from 0 to 255"):
             transform(image, np.random.default_rng(0))
 
 

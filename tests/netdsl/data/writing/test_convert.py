@@ -19,6 +19,7 @@ from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.folder import FolderSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.decode import Color
 from netdsl.data.writing.convert import Conversion, convert
 from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.encode import ImageFormat
@@ -187,7 +188,7 @@ def test_images_are_resized_as_opencv_does_it() -> None:
 def test_images_lose_their_colours(encoded: ImageFormat | None) -> None:
     images()
     expected = [cv2.imread(f"in/{name}", cv2.IMREAD_GRAYSCALE)[np.newaxis] for name in ("cat/0.png", "dog/1.png")]
-    convert(open_source("in", gray=True), "a_lmdb", Conversion(gray=True, encoded=encoded))
+    convert(open_source("in", color=Color.GRAY), "a_lmdb", Conversion(gray=True, encoded=encoded))
     np.testing.assert_array_equal([image for image, _ in read("a_lmdb")[:2]], expected)
     convert(made(PIXELS, LABELS), "b_lmdb", Conversion(gray=True, encoded=encoded))  # which has no files to decode
     # OpenCV rounds otherwise when it decodes without colours than when it takes them away

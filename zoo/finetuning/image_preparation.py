@@ -1,0 +1,81 @@
+"""The preparation of images for fine-tuning: the card's or the data layers', in Caffe's order of channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from converters.rewrites.preprocessing import Preprocessing, absorb_preprocessing
+from netdsl.data.transforms.channels import COLORS
+from netdsl.data.transforms.image_settings import copy_of
+from netdsl.data.transforms.mean import Mean
+from netdsl.data.writing.mean_image import write_mean
+from netdsl.deploy.deploy_net import deploy_model
+from netdsl.errors import NetError
+from netdsl.model import Model
+from netdsl.tuning.preparation import own_transform, transforms_of
+from zoo.card_input import transform_of, unlike_layer
+from zoo.cards import Channels
+from zoo.model_folder import ModelFolder
+
+_MEAN = "mean.binaryproto"  # in the new model's folder
+_SWAPPED = (
+    "The net that it began with takes RGB. The channels of its first convolution are swapped, so that this one takes "
+    "BGR, as Caffe's data layers give it."
+)
+
+
+@dataclass(frozen=True)
+class PreparedModel:
+    """A model that takes what data layers give, their settings, and what there is to say about both.
+
+    `swapped` is whether its weights aren't those of its files, since these take RGB.
+    """
+
+    model: Model
+    transforms: Mapping[pb.Phase, pb.TransformationParameter]
+    swapped: bool
+    notes: tuple[str, ...]
+
+
+def prepare_images(model: Model, folder: ModelFolder | None, output: Path) -> PreparedModel:
+    """Prepare images as the card says or, if there is none, as the net's data layers do.
+
+    A file with a mean is written to the new model's folder, so that its card can name it.
+    """
+    notes, stated, swapped = list[str](), None, False
+    if folder is not None and folder.card.input is not None:
+        image = folder.card.input
+        stated = transform_of(image, folder.path)
+        notes += unlike_layer(image, own_transform(model.net, pb.TEST))
+        swapped = image.channels is Channels.RGB
+        if swapped:
+            model, stated = with_swapped_channels(model), _reversed_mean(stated)
+            notes.append(_SWAPPED)
+    transforms = transforms_of(model, stated)
+    mean = Mean(transforms[pb.TEST]).image
+    if mean is not None:
+        write_mean(np.ascontiguousarray(mean[::-1]) if swapped else mean, output / _MEAN)
+        for transform in transforms.values():
+            transform.mean_file = str((output / _MEAN).resolve())
+    return PreparedModel(model, transforms, swapped, tuple(notes))
+
+
+def with_swapped_channels(model: Model) -> Model:
+    """The model with weights that take BGR where they took RGB, or the other way round."""
+    deployed = deploy_model(model)
+    try:
+        swapped = absorb_preprocessing(deployed, Preprocessing.of(COLORS, swap_channels=True))
+    except NetError as problem:
+        raise NetError(f"its card says RGB, and Caffe's data layers give BGR, which it can't take: {problem}") from None
+    return replace(model, weights={**model.weights, **swapped.weights}, file=None)
+
+
+def _reversed_mean(transform: pb.TransformationParameter) -> pb.TransformationParameter:
+    changed = copy_of(transform)
+    changed.mean_value[:] = reversed(transform.mean_value)
+    return changed
