@@ -167,12 +167,13 @@ class Speed:
         top = operation.convolution_pass is ConvolutionPass.TOP
         part = arithmetic.convolution if top else arithmetic.convolution_gradient
         rate = arithmetic.peak * part * _filled(operation.convolution, self.device.tile)
-        turned = 2 * moved if self._turns() else 0.0
+        turned = 2 * moved if self._turns(arithmetic) else 0.0
         return _least_seconds(operation.flops, moved, rate, bandwidth) + turned / bandwidth
 
-    def _turns(self) -> bool:
-        """Whether convolutions bring their blobs into another layout and back: units for halves need channels last."""
-        return self.number_type.bytes < _FLOAT32_BYTES and self.layout is MemoryLayout.CHANNELS_FIRST
+    def _turns(self, arithmetic: Arithmetic) -> bool:
+        """Whether convolutions bring their blobs into another layout and back: fast units need channels last."""
+        plain = self.device.arithmetic.get(NumberType.FLOAT32)
+        return arithmetic is not plain and self.layout is MemoryLayout.CHANNELS_FIRST
 
     def _arithmetic(self, kind: OperationKind) -> Arithmetic:
         """A GPU that can computes convolutions of float32 in TF32, but not products of matrices: torch's rule."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.errors import NetError
+from netdsl.layer import BringsData
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
-from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
+from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType, read_device
 from netdsl.planner.layer_costs import LayerCost, layer_costs
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, Operation, OperationKind
 from netdsl.planner.step_time import MemoryLayout, StepTime, measured_name, sizes_of, step_time, update_operation
+from zoo import catalogue
 
 GPU = Device(
     name="gpu",
@@ -42,7 +45,7 @@ NOTHING = Operation("update", 0, 0)
 
 
 def time_of(*operations: Operation, device: Device = GPU, **settings: object) -> StepTime:
-    return step_time([LayerCost("layer", "Type", operations, (), 0, 0, 0)], NOTHING, device, **settings)
+    return step_time([LayerCost("layer", "Type", operations, (), 0, 0, 0, 0)], NOTHING, device, **settings)
 
 
 def test_what_is_no_product_takes_as_long_as_its_bytes() -> None:
@@ -70,7 +73,9 @@ def test_halves_are_half_as_many_bytes_and_convolutions_turn_them() -> None:
 
 def test_convolutions_of_float32_use_tf32_where_it_is() -> None:
     ampere = replace(GPU, arithmetic={**GPU.arithmetic, NumberType.TF32: Arithmetic(400, 0.5, 0.25, 0.8)})
-    assert time_of(CONVOLUTION, device=ampere).forward == 3 + 3000 / (400 * 0.5 * 3 / 4)
+    last = MemoryLayout.CHANNELS_LAST
+    assert time_of(CONVOLUTION, device=ampere, layout=last).forward == 3 + 3000 / (400 * 0.5 * 3 / 4)
+    assert time_of(CONVOLUTION, device=ampere).forward == 3 + 3000 / (400 * 0.5 * 3 / 4) + 2 * 400 / (200 * 0.5)
     assert time_of(PRODUCT, device=ampere).forward == time_of(PRODUCT).forward
 
 
@@ -80,12 +85,38 @@ def test_numbers_that_a_device_does_not_compute_with_are_an_error() -> None:
 
 
 def test_a_step_is_the_sum_of_its_parts() -> None:
-    layers = [LayerCost("a", "A", (COPY, COPY), (COPY,), 0, 0, 0), LayerCost("b", "B", (), (PRODUCT,), 0, 0, 0)]
+    layers = [LayerCost("a", "A", (COPY, COPY), (COPY,), 0, 0, 0, 0), LayerCost("b", "B", (), (PRODUCT,), 0, 0, 0, 0)]
     found = step_time(layers, Operation("update", 9, 800), GPU, input_bytes=50)
     assert [(layer.name, layer.forward, layer.backward) for layer in found.layers] == [("a", 14, 7), ("b", 0, 23)]
     assert (found.update, found.transfer, found.seconds) == (11, 5, 14 + 7 + 23 + 11 + 5)
     assert step_time(layers, COPY, replace(GPU, host_link=None), input_bytes=50).transfer == 0
     assert step_time(layers, COPY, GPU, NumberType.FLOAT16).update == time_of(COPY).forward  # weights are float32
+
+
+@pytest.mark.parametrize(
+    ("name", "number_type", "layout", "images"),
+    [
+        ("v100", "float32", "channels-first", 367),
+        ("v100", "float16", "channels-last", 1200),
+        ("a100", "float32", "channels-first", 938),
+        ("a100", "float16", "channels-last", 2470),
+    ],
+)
+def test_resnet_50_is_about_as_quick_as_nvidia_measured(name: str, number_type: str, layout: str, images: int) -> None:
+    """Images a second on one GPU, in the README of ResNet50 v1.5 for PyTorch of NVIDIA's DeepLearningExamples."""
+    costs, update = resnet_50(256)
+    found = step_time(costs, update, read_device(name), NumberType(number_type), MemoryLayout(layout))
+    assert 256 / found.seconds == pytest.approx(images, rel=0.15)
+
+
+@cache
+def resnet_50(batch: int) -> tuple[tuple[LayerCost, ...], Operation]:
+    entry = catalogue.entry_of("resnet-50")
+    whole = filter_layers(entry.train_val.message, state_of(entry.train_val.message, Phase.TRAIN))
+    layers = [layer for layer in whole.layer if not issubclass(LAYERS[layer.type], BringsData)]
+    data = RDDLayer("data", shape=[batch, 3, 224, 224]), RDDLayer("label", shape=[batch])
+    built = build(connect(NetParams("resnet", *data, *layers).message), LAYERS)
+    return layer_costs(built, "cuda"), update_operation(built, entry.solver)
 
 
 def measured(operation: Operation, seconds: float) -> MeasuredOperation:
