@@ -52,6 +52,11 @@ _PRECISIONS = ("float32", "bfloat16")
     help=f"The type of computed values, {_PRECISIONS[0]} by default.",
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
+@click.option(
+    "--caffe-gradients",
+    is_flag=True,
+    help="Where layers in place change what Caffe reads backward, take its gradients.",
+)
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option(
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
@@ -265,6 +270,7 @@ def _run(
     decoders: int | None,
     skip_bad: bool,
     allow_nonfinite: bool,
+    caffe_gradients: bool,
     workers: int | None,
 ) -> Run:
     """The run that the options describe, with so many workers on this machine if that is known."""
@@ -289,7 +295,7 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], getattr(torch, precision or _PRECISIONS[0]), compiled, loading),
+        compute=Compute(devices[0], getattr(torch, precision or _PRECISIONS[0]), compiled, loading, caffe_gradients),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )
