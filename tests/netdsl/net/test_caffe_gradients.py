@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from netdsl.layer.allowed_python import allowing
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.caffe_memory import caffe_notes
@@ -319,22 +321,109 @@ def test_a_layer_that_reads_its_bottom_finds_what_a_layer_in_place_wrote_there_t
         assert torch.allclose(out.weight.grad, 2 * out(hidden).T @ read)
 
 
-def test_normalisation_over_channels_reads_a_top_that_was_halved() -> None:
-    """By Caffe's formula, written out for one channel of one pixel."""
-    half = "power_param { scale: 0.5 }"
-    lrn = (
-        'layer { name: "scaled" type: "Scale" bottom: "data" top: "scaled" scale_param { filler { value: 3 } } } '
-        'layer { name: "lrn" type: "LRN" bottom: "scaled" top: "lrn" lrn_param { local_size: 1 alpha: 1 beta: 1 } } '
-        f'layer {{ name: "half" type: "Power" bottom: "lrn" top: "lrn" {half} }} '
-        'layer { name: "loss" type: "Reduction" bottom: "lrn" top: "loss" loss_weight: 1 }'
+def halved(maker: str, scale: float, value: float = 2) -> float:
+    """The gradient of `scale`, which the value 2 is times before a layer whose top is then halved in place.
+
+    In Caffe, what halves in place gives 0.5 * 0.5 for any gradient of its top.
+    """
+    text = (
+        input_layer(1, 1, 1, 1)
+        + f'layer {{ name: "x" type: "Scale" bottom: "data" top: "x" scale_param {{ filler {{ value: {scale} }} }} }} '
+        + maker
+        + 'layer { name: "half" type: "Power" bottom: "y" top: "y" power_param { scale: 0.5 } } '
+        + 'layer { name: "loss" type: "Reduction" bottom: "y" top: "loss" loss_weight: 1 }'
     )
-    net = module(input_layer(1, 1, 1, 1) + lrn, as_caffe=True)
-    net.loss(net.run(net.edges_of(torch.full((1, 1, 1, 1), 2.0, dtype=torch.float64)))).backward()
-    x, gradient = 6, 0.25  # the half in place makes 0.5 * 0.5 of whatever comes
-    scale = 1 + x**2
-    halved = x / scale / 2
-    expected = gradient / scale - 2 * x * gradient * halved / scale
-    assert net.layers["scaled"].weight.grad.item() == pytest.approx(2 * expected)
+    net = module(text, as_caffe=True)
+    net.loss(net.run(net.edges_of(torch.full((1, 1, 1, 1), value, dtype=torch.float64)))).backward()
+    return net.layers["x"].weight.grad.item()
+
+
+def test_lrn_reads_its_top() -> None:
+    lrn = 'layer { name: "y" type: "LRN" bottom: "x" top: "y" lrn_param { local_size: 1 alpha: 1 beta: 1 } } '
+    x, scale = 6, 1 + 6**2
+    assert halved(lrn, 3) == pytest.approx(2 * (0.25 / scale - 2 * x * 0.25 * (x / scale / 2) / scale))
+
+
+def test_a_product_without_a_stable_gradient_reads_its_top() -> None:
+    product_of = (
+        'layer { name: "y" type: "Eltwise" bottom: "x" bottom: "x" top: "y" eltwise_param { operation: PROD %s } } '
+    )
+    x, top = 6, 6**2 / 2
+    assert halved(product_of % "stable_prod_grad: false", 3) == pytest.approx(2 * 2 * 0.25 * top / x)
+    assert halved(product_of % "", 3) == pytest.approx(2 * 2 * 0.25 * x)
+
+
+def test_normalize_reads_its_top_for_the_gradient_of_its_scale() -> None:
+    data = torch.tensor([[3.0, 4.0]], dtype=torch.float64)
+    text = (
+        input_layer(1, 2)
+        + 'layer { name: "y" type: "Normalize" bottom: "data" top: "y" norm_param { scale_filler { value: 10 } } } '
+        + 'layer { name: "half" type: "Power" bottom: "y" top: "y" power_param { scale: 0.5 } } '
+        + 'layer { name: "loss" type: "Reduction" bottom: "y" top: "loss" loss_weight: 1 }'
+    )
+    net = module(text, as_caffe=True)
+    net.loss(net.run(net.edges_of(data))).backward()
+    assert net.layers["y"].scale.grad.sum().item() == pytest.approx((3 + 4) * 0.25 / 10, rel=1e-6)
+
+
+def test_happynears_normalize_reads_its_top_for_that_of_its_bottom() -> None:
+    data = torch.tensor([[1.0, 0.0]], dtype=torch.float64)
+    text = (
+        input_layer(1, 2)
+        + 'layer { name: "x" type: "Scale" bottom: "data" top: "x" '
+        + "scale_param { axis: 0 num_axes: 0 filler { value: 3 } bias_term: true bias_filler { value: 0 } } } "
+        + 'layer { name: "y" type: "Normalize" bottom: "x" top: "y" normalize_param { } } '
+        + 'layer { name: "half" type: "Power" bottom: "y" top: "y" power_param { scale: 0.5 } } '
+        + 'layer { name: "loss" type: "Reduction" bottom: "y" top: "loss" loss_weight: 1 }'
+    )
+    net = module(text, as_caffe=True)
+    net.loss(net.run(net.edges_of(data))).backward()
+    assert net.layers["x"].weight.grad.item() == pytest.approx((0.25 - 0.5 * 0.5 * 0.25) / 3, rel=1e-5)
+
+
+def test_a_layer_in_python_finds_what_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "squaring.py").write_text(
+        "from netdsl.pycaffe.python_layer import Layer\n\n\n"
+        "class Square(Layer):\n"
+        "    def setup(self, bottom, top):\n"
+        "        pass\n\n"
+        "    def reshape(self, bottom, top):\n"
+        "        top[0].reshape(*bottom[0].shape)\n\n"
+        "    def forward(self, bottom, top):\n"
+        "        top[0].data[...] = bottom[0].data ** 2\n\n"
+        "    def backward(self, top, propagate_down, bottom):\n"
+        "        bottom[0].diff[...] = top[0].diff * 2 * bottom[0].data\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    own = 'layer { name: "y" type: "Python" bottom: "x" top: "x" python_param { module: "squaring" layer: "Square" } } '
+    text = (
+        DATA.replace(f"dim: {ITEMS} dim: {INPUTS}", "dim: 1 dim: 1")
+        + 'layer { name: "x" type: "Scale" bottom: "data" top: "x" scale_param { filler { value: 3 } } } '
+        + own
+        + 'layer { name: "loss" type: "Reduction" bottom: "x" top: "loss" loss_weight: 1 }'
+    )
+    with allowing({"squaring": ""}):
+        net = module(text, as_caffe=True)
+        net.loss(net.run(net.edges_of(torch.full((1, 1), 2.0, dtype=torch.float64)))).backward()
+    assert net.layers["x"].weight.grad.item() == 2 * (2 * 6**2)
+
+
+def test_what_lies_in_caffes_memory_is_not_written_over_by_a_relu_that_is_not_in_place_there() -> None:
+    text = (
+        DATA
+        + inner_product("hidden", "data", WIDTH)
+        + layer("softmax", "Softmax", "hidden", "hidden")
+        + 'layer { name: "scale" type: "Scale" bottom: "hidden" top: "hidden" '
+        + "scale_param { filler { value: 2 } bias_term: true bias_filler { value: -0.25 } } } "
+        + layer("relu", "ReLU", "hidden", "out")
+        + SUM_OF_SQUARES
+    )
+    net, data = module(text, as_caffe=True), torch.randn(ITEMS, INPUTS, dtype=torch.float64)
+    net.loss(net.run(net.edges_of(data))).backward()
+    scaled = 2 * net.layers["hidden"](data).softmax(1) - 0.25
+    gradient = 2 * (2 * scaled.relu())
+    expected = (gradient - (gradient * scaled).sum(1, keepdim=True)) * scaled
+    assert torch.allclose(net.layers["hidden"].bias.grad, expected.sum(0))
 
 
 def test_half_precision_has_them_too() -> None:
