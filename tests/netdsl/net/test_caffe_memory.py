@@ -19,6 +19,9 @@ FILTERS = 'convolution_param { num_output: 6 kernel_size: 2 weight_filler { type
 USUAL = {"Clip": "clip_param { min: -1 max: 1 }"}
 
 
+POOL = "pooling_param { kernel_size: 2 }"
+
+
 def layer(kind: str, bottom: str, top: str, settings: str = "", name: str = "") -> str:
     names = " ".join(
         f'{field}: "{each}"' for field, blobs in (("bottom", bottom), ("top", top)) for each in blobs.split()
@@ -27,6 +30,10 @@ def layer(kind: str, bottom: str, top: str, settings: str = "", name: str = "") 
 
 
 CONV = layer("Convolution", "data", "x", FILTERS, "conv")
+
+
+DROPPED = layer("Split", "x", "y") + layer("Dropout", "y", "y")
+SUM = layer("Eltwise", "p z", "sum")
 
 
 def in_place(*kinds: str) -> str:
@@ -50,10 +57,7 @@ def notes(text: str, end: str = "x") -> list[str]:
         in_place("TanH", "ReLU"),
         in_place("HardSwish", "ReLU6"),
         in_place("SpatialDropout"),
-        CONV
-        + layer("LRN", "x", "n")
-        + layer("ReLU", "n", "n")
-        + layer("Pooling", "n", "x2", "pooling_param { kernel_size: 2 }"),
+        CONV + layer("LRN", "x", "n") + layer("ReLU", "n", "n") + layer("Pooling", "n", "x2", POOL),
         layer("Power", "data", "data", "power_param { scale: 0.01 }") + CONV,  # nothing learns before it
         in_place("ReLU") + layer("Flatten", "x", "flat") + layer("Dropout", "flat", "flat"),
     ],
@@ -74,6 +78,18 @@ def test_what_is_usual_in_nets_is_not_said(text: str) -> None:
         (in_place("HardSwish", "BNLL"), "layer 'bnll'"),
         (CONV + layer("LRN", "x", "n") + layer("Dropout", "n", "n") + layer("Concat", "n n", "x2"), "layer 'lrn'"),
         (in_place("ReLU") + layer("Flatten", "x", "y") + layer("BNLL", "y", "y"), "layers 'relu', 'bnll'"),
+        (
+            in_place("ReLU") + layer("Pooling", "x", "p", POOL) + DROPPED + layer("Pooling", "y", "z", POOL) + SUM,
+            "layer 'relu'",
+        ),
+        (
+            CONV
+            + layer("ELU", "x", "e")
+            + layer("Split", "x", "y")
+            + layer("Bias", "y", "y")
+            + layer("Bias", "e", "z"),
+            "layer 'elu'",
+        ),
         (in_place("Sigmoid", "TanH", "Exp", "Log"), "layers 'sigmoid', 'tanh', 'exp' and 1 more"),
     ],
 )
@@ -84,22 +100,52 @@ def test_layers_whose_gradients_differ_are_named_in_one_line(text: str, layers: 
     assert "--caffe-gradients" in note
 
 
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("Flatten", ""),
+        ("Reshape", "reshape_param { shape { dim: 0 dim: -1 } }"),
+        ("Split", ""),
+        ("Concat", ""),
+        ("Slice", ""),
+        ("Permute", ""),
+    ],
+)
+def test_a_top_that_lies_in_its_bottoms_memory_is_written_over_with_it(kind: str, settings: str) -> None:
+    (note,) = notes(
+        CONV + layer("Sigmoid", "x", "s") + layer(kind, "s", "y", settings) + layer("Dropout", "y", "y"), "y"
+    )
+    assert note.startswith("the gradients of layer 'sigmoid' differ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("Reshape", "reshape_param { pixelshuffler: 2 }"),
+        ("Permute", "permute_param { order: 1 }"),
+        ("Tile", "tile_param { tiles: 1 }"),
+    ],
+)
+def test_a_top_in_memory_of_its_own_is_not(kind: str, settings: str) -> None:
+    filters = FILTERS.replace("num_output: 6", "num_output: 8")
+    conv = layer("Convolution", "data", "x", filters, "conv") + layer("Sigmoid", "x", "s")
+    assert not notes(conv + layer(kind, "s", "y", settings) + layer("Dropout", "y", "y"), "y")
+
+
 def test_only_what_learns_from_a_loss_counts() -> None:
     frozen = CONV.replace("} }", "} } param { lr_mult: 0 } param { lr_mult: 0 }", 1)
     assert not notes(in_place("Clip"), end="")
     assert not notes(frozen + layer("Clip", "x", "x"))
     assert not notes(
-        in_place("Clip")
-        + layer("Silence", "x", "")
-        + layer("Pooling", "data", "p", "pooling_param { kernel_size: 2 }"),
+        in_place("Clip") + layer("Silence", "x", "") + layer("Pooling", "data", "p", POOL),
         "p",
     )
 
 
 def test_a_blob_that_is_written_over_under_another_name_before_somebody_reads_it_is_said() -> None:
     flat = layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat")
-    assert not notes(CONV + layer("Pooling", "x", "p", "pooling_param { kernel_size: 2 }") + flat, "p")
-    (note,) = notes(CONV + flat + layer("Pooling", "x", "p", "pooling_param { kernel_size: 2 }"), "p")
+    assert not notes(CONV + layer("Pooling", "x", "p", POOL) + flat, "p")
+    (note,) = notes(CONV + flat + layer("Pooling", "x", "p", POOL), "p")
     assert note.startswith("layer 'pooling': Caffe finds other values")
 
 
