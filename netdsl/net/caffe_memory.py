@@ -9,7 +9,7 @@ from caffe_proto.errors import few
 from netdsl.layer import Layer
 from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward, SharesMemory
 from netdsl.net.build import Built
-from netdsl.net.graph import Node
+from netdsl.net.graph import Node, Phase
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges, losses_of
 
 _NAMED = 3  # layers in a note
@@ -36,10 +36,13 @@ class CaffeMemory:
         self._readers = Counter(edge for node in built.graph.nodes for edge in node.bottoms)
         self._places: dict[int, tuple[_Memory, int]] = {}  # of each edge: its memory, and which of the writes it is
         self.late_readers: list[int] = []  # layers whose forward finds bottoms that are written over
+        self.refused: list[int] = []  # layers in place whose bottom others read
         for index, (node, layer) in enumerate(built.pairs()):
             if any(self._later_writes(edge) for edge in node.bottoms):
                 self.late_readers.append(index)
             for place, edge in enumerate(node.tops):
+                if self._keeps_name(node, place) and not self.is_over_bottom(node, place):
+                    self.refused.append(index)
                 self._place(node, layer, place, edge)
 
     def _place(self, node: Node, layer: Layer, place: int, edge: int) -> None:
@@ -59,11 +62,12 @@ class CaffeMemory:
 
     def is_over_bottom(self, node: Node, place: int = 0) -> bool:
         """Whether a layer writes a top over the bottom of the same place."""
+        return self._keeps_name(node, place) and self._readers[node.bottoms[place]] == 1
+
+    def _keeps_name(self, node: Node, place: int) -> bool:
         blobs = self._built.graph.blobs
-        if place >= min(len(node.bottoms), len(node.tops)):
-            return False
-        bottom = node.bottoms[place]
-        return blobs[bottom] == blobs[node.tops[place]] and self._readers[bottom] == 1
+        both = place < min(len(node.bottoms), len(node.tops))
+        return both and blobs[node.bottoms[place]] == blobs[node.tops[place]]
 
     def last(self, edge: int) -> int:
         """The edge whose data lie in the memory of an edge at the end."""
@@ -122,7 +126,7 @@ def caffe_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
     """What to know of a net whose gradients, or values, differ from Caffe's, where layers in place write over blobs."""
     memory = CaffeMemory(built)
     notes = []
-    differing = differing_gradients(built, memory)
+    differing = differing_gradients(built, memory) if built.graph.phase is Phase.TRAIN else []
     if differing and not caffe_gradients:
         notes.append(
             f"the gradients of {_names(built, differing)} differ from Caffe's, which reads blobs after layers in place "
@@ -132,6 +136,11 @@ def caffe_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
         notes.append(
             f"{_names(built, memory.late_readers)}: Caffe finds other values in the bottoms, which a layer in place "
             "wrote over in memory that they share; see docs/caffe_differences.md"
+        )
+    if memory.refused:
+        notes.append(
+            f"{_names(built, memory.refused)}: Caffe refuses to change in place what another layer reads; here each "
+            "layer reads what the blob is at its place in the file; see docs/caffe_differences.md"
         )
     return notes
 

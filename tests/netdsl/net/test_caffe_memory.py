@@ -149,8 +149,13 @@ def test_a_blob_that_is_written_over_under_another_name_before_somebody_reads_it
     assert note.startswith("layer 'pooling': Caffe finds other values")
 
 
-def test_a_net_that_caffe_refuses_has_no_other_gradients_there() -> None:
+def test_a_net_that_caffe_refuses_is_said_to_be_and_has_no_other_gradients_there() -> None:
     """Another layer reads what one in place then changes: Caffe finds two sources of that blob."""
-    assert not notes(
-        CONV + layer("Sigmoid", "x", "s") + layer("Clip", "x", "x") + layer("Eltwise", "s x", "sum"), "sum"
-    )
+    sigmoid_and_clip = layer("Sigmoid", "x", "s") + layer("Clip", "x", "x")
+    (note,) = notes(CONV + sigmoid_and_clip + layer("Eltwise", "s x", "sum"), "sum")
+    assert note.startswith("layer 'clip': Caffe refuses")
+
+
+def test_gradients_are_said_of_the_net_that_is_trained() -> None:
+    message = from_text(DATA + in_place("Clip") + LOSS % "x", pb.NetParameter)
+    assert not caffe_notes(build(resolve(message, Phase.TEST), LAYERS))
