@@ -33,7 +33,6 @@ _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(options.STRATEGIES)
 _BACKENDS = click.Choice(list(TRAINING))
 _TRANSPORTS = click.Choice([transport.value for transport in Transport])
-_PRECISIONS = ("float32", "bfloat16")
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")
@@ -48,8 +47,8 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
 @click.option(
     "--precision",
-    type=click.Choice(_PRECISIONS),
-    help=f"The type of computed values, {_PRECISIONS[0]} by default.",
+    type=click.Choice(options.COMPUTE_PRECISIONS),
+    help=f"What products are computed with, {options.COMPUTE_PRECISIONS[0]} by default.",
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option(
@@ -173,11 +172,11 @@ def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
 
 def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
     """The run that the options describe, if it is a new one, and its folder, if it has one, in which it is begun."""
-    from zoo import distributed_run
-
     if asked.resume is not None:
         return None, Path(asked.resume)
     if asked.replay is not None:
+        from zoo import distributed_run
+
         folder = Path(asked.folder or f"{asked.replay.rstrip('/')}_replay")
         distributed_run.begin_replay(Path(asked.replay), folder, backend)
         return None, folder
@@ -277,10 +276,9 @@ def _run(
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
     param, folder = _settings(model, solver)
-    import torch
-
     from netdsl.data.batches.reading import BadItems, Loading
     from netdsl.distributed.run import Run
+    from netdsl.net.compute_precision import ComputePrecision
     from netdsl.solver.module_net import Compute
     from zoo.training import with_sources
 
@@ -295,7 +293,13 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], getattr(torch, precision or _PRECISIONS[0]), compiled, loading, caffe_gradients),
+        compute=Compute(
+            devices[0],
+            ComputePrecision(precision or options.COMPUTE_PRECISIONS[0]),
+            compiled,
+            loading,
+            caffe_gradients,
+        ),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )
