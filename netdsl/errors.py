@@ -53,6 +53,10 @@ class DialectWarning(UserWarning):
     """A layer means different things in forks of Caffe, and the net doesn't say which of them it is for."""
 
 
+class GradientWarning(UserWarning):
+    """Gradients, or values, that differ from Caffe's, where layers in place write over blobs."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 

@@ -20,6 +20,7 @@ from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shorta
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
+from netdsl.net.caffe_memory import caffe_notes
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -32,7 +33,7 @@ class Finding:
     Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
     doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
     of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
-    each field or value that no schema has, which may be a typo.
+    each field or value that no schema has, which may be a typo. `notes` say what differs from Caffe.
     """
 
     file: str
@@ -46,6 +47,7 @@ class Finding:
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, r
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
+    finding.notes = list(dict.fromkeys(note for built in resolved.builts for note in caffe_notes(built)))
     if run:
         finding.ran = False
         for built in _distinct(resolved.builts):

@@ -12,10 +12,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import flattened, reshaped, transposed
+from netdsl.layer.overwriting import SharesMemory
 from netdsl.layer.running import MakesNewMemory
 
 
-class Concat(HasOnnxForm, MakesNewMemory):
+class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
     """All bottoms, joined along `axis`.
 
     Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
@@ -47,6 +48,9 @@ class Concat(HasOnnxForm, MakesNewMemory):
         if self.permutes:
             return torch.cat([bottom.movedim(1, -1).flatten(1) for bottom in bottoms], 1)[..., None, None]
         return torch.cat(bottoms, self.axis)
+
+    def shares_memory(self) -> bool:
+        return len(self.layer.bottom) == 1 and not self.permutes
 
     def _check(self, bottoms: Sequence[Shape]) -> None:
         rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]

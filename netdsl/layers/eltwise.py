@@ -12,13 +12,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._forks import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
 
 
-class Eltwise(HasOnnxForm, MakesNewMemory):
+class Eltwise(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
 
     config = pb.EltwiseParameter
@@ -35,7 +36,7 @@ class Eltwise(HasOnnxForm, MakesNewMemory):
             raise NetError("coeff is for sums; remove it, or use operation: SUM")
         if p.coeff and len(p.coeff) != len(bottoms):
             raise NetError(f"{len(p.coeff)} coeff for {len(bottoms)} bottoms; give one for each or none")
-        self.operation = p.operation
+        self.operation, self.divides = p.operation, not p.stable_prod_grad
         self.coeff = list(p.coeff) or [1.0] * len(bottoms)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
@@ -48,6 +49,19 @@ class Eltwise(HasOnnxForm, MakesNewMemory):
         if self.operation == pb.EltwiseParameter.PROD:
             return reduce(torch.mul, bottoms)
         return self._sum(*bottoms) if self.operation == pb.EltwiseParameter.SUM else _largest(*bottoms)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES if self.operation == pb.EltwiseParameter.PROD else Reads.NOTHING
+
+    def reads_tops(self) -> Reads:
+        return self.reads_bottoms() if self.divides else Reads.NOTHING
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        if not self.divides:
+            return super().caffe_gradients(seen, bottoms, tops, gradients)
+        return [gradients[0] * tops[0] / bottom for bottom in bottoms]
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         if self.operation == pb.EltwiseParameter.PROD:

@@ -13,11 +13,12 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._forks import refuse
 
 
-class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory):
+class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """Everything from `axis` on is one vector, which is multiplied by the weights."""
 
     config = pb.InnerProductParameter
@@ -68,6 +69,9 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def forward(self, x: Tensor) -> Tensor:
         self._check(x.shape)
         return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING
 
     def _check(self, bottom: Shape) -> None:
         inputs, found = self.weight.shape[0 if self.transpose else 1], math.prod(bottom[self.axis :])

@@ -63,11 +63,12 @@ def command(
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, and then the result."""
+    """What may be a typo, then the result, and what is different in Caffe."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
     yield _result(finding)
+    yield from (f"{finding.file}: {note}" for note in finding.notes)
 
 
 def _result(finding: Finding) -> str:

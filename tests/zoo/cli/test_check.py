@@ -20,7 +20,7 @@ layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_p
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
 FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped"]
+FIELDS += ["unread", "skipped", "notes"]
 
 
 @pytest.fixture
@@ -131,6 +131,17 @@ def test_json_has_a_finding_for_every_file(zoo, files) -> None:
     assert [each["needs_code"] for each in found] == [[], [], [], ["office.Secret"], []]
     assert [bool(each["reason"]) for each in found] == [False, True, True, True, False]
     assert found[4]["assumed"] == {"data": [2, 28, 28]}
+
+
+def test_gradients_that_differ_from_caffes_are_said_in_a_line(zoo, files) -> None:
+    clip = 'layer { name: "clip" type: "Clip" bottom: "conv" top: "conv" clip_param { min: 0 max: 1 } } '
+    loss = 'layer { name: "loss" type: "Reduction" bottom: "conv" top: "loss" loss_weight: 1 }'
+    Path("good.prototxt").write_text(GOOD + clip + loss)
+    code, out, err = zoo("check", "good.prototxt")
+    assert (code, err) == (0, "")
+    good, note = out.splitlines()
+    assert good == "good.prototxt: good for TEST and TRAIN"
+    assert note.startswith("good.prototxt: the gradients of layer 'clip' differ from Caffe's")
 
 
 def test_files_are_needed(zoo) -> None:
