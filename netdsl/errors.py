@@ -93,6 +93,14 @@ def user_code_problem(problem: BaseException) -> str | None:
     return f"{note}: {type(problem).__name__}{f': {reason}' if reason else ''}"
 
 
+def range_problem(problem: BaseException) -> str | None:
+    """A sentence about numbers that a GPU found to be out of range, after it can't say which; None for other errors."""
+    if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
+        return None
+    where = "is out of range in this layer, or in one just before it"
+    return f"a label or an index {where}; without --device, on a CPU, the error says which, and where it is"
+
+
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)
 _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
+from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
@@ -32,7 +33,8 @@ class Finding:
     Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
     doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
     of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
-    each field or value that no schema has, which may be a typo.
+    each field or value that no schema has, which may be a typo, and `caffe_notes` for each layer that works here but
+    that Caffe refuses, or runs with other numbers.
     """
 
     file: str
@@ -46,6 +48,7 @@ class Finding:
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    caffe_notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
-            _check(net, settings, finding, run=run)
+            _check(net, settings, finding, data_graphs, run=run)
             finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
@@ -99,7 +102,9 @@ def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
     return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
-def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
+def _check(
+    net: pb.NetParameter, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph], *, run: bool
+) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
     for built in resolved.builts:
@@ -107,6 +112,7 @@ def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, r
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
+    finding.caffe_notes = caffe_notes(graphs, resolved.builts, settings.types)
     if run:
         finding.ran = False
         for built in _distinct(resolved.builts):

@@ -24,6 +24,8 @@ class Concat(HasOnnxForm, MakesNewMemory):
 
     config = pb.ConcatParameter
     bottoms = (1, None)
+    in_place = True
+    in_place_in_caffe = "Caffe takes the first bottom to be as long as the top, and writes behind its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

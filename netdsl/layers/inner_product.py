@@ -22,6 +22,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
+    in_place = True
+    in_place_in_caffe = "Caffe's product writes over the numbers that it still reads"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -20,7 +20,7 @@ layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_p
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
 FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped"]
+FIELDS += ["unread", "skipped", "caffe_notes"]
 
 
 @pytest.fixture
