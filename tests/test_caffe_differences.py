@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,8 +12,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
+from converters.caffe_training import training_for_caffe
 from netdsl.checking.lint import Finding, check_net
 from netdsl.errors import NetError, ShapeError
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import resolve
 from netdsl.net.net import Net
 
 _SHOWN: dict[str, Callable[[], None]] = {}
@@ -168,3 +172,20 @@ def test_labels_and_indices_out_of_range() -> None:
     embed = "layer { name: 'words' type: 'Embed' bottom: 'y' top: 'z' embed_param { input_dim: 5 num_output: 2 } }"
     with pytest.raises(NetError, match=r"layer 'words': index 5 is none of 5 rows, which are 0 to 4; it is at \[1\]"):
         net_of(input_of(y=(2,)) + embed).forward(y=torch.tensor([0.0, 5.0]))
+
+
+@shows(
+    "`data_param`'s source can be `digits:train`, `mnist:FOLDER`, `parquet:PATH` and the like, and its settings "
+    "`resize_param` and `shuffle`"
+)
+def test_data_that_caffe_cannot_read() -> None:
+    text = """layer { name: 'data' type: 'Data' top: 'x' top: 'y' data_param { source: 'digits:train' batch_size: 2 }
+      transform_param { resize_param { resize_mode: WARP height: 5 width: 6 } } }"""
+    net = from_text(text, pb.NetParameter)
+    with closing(Feeds.open(resolve(net))) as feeds:
+        assert [tuple(top.shape) for top in feeds.next().values()] == [(2, 1, 5, 6), (2,)]
+    assert training_for_caffe(net, None).unread == (
+        "layer 'data': Caffe can't read source 'digits:train', resize_param",
+    )
+    (database,) = training_for_caffe(net, None, with_databases=True).databases
+    assert database.name == "data_lmdb"
