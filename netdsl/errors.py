@@ -94,11 +94,10 @@ def user_code_problem(problem: BaseException) -> str | None:
 
 
 def range_problem(problem: BaseException) -> str | None:
-    """A sentence about numbers that a GPU found to be out of range, after it can't say which; None for other errors."""
+    """A sentence about a number that a GPU found out of range, without saying which; None for other errors."""
     if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
         return None
-    where = "is out of range in this layer, or in one just before it"
-    return f"a label or an index {where}; without --device, on a CPU, the error says which, and where it is"
+    return "a label or an index is out of range, here or in a layer before; on a CPU the error says which one it is"
 
 
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
@@ -20,8 +21,10 @@ from converters.rewriting import Proof, Rewrites, rewrite
 from netdsl.data.sources.class_names import class_names_of_model, model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
+from netdsl.formats import model_files
 from netdsl.layer import Shape
 from netdsl.model import Model, built_of, open_model
+from netdsl.open_net import open_net
 from netdsl.weights.torch_names import TensorMatch
 
 
@@ -120,7 +123,13 @@ def _training(trained: Model, request: Export) -> CaffeTraining | None:
     if not (request.train_val or request.solver):
         return None
     solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
-    return training_for_caffe(trained.net, solver, with_databases=request.data_lmdb)
+    return training_for_caffe(_training_net(trained, request), solver, with_databases=request.data_lmdb)
+
+
+def _training_net(trained: Model, request: Export) -> pb.NetParameter:
+    """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
+    files = model_files(Path(request.net))
+    return trained.net if files.net == files.deployed else open_net(files.net).net
 
 
 def _notes(training: CaffeTraining) -> tuple[str, ...]:

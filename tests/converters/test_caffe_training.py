@@ -17,6 +17,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from caffe_proto.descriptors import descriptor_of
 from caffe_proto.dialects import BVLC
+from caffe_proto.net_dialect import mark
 from converters.caffe import export_caffe
 from converters.caffe_training import CaffeTraining, training_for_caffe
 from netdsl.data.batches.batches import Batches
@@ -86,6 +87,7 @@ def assert_bvlc_reads(message: Message) -> None:
 def test_what_is_written_of_lenet_is_what_caffe_reads(tmp_path, monkeypatch) -> None:
     model = catalogue_folder("lenet").path
     net, solver = open_net(model / "train_val.prototxt").net, read_solver(model / "solver.prototxt").message
+    mark(net, ["intel"])  # as that of a snapshot is, since its fields are in more dialects than one
     training = training_for_caffe(net, solver, with_databases=True)
     assert (training.unread, training.notes) == ((), ())
     folder = exported(training, tmp_path / "out")

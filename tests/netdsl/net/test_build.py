@@ -89,6 +89,17 @@ def test_a_top_without_values_is_refused_when_the_net_is_built_but_a_batch_of_no
     assert net.shapes[-1] == (0, 4)
 
 
+def test_what_a_gpu_says_of_numbers_out_of_range_is_a_sentence():
+    net = built(layer("InnerProduct", IP))
+
+    def forward(self: object) -> None:
+        raise RuntimeError("CUDA error: device-side assert triggered\nCUDA kernel errors might be ...")
+
+    why = "^layer 'one': a label or an index is out of range, here or in a layer before; on a CPU the error says which"
+    with pytest.raises(NetError, match=why), running(net):
+        forward(net.layers[1])
+
+
 def test_a_loss_without_a_top_gets_one():
     net = built("layer { name: 'loss' type: 'EuclideanLoss' bottom: 'x' bottom: 'x' }")
     assert net.shapes[-1] == () and net.graph.outputs == [1]

@@ -63,7 +63,7 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
 def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, monkeypatch) -> None:
     lenet = catalogue_folder("lenet").path
     Net(lenet / "train_val.prototxt").save("lenet.caffemodel")
-    words = ["export", str(lenet / "train_val.prototxt"), "--weights", "lenet.caffemodel", "--to", "caffe"]
+    words = ["export", "lenet", "--weights", "lenet.caffemodel", "--to", "caffe"]
     words += ["--solver", str(lenet / "solver.prototxt"), "--no-verify"]
     code, out, err = zoo(*words, "-o", "said")
     assert (code, err) == (0, "")
