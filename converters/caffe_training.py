@@ -22,7 +22,7 @@ from netdsl.data.transforms.beforehand import Beforehand
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.writing.caffe_database import write_caffe_database
 from netdsl.data.writing.mean_image import write_mean
-from netdsl.errors import ConversionError, NetError
+from netdsl.errors import ConversionError
 from netdsl.layer import BringsData
 from netdsl.layer.capabilities import capabilities
 from netdsl.layer.data import DataOrigin, HasDatabaseForm
@@ -98,7 +98,9 @@ def training_for_caffe(
 
 def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
     """Put another layer in the place of one, in the same phases."""
-    if not layer.HasField("phase"):
+    if layer.HasField("phase"):
+        made.phase = layer.phase
+    else:
         made.ClearField("phase")
     layer.CopyFrom(made)
 
@@ -150,7 +152,7 @@ def _mean_of(name: str) -> str:
 
 def _is_caffes(layer: pb.LayerParameter) -> bool:
     """Whether a layer is of a type that isn't a fork's."""
-    kind = type_of(Node(layer, (), ()), LAYERS)
+    kind = LAYERS.get(layer.type)
     return kind is None or BVLC.name in capabilities(kind).origins
 
 
@@ -180,7 +182,7 @@ def _inputs(net: pb.NetParameter) -> Iterator[str]:
 
 def _refused(net: pb.NetParameter) -> list[str]:
     """What Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
-    with suppress(NetError), warnings.catch_warnings():
+    with suppress(CaffeError), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whoever opened the net heard them
         resolved = resolve_shapes(net)
         return caffe_notes(resolve_all(net), resolved.builts, LAYERS)

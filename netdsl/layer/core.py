@@ -45,9 +45,7 @@ class Layer(LayerBlobs):
         super().__init__()
         self.layer = layer
         self.doubts: list[str] = []  # what may be meant otherwise, for whoever builds the net to say
-        self.caffe_notes: list[
-            str
-        ] = []  # what Caffe doesn't take, or does otherwise, for whoever checks the net to say
+        self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise, for whoever checks the net to say
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
         if len(layer.loss_weight) not in (0, len(layer.top)):

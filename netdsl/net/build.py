@@ -204,7 +204,7 @@ def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None
         return NetError(f"{where}: {shortage}")
     out_of_range = range_problem(problem)
     if out_of_range is not None:
-        return NetError(f"{where}: {out_of_range}")
+        return NetError(f"{where}, or a layer before it: {out_of_range}")  # a GPU says it late
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
         return ShapeError(f"{where} ({layer.type}): {reason or type(problem).__name__}")
     return None

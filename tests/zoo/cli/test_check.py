@@ -34,6 +34,20 @@ def test_a_good_net_is_good(zoo, files) -> None:
     assert zoo("check", "--run", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN, runs\n", "")
 
 
+def test_what_caffe_refuses_of_a_good_net_is_said_behind_it(zoo) -> None:
+    loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" top: "prob" }'
+    Path("two.prototxt").write_text(
+        'layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: [2, 3] } shape { dim: 2 } } }\n'
+        + loss
+    )
+    code, out, err = zoo("check", "two.prototxt")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "two.prototxt: good for TEST and TRAIN",
+        "two.prototxt:2: layer 'loss': Caffe refuses 2 tops without loss_weight; give one for each",
+    ]
+
+
 def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
     code, out, err = zoo("check", "template.prototxt", "unknown.prototxt", "gone.prototxt", "good.prototxt")
     assert (code, err) == (1, "")
