@@ -47,9 +47,11 @@ def _whole(values: Tensor, name: str, kind: str) -> Tensor:
 
 
 def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
+    range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
     if _can_be_checked(numbers):
-        range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
         _refuse(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
+    elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
+        torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
 
 
 def _can_be_checked(values: Tensor) -> bool:
