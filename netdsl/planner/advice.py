@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from netdsl.errors import NetError
-from netdsl.planner.device import NumberType, read_device
+from netdsl.net.compute_precision import ComputePrecision
+from netdsl.planner.device import read_device
+from netdsl.planner.pass_cost import NUMBERS
 from netdsl.planner.plan import Forecast
 from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
 from netdsl.planner.scaling import acceptable_overhead, efficiency, parameter_servers
@@ -179,9 +181,9 @@ def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
         yield "A network ten times as wide", replace(free, cluster=cluster.with_bandwidth(10))
         if cluster.stragglers:
             yield "Without the slow machines", replace(free, cluster=cluster.without_stragglers())
-    for number_type in (NumberType.TF32, NumberType.BFLOAT16):
-        if number_type in cluster.device.arithmetic and request.number_type is NumberType.FLOAT32:
-            yield f"Numbers in {number_type.value}", replace(free, number_type=number_type)
+    for precision, number_type in NUMBERS.items():
+        if request.precision is ComputePrecision.EXACT and number_type in cluster.device.arithmetic:
+            yield f"With --precision {precision.value}", replace(free, precision=precision)
     if cluster.device.type == "cpu":
         gpu = read_device(_ANY_GPU)
         yield f"An {gpu.title} in each machine", replace(free, cluster=replace(cluster, device=gpu))

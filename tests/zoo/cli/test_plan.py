@@ -40,7 +40,7 @@ def test_a_plan_is_printed_written_and_drawn(zoo) -> None:
             ["--device", "a100", "--devices", "8"],
             "Train with 8 workers and allreduce, each with a batch of 32, its part of the net's batch",
             "Computing limits it",
-            "Numbers in ",
+            "With --precision bf16: ",
         ),
         (
             ["--device", "k80", "--machines", "10", "--bandwidth", "1Gbit"],
