@@ -97,6 +97,13 @@ def user_code_problem(problem: BaseException) -> str | None:
     return f"{note}: {type(problem).__name__}{f': {reason}' if reason else ''}"
 
 
+def range_problem(problem: BaseException) -> str | None:
+    """A sentence about a number that a GPU found out of range, without saying which; None for other errors."""
+    if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
+        return None
+    return "a label or an index is out of range; on a CPU the error says which one, and of which layer"
+
+
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)
 _ASKED = re.compile(r"(?i:tried to allocate) ([0-9.]+ ?\w+)")
 

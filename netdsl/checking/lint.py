@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
+from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
@@ -20,7 +21,7 @@ from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shorta
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
-from netdsl.net.caffe_memory import caffe_notes
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -33,7 +34,8 @@ class Finding:
     Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
     doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
     of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
-    each field or value that no schema has, which may be a typo. `notes` say what differs from Caffe.
+    each field or value that no schema has, which may be a typo, and `caffe_notes` for each layer that works here but
+    that Caffe refuses, or runs with other numbers.
     """
 
     file: str
@@ -47,7 +49,7 @@ class Finding:
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    caffe_notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
-            _check(net, settings, finding, run=run)
+            _check(net, settings, finding, data_graphs, run=run)
             finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
@@ -101,7 +103,9 @@ def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
     return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
-def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
+def _check(
+    net: pb.NetParameter, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph], *, run: bool
+) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
     for built in resolved.builts:
@@ -109,7 +113,10 @@ def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, r
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
-    finding.notes = list(dict.fromkeys(note for built in resolved.builts for note in caffe_notes(built)))
+    finding.caffe_notes = [
+        *caffe_notes(graphs, resolved.builts, settings.types),
+        *dict.fromkeys(f"{finding.file}: {note}" for built in resolved.builts for note in memory_notes(built)),
+    ]
     if run:
         finding.ran = False
         for built in _distinct(resolved.builts):

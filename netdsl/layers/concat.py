@@ -25,6 +25,8 @@ class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
 
     config = pb.ConcatParameter
     bottoms = (1, None)
+    in_place = True
+    in_place_in_caffe = "Caffe takes the first bottom to be as long as the top, and writes behind its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

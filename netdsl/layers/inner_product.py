@@ -23,6 +23,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
+    in_place = True
+    in_place_in_caffe = "Caffe's product writes over the numbers that it still reads"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -46,8 +48,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """The kernel is as large as the image that the layer was made for."""
-        if self.axis != 1 or len(bottom) not in (2, 4):
+        """The kernel is as large as the image that the layer was made for. A convolution can't work in place."""
+        if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)
         made, p = pb.LayerParameter(), self.layer.inner_product_param

@@ -26,6 +26,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
 
     config = pb.LRNParameter
+    in_place = True
+    in_place_in_caffe = "Caffe loses the bottom before it is scaled on a CPU, and its gradient on a GPU is another one"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

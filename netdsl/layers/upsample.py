@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import flattened, repeated, reshaped, whole
+from netdsl.layers._labels import indices_of
 
 
 class Upsample(HasOnnxForm):
@@ -58,7 +59,8 @@ class Upsample(HasOnnxForm):
             return x.repeat_interleave(scale_h, 2).repeat_interleave(scale_w, 3)
         height, width = self.fixed or (x.shape[2] * scale_h - missing_h, x.shape[3] * scale_w - missing_w)
         empty = x.new_zeros(*x.shape[:2], height * width)
-        return empty.scatter(2, mask.flatten(2).long(), x.flatten(2)).view(*x.shape[:2], height, width)
+        places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as what was pooled")
+        return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)
 
     def onnx(self, g: OnnxGraph, x: str, mask: str = "") -> str:
         if not mask:

@@ -122,7 +122,7 @@ def _backward(built: Built) -> list[int]:
     return found[::-1]
 
 
-def caffe_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
+def memory_notes(built: Built, *, caffe_gradients: bool = False) -> list[str]:
     """What to know of a net whose gradients, or values, differ from Caffe's, where layers in place write over blobs."""
     memory = CaffeMemory(built)
     notes = []

@@ -30,7 +30,7 @@ from netdsl.model import (
     take_dialect,
 )
 from netdsl.net.build import Types, build, running
-from netdsl.net.caffe_memory import caffe_notes
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import average_batches
@@ -241,7 +241,7 @@ class Net:
     def _new_solver(self, settings: Mapping[str, Any]) -> Solver:
         param, net = pb.SolverParameter(), self._net_of(Phase.TRAIN)
         assign(param, settings, "a solver")
-        for note in caffe_notes(net.built, caffe_gradients=self._caffe_gradients):
+        for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
             warnings.warn(note, GradientWarning, stacklevel=3)
         share_blobs(net.built, self.module.built)
         solver = Solver(param, net)

@@ -42,6 +42,7 @@ def command(
 
     Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
     data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
+    What works here but Caffe refuses, or computes otherwise, is said, and doesn't change the exit code either.
     """
     findings = []
     with progress_bar(len(files), "checking") as advance:
@@ -63,12 +64,12 @@ def command(
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, then the result, and what is different in Caffe."""
+    """What may be a typo, the result, and then what Caffe says otherwise."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
     yield _result(finding)
-    yield from (f"{finding.file}: {note}" for note in finding.notes)
+    yield from finding.caffe_notes
 
 
 def _result(finding: Finding) -> str:

@@ -17,7 +17,7 @@ from caffe_proto import from_text
 from netdsl.layer.allowed_python import allowing
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
-from netdsl.net.caffe_memory import caffe_notes
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 
@@ -298,9 +298,9 @@ def test_layers_in_place_have_caffes_gradients_if_asked_and_true_ones_otherwise(
     assert not differ(gradients(net, data), expected)
     differs = differ(gradients(true_net, data), expected)
     if set(kinds[:1]) & NEVER_NEGATIVE and set(kinds[1:]) & RECTIFIERS:  # whose second layer could as well be left out
-        assert caffe_notes(true_net.built) or not differs
+        assert memory_notes(true_net.built) or not differs
     else:
-        assert bool(caffe_notes(true_net.built)) == differs
+        assert bool(memory_notes(true_net.built)) == differs
 
 
 def input_layer(*shape: int) -> str:

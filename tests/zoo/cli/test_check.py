@@ -20,7 +20,7 @@ layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_p
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
 FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped", "notes"]
+FIELDS += ["unread", "skipped", "caffe_notes"]
 
 
 @pytest.fixture
@@ -32,6 +32,20 @@ def files(zoo) -> None:
 def test_a_good_net_is_good(zoo, files) -> None:
     assert zoo("check", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN\n", "")
     assert zoo("check", "--run", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN, runs\n", "")
+
+
+def test_what_caffe_refuses_of_a_good_net_is_said_behind_it(zoo) -> None:
+    loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" top: "prob" }'
+    Path("two.prototxt").write_text(
+        'layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: [2, 3] } shape { dim: 2 } } }\n'
+        + loss
+    )
+    code, out, err = zoo("check", "two.prototxt")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "two.prototxt: good for TEST and TRAIN",
+        "two.prototxt:2: layer 'loss': Caffe refuses 2 tops without loss_weight; give one for each",
+    ]
 
 
 def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:

@@ -1,8 +1,6 @@
-"""Every line of docs/caffe_differences.md, shown with small numbers: what netdsl computes, and what the other does."""
+"""What layers in place do to gradients, here and in Caffe, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -13,21 +11,10 @@ from netdsl.errors import GraphError
 from netdsl.layers import LAYERS
 from netdsl.layers.split import insert_splits
 from netdsl.net.build import build
-from netdsl.net.caffe_memory import caffe_notes
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, connect, resolve
 from netdsl.net.module import NetModule
-
-_SHOWN: dict[str, Callable[[], None]] = {}
-
-
-def shows(what: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Say which line of the page a test shows, by its first column."""
-
-    def note(test: Callable[[], None]) -> Callable[[], None]:
-        _SHOWN[what] = test
-        return test
-
-    return note
+from tests.differences.shown import shows
 
 
 def layer(kind: str, bottom: str, top: str, settings: str = "") -> str:
@@ -100,7 +87,7 @@ def test_a_layer_beside_one_in_place_reads_that_ones_top_backward_in_caffe() -> 
 def test_a_layer_reads_what_was_made_for_it_and_is_named_where_caffe_gives_it_something_else() -> None:
     net = module(times(-2) + layer("Flatten", "x", "flat") + layer("ReLU", "flat", "flat") + TOTAL)
     assert net(torch.ones(1, 1))["loss"].item() == -2  # Caffe has 0
-    assert caffe_notes(net.built)[-1].startswith("layer 'reduction': Caffe finds other values")
+    assert memory_notes(net.built)[-1].startswith("layer 'reduction': Caffe finds other values")
 
 
 @shows("A blob that one layer reads and a later one changes in place")
