@@ -2626,14 +2626,14 @@ class V1LayerParameter(_message.Message):
     eltwise_accuracy_param: EltwiseAccuracyParameter
     red_softmax_loss_param: RedSoftmaxWithLossParameter
     red_accuracy_param: RedAccuracyParameter
-    unpooling_param: UnpoolingParameter
+    unpooling_param: UnPoolingParameter
     accuracy_regression_param: AccuracyRegressionParameter
     import_param: ImportParameter
     local_weighted_convolution_param: LocalWeightedConvolutionParameter
     lrn_map_param: LRNMapParameter
     location: str
     dialects: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, bottom: _Optional[_Iterable[str]] = ..., top: _Optional[_Iterable[str]] = ..., name: _Optional[str] = ..., include: _Optional[_Iterable[_Union[NetStateRule, _Mapping]]] = ..., exclude: _Optional[_Iterable[_Union[NetStateRule, _Mapping]]] = ..., type: _Optional[_Union[V1LayerParameter.LayerType, str]] = ..., blobs: _Optional[_Iterable[_Union[BlobProto, _Mapping]]] = ..., param: _Optional[_Iterable[str]] = ..., blob_share_mode: _Optional[_Iterable[_Union[V1LayerParameter.DimCheckMode, str]]] = ..., blobs_lr: _Optional[_Iterable[float]] = ..., weight_decay: _Optional[_Iterable[float]] = ..., loss_weight: _Optional[_Iterable[float]] = ..., accuracy_param: _Optional[_Union[AccuracyParameter, _Mapping]] = ..., argmax_param: _Optional[_Union[ArgMaxParameter, _Mapping]] = ..., concat_param: _Optional[_Union[ConcatParameter, _Mapping]] = ..., contrastive_loss_param: _Optional[_Union[ContrastiveLossParameter, _Mapping]] = ..., convolution_param: _Optional[_Union[ConvolutionParameter, _Mapping]] = ..., data_param: _Optional[_Union[DataParameter, _Mapping]] = ..., dropout_param: _Optional[_Union[DropoutParameter, _Mapping]] = ..., dummy_data_param: _Optional[_Union[DummyDataParameter, _Mapping]] = ..., eltwise_param: _Optional[_Union[EltwiseParameter, _Mapping]] = ..., exp_param: _Optional[_Union[ExpParameter, _Mapping]] = ..., hdf5_data_param: _Optional[_Union[HDF5DataParameter, _Mapping]] = ..., hdf5_output_param: _Optional[_Union[HDF5OutputParameter, _Mapping]] = ..., hinge_loss_param: _Optional[_Union[HingeLossParameter, _Mapping]] = ..., image_data_param: _Optional[_Union[ImageDataParameter, _Mapping]] = ..., infogain_loss_param: _Optional[_Union[InfogainLossParameter, _Mapping]] = ..., inner_product_param: _Optional[_Union[InnerProductParameter, _Mapping]] = ..., lrn_param: _Optional[_Union[LRNParameter, _Mapping]] = ..., memory_data_param: _Optional[_Union[MemoryDataParameter, _Mapping]] = ..., mvn_param: _Optional[_Union[MVNParameter, _Mapping]] = ..., pooling_param: _Optional[_Union[PoolingParameter, _Mapping]] = ..., power_param: _Optional[_Union[PowerParameter, _Mapping]] = ..., relu_param: _Optional[_Union[ReLUParameter, _Mapping]] = ..., sigmoid_param: _Optional[_Union[SigmoidParameter, _Mapping]] = ..., softmax_param: _Optional[_Union[SoftmaxParameter, _Mapping]] = ..., slice_param: _Optional[_Union[SliceParameter, _Mapping]] = ..., tanh_param: _Optional[_Union[TanHParameter, _Mapping]] = ..., threshold_param: _Optional[_Union[ThresholdParameter, _Mapping]] = ..., window_data_param: _Optional[_Union[WindowDataParameter, _Mapping]] = ..., transform_param: _Optional[_Union[TransformationParameter, _Mapping]] = ..., loss_param: _Optional[_Union[LossParameter, _Mapping]] = ..., layer: _Optional[_Union[V0LayerParameter, _Mapping]] = ..., relu6_param: _Optional[_Union[ReLUParameter, _Mapping]] = ..., bn_param: _Optional[_Union[BNParameter, _Mapping]] = ..., local_param: _Optional[_Union[LocalParameter, _Mapping]] = ..., prelu_param: _Optional[_Union[PReLUParameter, _Mapping]] = ..., insanity_param: _Optional[_Union[InsanityParameter, _Mapping]] = ..., triplet_loss_param: _Optional[_Union[TripletLossParameter, _Mapping]] = ..., roi_pooling_param: _Optional[_Union[ROIPoolingParameter, _Mapping]] = ..., eltwise_affine_param: _Optional[_Union[EltwiseAffineParameter, _Mapping]] = ..., sub_region_param: _Optional[_Union[SubRegionParameter, _Mapping]] = ..., noise_param: _Optional[_Union[NoiseParameter, _Mapping]] = ..., multi_stage_meanfield_param: _Optional[_Union[MultiStageMeanfieldParameter, _Mapping]] = ..., affinity_param: _Optional[_Union[AffinityParameter, _Mapping]] = ..., binary_accuracy_param: _Optional[_Union[BinaryAccuracyParameter, _Mapping]] = ..., eltwise_accuracy_param: _Optional[_Union[EltwiseAccuracyParameter, _Mapping]] = ..., red_softmax_loss_param: _Optional[_Union[RedSoftmaxWithLossParameter, _Mapping]] = ..., red_accuracy_param: _Optional[_Union[RedAccuracyParameter, _Mapping]] = ..., unpooling_param: _Optional[_Union[UnpoolingParameter, _Mapping]] = ..., accuracy_regression_param: _Optional[_Union[AccuracyRegressionParameter, _Mapping]] = ..., import_param: _Optional[_Union[ImportParameter, _Mapping]] = ..., local_weighted_convolution_param: _Optional[_Union[LocalWeightedConvolutionParameter, _Mapping]] = ..., lrn_map_param: _Optional[_Union[LRNMapParameter, _Mapping]] = ..., location: _Optional[str] = ..., dialects: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, bottom: _Optional[_Iterable[str]] = ..., top: _Optional[_Iterable[str]] = ..., name: _Optional[str] = ..., include: _Optional[_Iterable[_Union[NetStateRule, _Mapping]]] = ..., exclude: _Optional[_Iterable[_Union[NetStateRule, _Mapping]]] = ..., type: _Optional[_Union[V1LayerParameter.LayerType, str]] = ..., blobs: _Optional[_Iterable[_Union[BlobProto, _Mapping]]] = ..., param: _Optional[_Iterable[str]] = ..., blob_share_mode: _Optional[_Iterable[_Union[V1LayerParameter.DimCheckMode, str]]] = ..., blobs_lr: _Optional[_Iterable[float]] = ..., weight_decay: _Optional[_Iterable[float]] = ..., loss_weight: _Optional[_Iterable[float]] = ..., accuracy_param: _Optional[_Union[AccuracyParameter, _Mapping]] = ..., argmax_param: _Optional[_Union[ArgMaxParameter, _Mapping]] = ..., concat_param: _Optional[_Union[ConcatParameter, _Mapping]] = ..., contrastive_loss_param: _Optional[_Union[ContrastiveLossParameter, _Mapping]] = ..., convolution_param: _Optional[_Union[ConvolutionParameter, _Mapping]] = ..., data_param: _Optional[_Union[DataParameter, _Mapping]] = ..., dropout_param: _Optional[_Union[DropoutParameter, _Mapping]] = ..., dummy_data_param: _Optional[_Union[DummyDataParameter, _Mapping]] = ..., eltwise_param: _Optional[_Union[EltwiseParameter, _Mapping]] = ..., exp_param: _Optional[_Union[ExpParameter, _Mapping]] = ..., hdf5_data_param: _Optional[_Union[HDF5DataParameter, _Mapping]] = ..., hdf5_output_param: _Optional[_Union[HDF5OutputParameter, _Mapping]] = ..., hinge_loss_param: _Optional[_Union[HingeLossParameter, _Mapping]] = ..., image_data_param: _Optional[_Union[ImageDataParameter, _Mapping]] = ..., infogain_loss_param: _Optional[_Union[InfogainLossParameter, _Mapping]] = ..., inner_product_param: _Optional[_Union[InnerProductParameter, _Mapping]] = ..., lrn_param: _Optional[_Union[LRNParameter, _Mapping]] = ..., memory_data_param: _Optional[_Union[MemoryDataParameter, _Mapping]] = ..., mvn_param: _Optional[_Union[MVNParameter, _Mapping]] = ..., pooling_param: _Optional[_Union[PoolingParameter, _Mapping]] = ..., power_param: _Optional[_Union[PowerParameter, _Mapping]] = ..., relu_param: _Optional[_Union[ReLUParameter, _Mapping]] = ..., sigmoid_param: _Optional[_Union[SigmoidParameter, _Mapping]] = ..., softmax_param: _Optional[_Union[SoftmaxParameter, _Mapping]] = ..., slice_param: _Optional[_Union[SliceParameter, _Mapping]] = ..., tanh_param: _Optional[_Union[TanHParameter, _Mapping]] = ..., threshold_param: _Optional[_Union[ThresholdParameter, _Mapping]] = ..., window_data_param: _Optional[_Union[WindowDataParameter, _Mapping]] = ..., transform_param: _Optional[_Union[TransformationParameter, _Mapping]] = ..., loss_param: _Optional[_Union[LossParameter, _Mapping]] = ..., layer: _Optional[_Union[V0LayerParameter, _Mapping]] = ..., relu6_param: _Optional[_Union[ReLUParameter, _Mapping]] = ..., bn_param: _Optional[_Union[BNParameter, _Mapping]] = ..., local_param: _Optional[_Union[LocalParameter, _Mapping]] = ..., prelu_param: _Optional[_Union[PReLUParameter, _Mapping]] = ..., insanity_param: _Optional[_Union[InsanityParameter, _Mapping]] = ..., triplet_loss_param: _Optional[_Union[TripletLossParameter, _Mapping]] = ..., roi_pooling_param: _Optional[_Union[ROIPoolingParameter, _Mapping]] = ..., eltwise_affine_param: _Optional[_Union[EltwiseAffineParameter, _Mapping]] = ..., sub_region_param: _Optional[_Union[SubRegionParameter, _Mapping]] = ..., noise_param: _Optional[_Union[NoiseParameter, _Mapping]] = ..., multi_stage_meanfield_param: _Optional[_Union[MultiStageMeanfieldParameter, _Mapping]] = ..., affinity_param: _Optional[_Union[AffinityParameter, _Mapping]] = ..., binary_accuracy_param: _Optional[_Union[BinaryAccuracyParameter, _Mapping]] = ..., eltwise_accuracy_param: _Optional[_Union[EltwiseAccuracyParameter, _Mapping]] = ..., red_softmax_loss_param: _Optional[_Union[RedSoftmaxWithLossParameter, _Mapping]] = ..., red_accuracy_param: _Optional[_Union[RedAccuracyParameter, _Mapping]] = ..., unpooling_param: _Optional[_Union[UnPoolingParameter, _Mapping]] = ..., accuracy_regression_param: _Optional[_Union[AccuracyRegressionParameter, _Mapping]] = ..., import_param: _Optional[_Union[ImportParameter, _Mapping]] = ..., local_weighted_convolution_param: _Optional[_Union[LocalWeightedConvolutionParameter, _Mapping]] = ..., lrn_map_param: _Optional[_Union[LRNMapParameter, _Mapping]] = ..., location: _Optional[str] = ..., dialects: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class V0LayerParameter(_message.Message):
     __slots__ = ("name", "type", "num_output", "biasterm", "weight_filler", "bias_filler", "pad", "kernelsize", "group", "stride", "pool", "dropout_ratio", "local_size", "alpha", "beta", "k", "source", "scale", "meanfile", "batchsize", "cropsize", "mirror", "blobs", "blobs_lr", "weight_decay", "rand_skip", "det_fg_threshold", "det_bg_threshold", "det_fg_fraction", "det_context_pad", "det_crop_mode", "new_num", "new_channels", "new_height", "new_width", "shuffle_images", "concat_dim", "hdf5_output_param", "subtraction", "can_clobber", "context_pad", "crop_mode")
@@ -4165,15 +4165,27 @@ class ParseEvaluateParameter(_message.Message):
     def __init__(self, num_labels: _Optional[int] = ..., ignore_label: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class UnPoolingParameter(_message.Message):
-    __slots__ = ("unpool", "out_pad", "out_pad_h", "out_pad_w", "out_kernel_size", "out_kernel_h", "out_kernel_w", "out_stride", "out_stride_h", "out_stride_w")
+    __slots__ = ("unpool", "out_pad", "out_pad_h", "out_pad_w", "out_kernel_size", "out_kernel_h", "out_kernel_w", "out_stride", "out_stride_h", "out_stride_w", "engine", "unpool_size", "unpool_h", "unpool_w", "kernel_size", "stride", "pad", "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
     class UnPoolMethod(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         FIXED: _ClassVar[UnPoolingParameter.UnPoolMethod]
         DIV: _ClassVar[UnPoolingParameter.UnPoolMethod]
         REP: _ClassVar[UnPoolingParameter.UnPoolMethod]
+        MAX: _ClassVar[UnPoolingParameter.UnPoolMethod]
+        AVE: _ClassVar[UnPoolingParameter.UnPoolMethod]
+        TILE: _ClassVar[UnPoolingParameter.UnPoolMethod]
     FIXED: UnPoolingParameter.UnPoolMethod
     DIV: UnPoolingParameter.UnPoolMethod
     REP: UnPoolingParameter.UnPoolMethod
+    MAX: UnPoolingParameter.UnPoolMethod
+    AVE: UnPoolingParameter.UnPoolMethod
+    TILE: UnPoolingParameter.UnPoolMethod
+    class Engine(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        DEFAULT: _ClassVar[UnPoolingParameter.Engine]
+        CAFFE: _ClassVar[UnPoolingParameter.Engine]
+    DEFAULT: UnPoolingParameter.Engine
+    CAFFE: UnPoolingParameter.Engine
     UNPOOL_FIELD_NUMBER: _ClassVar[int]
     OUT_PAD_FIELD_NUMBER: _ClassVar[int]
     OUT_PAD_H_FIELD_NUMBER: _ClassVar[int]
@@ -4184,6 +4196,19 @@ class UnPoolingParameter(_message.Message):
     OUT_STRIDE_FIELD_NUMBER: _ClassVar[int]
     OUT_STRIDE_H_FIELD_NUMBER: _ClassVar[int]
     OUT_STRIDE_W_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    UNPOOL_SIZE_FIELD_NUMBER: _ClassVar[int]
+    UNPOOL_H_FIELD_NUMBER: _ClassVar[int]
+    UNPOOL_W_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_SIZE_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_FIELD_NUMBER: _ClassVar[int]
+    PAD_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_H_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_W_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_H_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_W_FIELD_NUMBER: _ClassVar[int]
+    PAD_H_FIELD_NUMBER: _ClassVar[int]
+    PAD_W_FIELD_NUMBER: _ClassVar[int]
     unpool: UnPoolingParameter.UnPoolMethod
     out_pad: int
     out_pad_h: int
@@ -4194,7 +4219,20 @@ class UnPoolingParameter(_message.Message):
     out_stride: int
     out_stride_h: int
     out_stride_w: int
-    def __init__(self, unpool: _Optional[_Union[UnPoolingParameter.UnPoolMethod, str]] = ..., out_pad: _Optional[int] = ..., out_pad_h: _Optional[int] = ..., out_pad_w: _Optional[int] = ..., out_kernel_size: _Optional[int] = ..., out_kernel_h: _Optional[int] = ..., out_kernel_w: _Optional[int] = ..., out_stride: _Optional[int] = ..., out_stride_h: _Optional[int] = ..., out_stride_w: _Optional[int] = ...) -> None: ...
+    engine: UnPoolingParameter.Engine
+    unpool_size: int
+    unpool_h: int
+    unpool_w: int
+    kernel_size: int
+    stride: int
+    pad: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    pad_h: int
+    pad_w: int
+    def __init__(self, unpool: _Optional[_Union[UnPoolingParameter.UnPoolMethod, str]] = ..., out_pad: _Optional[int] = ..., out_pad_h: _Optional[int] = ..., out_pad_w: _Optional[int] = ..., out_kernel_size: _Optional[int] = ..., out_kernel_h: _Optional[int] = ..., out_kernel_w: _Optional[int] = ..., out_stride: _Optional[int] = ..., out_stride_h: _Optional[int] = ..., out_stride_w: _Optional[int] = ..., engine: _Optional[_Union[UnPoolingParameter.Engine, str]] = ..., unpool_size: _Optional[int] = ..., unpool_h: _Optional[int] = ..., unpool_w: _Optional[int] = ..., kernel_size: _Optional[int] = ..., stride: _Optional[int] = ..., pad: _Optional[int] = ..., kernel_h: _Optional[int] = ..., kernel_w: _Optional[int] = ..., stride_h: _Optional[int] = ..., stride_w: _Optional[int] = ..., pad_h: _Optional[int] = ..., pad_w: _Optional[int] = ...) -> None: ...
 
 class AccumParameter(_message.Message):
     __slots__ = ("top_height", "top_width", "size_divisible_by", "have_reference")
@@ -5193,7 +5231,7 @@ class LabelSpecificAddParameter(_message.Message):
     def __init__(self, bias: _Optional[float] = ..., transform_test: bool = ..., bias_base: _Optional[float] = ..., bias_gamma: _Optional[float] = ..., bias_power: _Optional[float] = ..., bias_min: _Optional[float] = ..., bias_max: _Optional[float] = ..., iteration: _Optional[int] = ...) -> None: ...
 
 class MultiStageMeanfieldParameter(_message.Message):
-    __slots__ = ("compatibility_mode", "threshold", "theta_alpha", "theta_beta", "theta_gamma", "num_iterations", "spatial_filter_weight", "bilateral_filter_weight", "forced_spatial_filter_weight", "forced_bilateral_filter_weight")
+    __slots__ = ("compatibility_mode", "threshold", "theta_alpha", "theta_beta", "theta_gamma", "num_iterations", "spatial_filter_weight", "bilateral_filter_weight", "forced_spatial_filter_weight", "forced_bilateral_filter_weight", "spatial_filter_weights_str", "bilateral_filter_weights_str", "force_cpu")
     class Mode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         POTTS: _ClassVar[MultiStageMeanfieldParameter.Mode]
@@ -5208,6 +5246,9 @@ class MultiStageMeanfieldParameter(_message.Message):
     BILATERAL_FILTER_WEIGHT_FIELD_NUMBER: _ClassVar[int]
     FORCED_SPATIAL_FILTER_WEIGHT_FIELD_NUMBER: _ClassVar[int]
     FORCED_BILATERAL_FILTER_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    SPATIAL_FILTER_WEIGHTS_STR_FIELD_NUMBER: _ClassVar[int]
+    BILATERAL_FILTER_WEIGHTS_STR_FIELD_NUMBER: _ClassVar[int]
+    FORCE_CPU_FIELD_NUMBER: _ClassVar[int]
     compatibility_mode: MultiStageMeanfieldParameter.Mode
     threshold: float
     theta_alpha: float
@@ -5218,7 +5259,10 @@ class MultiStageMeanfieldParameter(_message.Message):
     bilateral_filter_weight: float
     forced_spatial_filter_weight: float
     forced_bilateral_filter_weight: float
-    def __init__(self, compatibility_mode: _Optional[_Union[MultiStageMeanfieldParameter.Mode, str]] = ..., threshold: _Optional[float] = ..., theta_alpha: _Optional[float] = ..., theta_beta: _Optional[float] = ..., theta_gamma: _Optional[float] = ..., num_iterations: _Optional[int] = ..., spatial_filter_weight: _Optional[float] = ..., bilateral_filter_weight: _Optional[float] = ..., forced_spatial_filter_weight: _Optional[float] = ..., forced_bilateral_filter_weight: _Optional[float] = ...) -> None: ...
+    spatial_filter_weights_str: str
+    bilateral_filter_weights_str: str
+    force_cpu: bool
+    def __init__(self, compatibility_mode: _Optional[_Union[MultiStageMeanfieldParameter.Mode, str]] = ..., threshold: _Optional[float] = ..., theta_alpha: _Optional[float] = ..., theta_beta: _Optional[float] = ..., theta_gamma: _Optional[float] = ..., num_iterations: _Optional[int] = ..., spatial_filter_weight: _Optional[float] = ..., bilateral_filter_weight: _Optional[float] = ..., forced_spatial_filter_weight: _Optional[float] = ..., forced_bilateral_filter_weight: _Optional[float] = ..., spatial_filter_weights_str: _Optional[str] = ..., bilateral_filter_weights_str: _Optional[str] = ..., force_cpu: bool = ...) -> None: ...
 
 class QuantizerParameter(_message.Message):
     __slots__ = ("name", "zone", "input_data_type", "output_data_type", "observed_max", "observed_min", "max_in", "min_in", "max_out", "min_out", "mode", "pseudo_target_type", "pseudo_reset_observed", "device")
@@ -5353,10 +5397,6 @@ class RedAccuracyParameter(_message.Message):
     def __init__(self, top_k: _Optional[int] = ..., ignore_label: _Optional[int] = ..., class_num: _Optional[int] = ...) -> None: ...
 
 class RedSoftmaxWithLossParameter(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class UnpoolingParameter(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

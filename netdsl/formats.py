@@ -64,4 +64,19 @@ def model_files(path: Path) -> ModelFiles:
 
 def holds_weights(path: str | Path) -> bool:
     """Whether a file's name says that weights are all one wants from it."""
-    return Path(path).suffix in WEIGHTS_SUFFIXES
+    path = Path(path)
+    return has_tensors(path) if path.suffix in TENSOR_SUFFIXES else path.suffix in WEIGHTS_SUFFIXES
+
+
+def has_tensors(path: Path) -> bool:
+    """Whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's files."""
+    return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_text(path))
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file begins in another way than those of torch: archives, and pickles in its early versions."""
+    try:
+        with path.open("rb") as file:
+            return not file.read(2).startswith((b"PK", b"\x80"))
+    except OSError:  # whoever reads it says why
+        return False
