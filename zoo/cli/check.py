@@ -63,10 +63,11 @@ def command(
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, and then the result."""
+    """What may be a typo, what may mean something else, and then the result."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
+    yield from finding.doubts
     yield _result(finding)
 
 
@@ -83,6 +84,7 @@ def _result(finding: Finding) -> str:
         parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient` leaves out"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
+    parts += [f"with a batch that is a multiple of {finding.batch}"] if finding.batch else []
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
     parts += [f"but data can't be read: {'; '.join(finding.unread)}"] if finding.unread else []
     return f"{finding.file}: {', '.join(parts)}"

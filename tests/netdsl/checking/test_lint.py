@@ -325,3 +325,15 @@ def test_a_trial_writes_no_files(check, tmp_path: Path) -> None:
     output = f"hdf5_output_param {{ file_name: '{tmp_path / 'out.h5'}' }}"
     assert check(inputs, f"layer {{ name: 'o' type: 'HDF5Output' bottom: 'a' bottom: 'b' {output} }}").ran
     assert not (tmp_path / "out.h5").exists()
+
+
+SEGMENTATION = """
+layer { name: 'data' type: 'Data' top: 'data' data_param { source: 'nowhere' batch_size: 2 } }
+layer { name: 'label' type: 'Data' top: 'label' data_param { source: 'nowhere' batch_size: 2 } }
+layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'data' bottom: 'label' top: 'loss' }"""
+
+
+def test_labels_of_pixels_may_come_from_a_data_layer_of_their_own(check) -> None:
+    found = check(SEGMENTATION)
+    assert (found.resolved, found.ran) == (True, True)
+    assert found.assumed == {"label": (1, 224, 224)}
