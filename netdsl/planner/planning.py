@@ -187,12 +187,8 @@ class Planner:
 
     def _cost(self, request: PlanRequest, batch: int, passes: int) -> PassCost | MemoryBoundError:
         device, number_type = request.cluster.device, request.number_type
-        key = (
-            device.name,
-            number_type,
-            batch,
-            min(passes, 2),
-        )  # from then on all passes find the gradients of others there
+        # From the second pass of an iteration on, all find the gradients of others there.
+        key = device.name, number_type, batch, min(passes, 2)
         if key not in self._costs:
             try:
                 self._costs[key] = pass_cost(self._built, self._solver, device, number_type, batch, passes)

@@ -168,11 +168,11 @@ def _check(asked: _RunOptions, what: Mapping[str, Any]) -> None:
 
 def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tuple[Run | None, Path | None]:
     """The run that the options describe, if it is a new one, and its folder, if it has one, in which it is begun."""
-    from zoo import distributed_run
-
     if asked.resume is not None:
         return None, Path(asked.resume)
     if asked.replay is not None:
+        from zoo import distributed_run
+
         folder = Path(asked.folder or f"{asked.replay.rstrip('/')}_replay")
         distributed_run.begin_replay(Path(asked.replay), folder, backend)
         return None, folder

@@ -278,6 +278,7 @@ def test_a_full_disk_leaves_nothing(zoo, model, full_disk) -> None:
 
 
 REGIONS = """
+# dialect: pvanet
 name: "regions"
 layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 64 dim: 64 } } }
 layer { name: "info" type: "Input" top: "im_info" input_param { shape { dim: 1 dim: 3 } } }
