@@ -224,6 +224,7 @@ UnPoolingParameterUnPoolMethodName = Literal["FIXED", "DIV", "REP", "MAX", "AVE"
 V0LayerParameterPoolMethodName = Literal["MAX", "AVE", "STOCHASTIC"] | pb.V0LayerParameter.PoolMethod
 V1LayerParameterDimCheckModeName = Literal["STRICT", "PERMISSIVE"] | pb.V1LayerParameter.DimCheckMode
 V1LayerParameterLayerTypeName = Literal["NONE", "ABSVAL", "ACCURACY", "ARGMAX", "BNLL", "CONCAT", "CONTRASTIVE_LOSS", "CONVOLUTION", "DATA", "DECONVOLUTION", "DROPOUT", "DUMMY_DATA", "EUCLIDEAN_LOSS", "ELTWISE", "EXP", "FLATTEN", "HDF5_DATA", "HDF5_OUTPUT", "HINGE_LOSS", "IM2COL", "IMAGE_DATA", "INFOGAIN_LOSS", "INNER_PRODUCT", "LRN", "MEMORY_DATA", "MULTINOMIAL_LOGISTIC_LOSS", "MVN", "POOLING", "POWER", "RELU", "SIGMOID", "SIGMOID_CROSS_ENTROPY_LOSS", "SILENCE", "SOFTMAX", "SOFTMAX_LOSS", "SPLIT", "SLICE", "TANH", "WINDOW_DATA", "THRESHOLD", "RELU6", "CROP", "PARSE_OUTPUT", "PARSE_EVALUATE", "LOCAL", "BN", "NORMALIZE", "INSANITY", "TRIPLET_LOSS", "ROIPOOLING", "BATCH_NORM", "ELTWISE_AFFINE", "MULTI_STAGE_MEANFIELD", "SIMPLE_FAST_MEANFIELD", "BIN_ACCURACY", "ELTWISE_ACCURACY", "IMAGE_SEG_DATA", "RED_SOFTMAX_LOSS", "RED_ACCURACY", "UNPOOLING", "WINDOW_CLS_DATA", "WINDOW_SEG_DATA", "WINDOW_INST_SEG_DATA", "ACCURACY_REGRESSION", "IMPORT", "LOCAL_WEIGHTED_CONVOLUTION", "LRN_MAP"] | pb.V1LayerParameter.LayerType
+VideoDataParameterModalityName = Literal["RGB", "FLOW"] | pb.VideoDataParameter.Modality
 VideoDataParameterVideoTypeName = Literal["WEBCAM", "VIDEO"] | pb.VideoDataParameter.VideoType
 Yolov3ParameterIOU_LOSSName = Literal["IOU", "GIOU", "MSE", "DIOU", "CIOU"] | pb.Yolov3Parameter.IOU_LOSS
 
@@ -2380,6 +2381,10 @@ class VideoDataParameterDict(TypedDict, total=False):
     new_width: int
     new_length: int
     num_segments: int
+    modality: VideoDataParameterModalityName
+    name_pattern: str
+    encoded: bool
+    grayscale: bool
 
 class Where4GatherndCropParameterDict(TypedDict, total=False):
     pass
@@ -5590,6 +5595,10 @@ def VideoData(
     new_width: int = ...,
     new_length: int = ...,
     num_segments: int = ...,
+    modality: VideoDataParameterModalityName = ...,
+    name_pattern: str = ...,
+    encoded: bool = ...,
+    grayscale: bool = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -5601,7 +5610,8 @@ def VideoData(
     """A frame, and a number if there is a second top.
 
     SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
-    `num_segments` times `new_length` frames of a video, one behind the other in the channels.
+    `num_segments` times `new_length` frames of a video, one behind the other in the channels. Such a frame is an image
+    if the modality is RGB, and how far things move across and down if it is FLOW, as it is where nothing is said.
     """
 
 def WindowData(
