@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.placeholder_layer import PlaceholderLayer
 from netdsl.errors import NetError
-from netdsl.layer import BringsData, Shape
+from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import TYPICAL_SIDE, state_batch, stated_shapes
 from netdsl.net.build import Types, build, type_of
 from netdsl.net.graph import Graph, Node, connect
@@ -78,17 +77,32 @@ def _states_size(shape: Shape) -> bool:
 
 def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict[str, Shape]]:
     """Shapes of labels that have the shape of the prediction, rather than one number for each item."""
-    readers = [node for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+    kinds = [(type_of(node, types), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+    readers = [node for kind, node in kinds if kind is not None and issubclass(kind, NotDeployed)]
     if not readers:
         return
     try:
-        built = build(connect(graph.net), {**types, **{node.layer.type: PlaceholderLayer for node in readers}})
+        built = build(connect(_without(graph, readers)), types)
     except NetError:
         return
+    shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
     for node in readers:
-        predicted = built.shapes[node.bottoms[0]]
-        for item in (predicted[1:], (1, *predicted[2:])):
+        predicted = shapes.get(node.layer.bottom[0], ())
+        for item in (predicted[1:], (1, *predicted[2:])) if predicted else ():
             yield {name: item for name in node.layer.bottom[1:] if name in labels}
+
+
+def _without(graph: Graph, removed: Sequence[Node]) -> pb.NetParameter:
+    """A net without some layers and all that reads what only they make."""
+    rest = pb.NetParameter()
+    rest.CopyFrom(graph.net)
+    rest.ClearField("layer")
+    made: set[str] = set()
+    for node in graph.nodes:
+        if node not in removed and made.issuperset(node.layer.bottom):
+            rest.layer.append(node.layer)
+            made.update(node.layer.top)
+    return rest
 
 
 def _label_sources(graph: Graph, types: Types) -> set[str]:

@@ -45,6 +45,7 @@ __all__ = [
     "DummyData",
     "ELU",
     "Eltwise",
+    "EltwiseAccuracy",
     "Embed",
     "EuclideanLoss",
     "EvalDetection",
@@ -137,6 +138,7 @@ __all__ = [
     "UpsampleDarknet",
     "VideoData",
     "WindowData",
+    "WindowSegData",
     "YoloDetectionOutput",
     "YoloSeg",
     "Yolov3",
@@ -1312,6 +1314,7 @@ class LayerParameterDict(TypedDict, total=False):
     reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
 
 class LocalParameterDict(TypedDict, total=False):
     num_output: int
@@ -2708,6 +2711,7 @@ class LayerSettings(TypedDict, total=False):
     reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
 
 class AllLayerSettings(LayerSettings, total=False):
     engine: str
@@ -3660,6 +3664,25 @@ def Eltwise(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
+
+def EltwiseAccuracy(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    top_k: int = ...,
+    ignore_label: int = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """The share of pixels whose label is among the `top_k` best classes; of classes that score alike the last is best.
+
+    Without any label that counts it is NaN.
+    """
 
 def Embed(
     name: str | None,
@@ -5640,6 +5663,54 @@ def WindowData(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """An image of crop_size, and a number."""
+
+def WindowSegData(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    source: str = ...,
+    batch_size: int = ...,
+    rand_skip: int = ...,
+    shuffle: bool = ...,
+    new_height: int = ...,
+    new_width: int = ...,
+    is_color: bool = ...,
+    scale: float = ...,
+    mean_file: str = ...,
+    crop_size: int = ...,
+    mirror: bool = ...,
+    root_folder: str = ...,
+    ignore_label: int = ...,
+    label_type: ImageDataParameterLabelTypeName = ...,
+    min_height: int = ...,
+    min_width: int = ...,
+    short_side: int = ...,
+    threads: int = ...,
+    cache: bool = ...,
+    precache: bool = ...,
+    dataset_share_per_node: float = ...,
+    face_transform: bool = ...,
+    max_shear_ratio: float = ...,
+    max_aspect_ratio: float = ...,
+    max_rotate_angle: float = ...,
+    min_random_scale: float = ...,
+    max_random_scale: float = ...,
+    max_random_shift: int = ...,
+    face_mirror: bool = ...,
+    face_point_num: int = ...,
+    balance_class: bool = ...,
+    balance_by: int = ...,
+    label_cut_start: int = ...,
+    label_cut_end: int = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """A part of an image, and a map of its size."""
 
 def YoloDetectionOutput(
     name: str | None,

@@ -337,3 +337,18 @@ def test_labels_of_pixels_may_come_from_a_data_layer_of_their_own(check) -> None
     found = check(SEGMENTATION)
     assert (found.resolved, found.ran) == (True, True)
     assert found.assumed == {"label": (1, 224, 224)}
+
+
+REGIONS = """
+layer { name: 'data' type: 'Python' top: 'data' top: 'rois' top: 'labels' top: 'targets'
+  python_param { module: 'roi_data_layer.layer' layer: 'RoIDataLayer' param_str: "'num_classes': 5" } }
+layer { name: 'pool' type: 'ROIPooling' bottom: 'data' bottom: 'rois' top: 'pool'
+  roi_pooling_param { pooled_h: 2 pooled_w: 2 spatial_scale: 0.1 } }
+layer { name: 'boxes' type: 'InnerProduct' bottom: 'pool' top: 'boxes' inner_product_param { num_output: 8 } }
+layer { name: 'loss' type: 'SmoothL1LossOHEM' bottom: 'boxes' bottom: 'targets' top: 'loss' top: 'each' }
+layer { name: 'sum' type: 'Eltwise' bottom: 'each' bottom: 'each' top: 'sum' }"""
+
+
+def test_box_targets_are_as_many_as_the_net_predicts(check) -> None:
+    found = check(REGIONS, run=False)  # all classes have the same boxes, which no setting of the data says
+    assert (found.resolved, found.assumed) == (True, {"targets": (8,)})

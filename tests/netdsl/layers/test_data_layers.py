@@ -52,6 +52,7 @@ LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotate
         ("VideoData", "video_data_param { batch_size: 4 num_segments: 3 new_length: 5 }", [(4, 30, 224, 224), (4,)]),
         ("VideoData", "video_data_param { batch_size: 4 modality: RGB num_segments: 3 }", [(4, 9, 224, 224), (4,)]),
         ("VideoData", "video_data_param { batch_size: 4 modality: RGB grayscale: true }", [(4, 1, 224, 224), (4,)]),
+        ("WindowSegData", IMAGES % SIZE + "transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4, 1, 9, 9)]),
         ("WindowData", "window_data_param { batch_size: 4 } transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),
     ],
 )  # fmt: skip
