@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:  # whoever only registers a format needn't wait for numpy and 
 
 TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
 WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which one usually wants the weights alone
+
+_FIRST_FIELD = re.compile(rb"\s*(#[^\n]*\n\s*)*[A-Za-z_]\w*\s*[:{]")
+_BEGINNING = 4096  # bytes, in which there may be comments
 
 FormatReader = Callable[[Path], "Model"]
 
@@ -70,13 +74,13 @@ def holds_weights(path: str | Path) -> bool:
 
 def has_tensors(path: Path) -> bool:
     """Whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's files."""
-    return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_text(path))
+    return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_prototxt(path))
 
 
-def _is_text(path: Path) -> bool:
-    """Whether a file begins in another way than those of torch: archives, and pickles in its early versions."""
+def _is_prototxt(path: Path) -> bool:
+    """Whether a file begins with the name of a field, perhaps behind comments."""
     try:
         with path.open("rb") as file:
-            return not file.read(2).startswith((b"PK", b"\x80"))
+            return _FIRST_FIELD.match(file.read(_BEGINNING)) is not None
     except OSError:  # whoever reads it says why
         return False

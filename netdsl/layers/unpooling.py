@@ -13,10 +13,13 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, part, reshaped
+from netdsl.layers._forks import refuse
 from netdsl.layers._unpooling import check_mask, put_back, put_back_onnx
 from netdsl.layers._window import Numbers, per_axis
 
 _METHODS = pb.UnPoolingParameter
+_OF_PARSENET = ("out_pad", "out_pad_h", "out_pad_w", "out_kernel_size", "out_kernel_h", "out_kernel_w", "out_stride",
+                "out_stride_h", "out_stride_w")  # fmt: skip
 _MAX, _AVE, _TILE = _METHODS.MAX, _METHODS.AVE, _METHODS.TILE
 
 
@@ -36,6 +39,7 @@ class Unpooling(HasOnnxForm):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.unpooling_param
+        refuse(p, *_OF_PARSENET)
         self.method = p.unpool if p.HasField("unpool") else _MAX
         if self.method not in (_MAX, _AVE, _TILE):
             name = _METHODS.UnPoolMethod.Name(self.method)

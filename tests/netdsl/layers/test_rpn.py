@@ -149,7 +149,7 @@ def test_happynears_proposals_have_scales_in_pixels():
     # 16 * sqrt(2) = 22.63, which is 23, and 12 of its halves; then 33 times as much
     assert boxes["pvanet"] == [((16 - 23 * 33) / 2, (16 - 12 * 33) / 2, (14 + 23 * 33) / 2, (14 + 12 * 33) / 2)]
     message.ClearField("dialects")
-    assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0]
+    assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0].sentence
 
 
 OBJECTS = torch.tensor([(8.0, 12, 50, 60, 3), (60, 20, 120, 80, 7), (30, 5, 100, 40, 7)])
