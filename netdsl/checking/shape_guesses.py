@@ -14,6 +14,7 @@ from netdsl.net.graph import Graph, Node, connect
 
 Shapes = Mapping[str, Shape]  # of one item, by the name of its blob
 
+_STEP = 32  # pixels: the factor by which most nets scale down
 _MOST_BATCHES = 8  # to try, since a net has to be built for each
 
 # The shapes to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
@@ -52,13 +53,26 @@ def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
     images = {
         layer.top[0]: shapes[0]
         for layer in shapeless
-        if layer.top[0] not in labels and (shapes := _data_shapes(layer, types))
+        if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels
     }
     for item in _ITEMS:
         guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
         if guess:
             yield guess
+    yield from _in_whole_steps(graph, types, images)
     yield from _as_predicted(graph, types, labels.union(*(layer.top[1:] for layer in shapeless)))
+
+
+def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict[str, Shape]]:
+    """Images of any size, a little larger, so that nets that scale them down and up again meet their own sizes."""
+    kinds = {node.layer.top[0]: type_of(node, types) for node in graph.nodes if node.layer.top}
+    larger = {
+        name: (shape[1], *(math.ceil(side / _STEP) * _STEP for side in shape[2:]))
+        for name, shape in images.items()
+        if (kind := kinds[name]) is not None and issubclass(kind, BringsData) and kind.any_size
+    }
+    if larger:
+        yield larger
 
 
 def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:

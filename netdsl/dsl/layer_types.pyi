@@ -67,6 +67,7 @@ __all__ = [
     "InnerProduct",
     "Input",
     "Interp",
+    "L1Loss",
     "LRN",
     "LSTM",
     "LSTMUnit",
@@ -4184,6 +4185,25 @@ def Interp(
     A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels. In some forks a second
     bottom can have that size; then no setting may say another.
     """
+
+def L1Loss(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    l2_per_location: bool = ...,
+    l2_prescale_by_channels: bool = ...,
+    normalize_by_num_entries: bool = ...,
+    epsilon: float = ...,
+    plateau: float = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """sum |x - y| / N. Both bottoms get a gradient. Of FlowNet's type of this name it is what needs no settings."""
 
 def LRN(
     name: str | None,

@@ -31,6 +31,7 @@ class BringsData(Layer):
 
     bottoms = (0, 0)
     data_origin: ClassVar[DataOrigin]
+    any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape has only a typical one
 
     def top_kind(self, place: int) -> BlobKind:
         """What values a top has, as far as that doesn't depend on who reads it."""

@@ -70,6 +70,7 @@ CASES = {
     "Interp to a size": (IMAGE, "interp_param { height: 5 width: 13 }"),
     "Interp to another bottom's size": (f"{IMAGE}; 2 1 5 13", "interp_param { pad_beg: -1 }"),
     "Interp of all pixels": (IMAGE, "interp_param { full_zoom_factor: 2 }"),
+    "L1Loss": ("2 6 1 1; 2 6", ""),
     "MVN": (IMAGE, "mvn_param { add_eps_before_sqrt: true eps: 0.5 }"),
     "Normalize": (IMAGE, "norm_param { add_eps_before_sqrt: false eps: 0.5 }"),
     "Normalize of happynear": ("2 6", "top: 'norm' normalize_param { normalize_type: 'L1' }"),

@@ -352,3 +352,16 @@ layer { name: 'sum' type: 'Eltwise' bottom: 'each' bottom: 'each' top: 'sum' }""
 def test_box_targets_are_as_many_as_the_net_predicts(check) -> None:
     found = check(REGIONS, run=False)  # all classes have the same boxes, which no setting of the data says
     assert (found.resolved, found.assumed) == (True, {"targets": (8,)})
+
+
+UP_AND_DOWN = """
+layer { name: 'data' type: 'Python' top: 'data' top: 'im_info' top: 'gt_boxes'
+  python_param { module: 'roi_data_layer.layer' layer: 'RoIDataLayer' param_str: "'num_classes': 5" } }
+layer { name: 'down' type: 'Pooling' bottom: 'data' top: 'down' pooling_param { kernel_size: 16 stride: 16 } }
+layer { name: 'up' type: 'Upsample' bottom: 'down' top: 'up' upsample_param { scale: 16 } }
+layer { name: 'sum' type: 'Eltwise' bottom: 'up' bottom: 'data' top: 'sum' }"""
+
+
+def test_images_of_any_size_may_be_larger_than_usual(check) -> None:
+    found = check(UP_AND_DOWN, run=False)  # of 600 rows 38 are left, which become 608
+    assert (found.resolved, found.assumed) == (True, {"data": (3, 608, 1024)})
