@@ -87,6 +87,8 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python -m benchmarks.distributed_training
 	@$(BIN)/python -m benchmarks.transparent
 	@$(BIN)/python -m benchmarks.planner_memory
+	@$(BIN)/python -m benchmarks.planner_step_time
+	@$(BIN)/python -m benchmarks.planner_averaging
 	@$(BIN)/python -m benchmarks.spark_rounds
 	@$(BIN)/python -m benchmarks.spark_rows
 

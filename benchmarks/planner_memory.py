@@ -32,8 +32,9 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
 from zoo.catalogue import entry_of
 
-BATCHES = {"alexnet": (16, 32), "googlenet": (16, 32), "vgg-16": (8, 16), "resnet-50": (16, 32)}
-IMAGES, SIDE = 8, 256
+BATCHES = {"lenet": (2048, 4096), "alexnet": (16, 32), "googlenet": (16, 32), "vgg-16": (8, 16), "resnet-50": (16, 32)}
+IMAGES = 8
+SHAPES = {"lenet": (1, 28, 28)}  # of the others, 3 x 256 x 256
 ITERATIONS = 2
 RATE = 1e-8  # so small that noise can be learned from
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(1 << 16)}
@@ -89,18 +90,19 @@ def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
     for layer in param.train_net_param.layer:
         if layer.HasField("data_param"):
             layer.data_param.source, layer.data_param.batch_size = str(images), batch
+            layer.data_param.backend = pb.DataParameter.LMDB
             layer.transform_param.ClearField("mean_file")
     param.max_iter, param.snapshot_after_train, param.base_lr = ITERATIONS, False, RATE
     param.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
     return param
 
 
-def write_images(path: Path) -> None:
+def write_images(path: Path, shape: tuple[int, int, int]) -> None:
     """Write an LMDB of noise."""
     random = np.random.default_rng(0)
     with lmdb_writer(path) as put:
         for index in range(IMAGES):
-            image = random.integers(0, 256, (3, SIDE, SIDE)).astype(np.float32)
+            image = random.integers(0, 256, shape).astype(np.float32)
             put(Example(index, "", (image, np.float32(index))))
 
 
@@ -125,9 +127,9 @@ def main() -> None:
     print(f"MB; the last numbers are what the prediction is made of: {kinds}")
     print(f"{'net':<12}{'batch':>6}{'measured':>10}{'predicted':>11}{'error':>8}")
     with TemporaryDirectory() as folder:
-        images = Path(folder, "images")
-        write_images(images)
         for name in arguments.nets:
+            images = Path(folder, name)
+            write_images(images, SHAPES.get(name, (3, 256, 256)))
             for batch in [arguments.batch] if arguments.batch else BATCHES[name]:
                 use, taken = predicted(name, batch), measured(name, batch, images)
                 parts = " ".join(f"{size / 1e6:.0f}" for size in vars(use).values())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.run import Run
 from netdsl.errors import PlanError
@@ -45,7 +43,7 @@ def with_plan(run: Run, plan: Plan) -> Run:
         strategy=plan.strategy,
         workers=plan.workers,
         fewest=None,
-        compute=replace(run.compute, precision=getattr(torch, plan.precision)),
+        compute=replace(run.compute, precision=plan.precision),
     )
 
 

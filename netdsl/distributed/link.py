@@ -86,6 +86,33 @@ class SparkLink(Link):
 
 
 @dataclass(frozen=True)
+class SharedMemoryLink(Link):
+    """The connections of workers that exchange through the memory of their machine, whose bandwidth they share.
+
+    What they all read and write takes its time there: for a mean, every worker writes the shares of the others, adds up
+    its own, and reads the sums; who receives a buffer copies it from where the other has copied it to. Each exchange
+    has a thread of its own, which wakes up after the latency.
+    """
+
+    latency: float = 3e-4
+
+    def seconds(self, kind: ExchangeKind, size: int, bytes_: int) -> float:
+        """The time that an exchange takes."""
+        if size == 1 or kind is ExchangeKind.BARRIER:
+            return super().seconds(kind, size, bytes_)
+        match kind:
+            case ExchangeKind.MEAN:
+                times = 2 * (size - 1) + size + 2 + 2 * (size - 1)  # written, added up and read
+            case ExchangeKind.REDUCE:
+                times = 2 * (size - 1) + size + 3
+            case ExchangeKind.BROADCAST:
+                times = 2 * size
+            case ExchangeKind.SEND:
+                times = 4
+        return self.latency + times * bytes_ / self.bandwidth
+
+
+@dataclass(frozen=True)
 class TwoLevelLink(Link):
     """The connections of workers of which `per_machine` share a machine: its network's, and the one `inside` it.
 

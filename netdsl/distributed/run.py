@@ -155,8 +155,6 @@ def _to_plain(value: Any) -> str:
     match value:
         case pb.SolverParameter():
             return _SOLVER
-        case torch.dtype():
-            return str(value).removeprefix("torch.")
         case _:
             return str(value)
 
@@ -164,11 +162,6 @@ def _to_plain(value: Any) -> str:
 def _from_plain(folder: Path, kind: type, text: str) -> Any:
     if kind is pb.SolverParameter:
         return read_solver(folder / text).message
-    if kind is torch.dtype:
-        dtype = getattr(torch, text, None)
-        if not isinstance(dtype, torch.dtype):
-            raise ValueError(f"'{text}' is no type of torch's")
-        return dtype
     try:
         return kind(text)
     except RuntimeError:

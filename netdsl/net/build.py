@@ -19,6 +19,7 @@ from netdsl.errors import DialectWarning, NetError, ShapeError, UnknownLayerErro
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.core import DialectDoubt
 from netdsl.layer.user_code import ReplacesUserCode, python_name
+from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
 
 AUTOMATIC = "(automatic)"
@@ -156,14 +157,19 @@ def at_layer(layer: pb.LayerParameter) -> Iterator[None]:
 
 
 @contextmanager
-def running(built: Built, inputs: Mapping[int, Tensor] | None = None) -> Iterator[None]:
-    """Add to any error while the net runs the name of the layer that ran: its frames have it as `self`.
+def running(
+    built: Built,
+    inputs: Mapping[int, Tensor] | None = None,
+    precision: ComputePrecision = ComputePrecision.EXACT,
+) -> Iterator[None]:
+    """Run the net in a precision, and add to any error the name of the layer that ran: its frames have it as `self`.
 
     The error also names those inputs, by their edges, that have other shapes than the net states.
     """
     shapes = {edge: tuple(tensor.shape) for edge, tensor in (inputs or {}).items()}
     try:
-        yield
+        with products_of(precision):
+            yield
     except Exception as problem:
         layers = {id(layer): index for index, layer in enumerate(built.layers)}
         indices = (layers.get(id(frame.f_locals.get("self"))) for frame, _ in walk_tb(problem.__traceback__))

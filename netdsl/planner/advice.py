@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from netdsl.errors import NetError
-from netdsl.planner.device import NumberType
+from netdsl.net.compute_precision import ComputePrecision
+from netdsl.planner.device import read_device
+from netdsl.planner.pass_cost import NUMBERS
 from netdsl.planner.plan import Forecast
 from netdsl.planner.planning import Planner, Planning, PlanRequest, describe, short_name
 from netdsl.planner.scaling import acceptable_overhead, efficiency, parameter_servers
@@ -15,6 +17,8 @@ from netdsl.planner.units import format_bytes, format_seconds
 
 _WORTH = 0.9  # of the time, that a change must come below to be advised
 _HALF = 0.5  # of the time
+_LONG = 7 * 86_400.0  # seconds
+_ANY_GPU = "t4"  # which many have, and clouds lend for little
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,8 @@ def _takes(planning: Planning) -> Iterator[str]:
         f"An epoch takes {format_seconds(forecast.epoch)}, and the training {format_seconds(forecast.training)} "
         f"({format_iterations(forecast)} iterations of each worker{basis})."
     )
+    if forecast.training > _LONG:
+        yield "That is long; to fine-tune weights that others have trained takes a small part of it."
     yield (
         f"A device needs {format_bytes(forecast.memory)} of its {format_bytes(cluster.device.memory)} for a batch of "
         f"{best.cost.batch}."
@@ -134,14 +140,12 @@ def _limits(planning: Planning) -> Iterator[str]:
         yield f"The network limits it: {share:.0%} of the time goes into exchanges and waits."
     else:
         yield f"Computing limits it, with {1 - share:.0%} of the time."
-    if best.workers > 1:
-        network = cluster.bandwidth if best.workers > cluster.devices else cluster.device.node_link
-        if network is not None:
-            servers = parameter_servers(planning.model.bytes, best.workers, network, forecast.compute)
-            yield (
-                f"To hide an exchange after every iteration, {servers} parameter server{'s' * (servers > 1)} would be "
-                "needed (Lemma 3.2)."
-            )
+    if best.workers > cluster.devices:
+        servers = parameter_servers(planning.model.bytes, best.workers, cluster.bandwidth, forecast.compute)
+        yield (
+            f"To hide an exchange after every iteration, {servers} parameter server{'s' * (servers > 1)} would be "
+            "needed (Lemma 3.2)."
+        )
     if planning.misfit is not None and best.passes > 1:
         yield f"Memory limits the batch: {planning.misfit}."
 
@@ -177,7 +181,10 @@ def _other_requests(request: PlanRequest) -> Iterator[tuple[str, PlanRequest]]:
         yield "A network ten times as wide", replace(free, cluster=cluster.with_bandwidth(10))
         if cluster.stragglers:
             yield "Without the slow machines", replace(free, cluster=cluster.without_stragglers())
-    for number_type in (NumberType.TF32, NumberType.BFLOAT16):
-        if number_type in cluster.device.arithmetic and request.number_type is NumberType.FLOAT32:
-            yield f"Numbers in {number_type.value}", replace(free, number_type=number_type)
+    for precision, number_type in NUMBERS.items():
+        if request.precision is ComputePrecision.EXACT and number_type in cluster.device.arithmetic:
+            yield f"With --precision {precision.value}", replace(free, precision=precision)
+    if cluster.device.type == "cpu":
+        gpu = read_device(_ANY_GPU)
+        yield f"An {gpu.title} in each machine", replace(free, cluster=replace(cluster, device=gpu))
     yield "Twice as many machines", replace(free, cluster=replace(cluster, machines=2 * cluster.machines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import Link, TwoLevelLink
+from netdsl.distributed.link import Link, SharedMemoryLink, TwoLevelLink
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.errors import PlanError
 from netdsl.planner.device import Device
@@ -41,12 +41,19 @@ class Cluster:
 
     def link(self, workers: int) -> Link:
         """The connections of so many workers, which fill one machine after the other."""
-        inside = Link(self.device.node_link or self.device.bandwidth)
+        inside = self._link_inside()
         if workers <= self.devices:
             return inside
         if self.devices == 1:
             return Link(self.bandwidth, self.latency)
         return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
+
+    def _link_inside(self) -> Link:
+        """What connects the devices of a machine: links of their own, or the memory that processors share."""
+        device = self.device
+        if device.node_link is None and device.type == "cpu":
+            return SharedMemoryLink(device.bandwidth * device.bandwidth_share)
+        return Link(device.node_link or device.host_link or device.bandwidth)
 
     def pace(self, workers: int, step: float) -> Machines:
         """The pace of so many workers whose iterations take `step` seconds; slow machines are used last."""

@@ -58,7 +58,7 @@ def measure_device(
             sample.measure()
             done(1 / (rounds * len(samples)))
     timed = [each for sample in samples for each in sample.operations()]
-    return _device(name, timed, _overhead(), _bandwidth())
+    return _device(name, timed, _overhead(), memory_bandwidth())
 
 
 class TrainingStep:
@@ -156,7 +156,7 @@ def _overhead() -> float:
     return max(0.0, whole - sum(seconds for _, seconds in operations)) / len(operations)
 
 
-def _bandwidth() -> float:
+def memory_bandwidth() -> float:
     """Bytes a second that are read and written when a long tensor is copied into memory that is there."""
     source = torch.ones(_LONG // 4)
     target = torch.ones_like(source)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import MemoryBoundError
 from netdsl.net.build import Built, set_batch
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.planner.algorithms import AlgorithmCost, ConvolutionAlgorithm, algorithm_costs
 from netdsl.planner.device import Device, NumberType
 from netdsl.planner.integer_program import AlgorithmChoice, AlgorithmOption, choose_algorithms
@@ -15,6 +16,12 @@ from netdsl.planner.layer_costs import LayerCost, layer_costs
 from netdsl.planner.memory import MemoryUse, training_memory
 from netdsl.planner.operations import Operation
 from netdsl.planner.step_time import Speed, StepTime, step_time, update_operation
+
+NUMBERS = {
+    ComputePrecision.EXACT: NumberType.FLOAT32,
+    ComputePrecision.TF32: NumberType.TF32,
+    ComputePrecision.BF16: NumberType.BFLOAT16,
+}  # of products
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class PassCost:
 
 
 def pass_cost(
-    built: Built, param: pb.SolverParameter, device: Device, number_type: NumberType, batch: int, passes: int
+    built: Built, param: pb.SolverParameter, device: Device, precision: ComputePrecision, batch: int, passes: int
 ) -> PassCost:
     """The cost of a pass at a batch, in an iteration of so many; a MemoryBoundError if the device is too small.
 
@@ -73,6 +80,7 @@ def pass_cost(
             f"a batch of {batch} takes {memory.total / 1e9:,.2f} GB, and {device.title} has "
             f"{device.memory / 1e9:,.2f} GB"
         )
+    number_type = NUMBERS[precision]
     costs, speed = layer_costs(built, device.type), Speed(device, number_type)
     time = step_time(costs, update_operation(built, param), device, number_type, input_bytes=memory.data)
     cost = PassCost(batch, time, memory)

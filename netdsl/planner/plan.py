@@ -9,6 +9,7 @@ import msgspec
 from caffe_proto.storage import write_pieces
 from netdsl.distributed.strategies.settings import AnyStrategy
 from netdsl.errors import PlanError
+from netdsl.net.compute_precision import ComputePrecision
 
 _VERSION = 1  # of the file
 _LONGEST = 1 << 24  # bytes of a file that can be a plan
@@ -45,7 +46,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategy: AnyStrategy
     batch: int  # of a pass, as the net's data layer states it
     iter_size: int  # passes of an iteration
-    precision: str
+    precision: ComputePrecision
     forecast: Forecast
     reasons: tuple[str, ...] = ()
     algorithms: dict[str, str] = {}  # that are expected of convolutions, by their layers' names

@@ -18,10 +18,10 @@ from netdsl.distributed.strategies.settings import STRATEGIES, AnyStrategy
 from netdsl.distributed.strategies.traffic import ModelSize
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.net.build import Built
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.planner.cluster import Cluster
 from netdsl.planner.convergence_grid import read_grid
-from netdsl.planner.device import NumberType
 from netdsl.planner.exchange import StrategyTime, predict
 from netdsl.planner.pass_cost import PassCost, pass_cost
 from netdsl.planner.plan import Forecast, Plan
@@ -46,7 +46,7 @@ class PlanRequest:
     solver: pb.SolverParameter
     cluster: Cluster
     items: int
-    number_type: NumberType = NumberType.FLOAT32
+    precision: ComputePrecision = ComputePrecision.EXACT
     batches: tuple[int, int] | None = None
     strategies: Sequence[AnyStrategy] = ()
     deadline: float | None = None
@@ -112,7 +112,7 @@ class Planning:
             best.strategy,
             best.cost.batch * (best.workers if best.strategy.divides_batch else 1),
             best.passes,
-            self.request.number_type.value,
+            self.request.precision,
             best.forecast,
             tuple(reasons),
             best.cost.algorithms,
@@ -129,7 +129,7 @@ class Planner:
         self.assumed = resolved.assumed
         self.net, self.iterations = net.name, solver.max_iter
         self.items = _own_batch(self._built) * solver.iter_size  # of an iteration, as the solver has it
-        self._costs: dict[tuple[str, NumberType, int, int], PassCost | MemoryBoundError] = {}
+        self._costs: dict[tuple[str, ComputePrecision, int, int], PassCost | MemoryBoundError] = {}
 
     @cached_property
     def model(self) -> ModelSize:
@@ -142,8 +142,8 @@ class Planner:
         candidates = list(self._candidates(request))
         costs = [
             cost
-            for (device, number_type, *_), cost in self._costs.items()
-            if device == request.cluster.device.name and number_type is request.number_type
+            for (device, precision, *_), cost in self._costs.items()
+            if device == request.cluster.device.name and precision is request.precision
         ]
         misfits = [cost for cost in costs if isinstance(cost, MemoryBoundError)]
         if not candidates:
@@ -186,12 +186,12 @@ class Planner:
         return min(fitting, key=lambda pair: pair[0].iteration(pair[1]), default=None)
 
     def _cost(self, request: PlanRequest, batch: int, passes: int) -> PassCost | MemoryBoundError:
-        device, number_type = request.cluster.device, request.number_type
+        device, precision = request.cluster.device, request.precision
         # From the second pass of an iteration on, all find the gradients of others there.
-        key = device.name, number_type, batch, min(passes, 2)
+        key = device.name, precision, batch, min(passes, 2)
         if key not in self._costs:
             try:
-                self._costs[key] = pass_cost(self._built, self._solver, device, number_type, batch, passes)
+                self._costs[key] = pass_cost(self._built, self._solver, device, precision, batch, passes)
             except MemoryBoundError as problem:
                 self._costs[key] = problem
         return self._costs[key]

@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.net.build import Built
 from netdsl.net.module import learned_blobs
-from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
+from netdsl.planner.device import Device, MeasuredOperation, NumberType
 from netdsl.planner.layer_costs import LayerCost
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, Operation, OperationKind
 from netdsl.solver.rules import rule_of
@@ -160,27 +160,19 @@ class Speed:
         bandwidth = self.device.bandwidth * self.device.bandwidth_share
         if operation.kind is OperationKind.OTHER:
             return moved / bandwidth
-        arithmetic = self._arithmetic(operation.kind)
+        arithmetic = self.device.arithmetic[self.number_type]
         if operation.kind is OperationKind.PRODUCT:
             return _least_seconds(operation.flops, moved, arithmetic.peak * arithmetic.product, bandwidth)
         assert operation.convolution is not None
         top = operation.convolution_pass is ConvolutionPass.TOP
         part = arithmetic.convolution if top else arithmetic.convolution_gradient
         rate = arithmetic.peak * part * _filled(operation.convolution, self.device.tile)
-        turned = 2 * moved if self._turns(arithmetic) else 0.0
+        turned = 2 * moved if self._turns() else 0.0
         return _least_seconds(operation.flops, moved, rate, bandwidth) + turned / bandwidth
 
-    def _turns(self, arithmetic: Arithmetic) -> bool:
+    def _turns(self) -> bool:
         """Whether convolutions bring their blobs into another layout and back: fast units need channels last."""
-        plain = self.device.arithmetic.get(NumberType.FLOAT32)
-        return arithmetic is not plain and self.layout is MemoryLayout.CHANNELS_FIRST
-
-    def _arithmetic(self, kind: OperationKind) -> Arithmetic:
-        """A GPU that can computes convolutions of float32 in TF32, but not products of matrices: torch's rule."""
-        table = self.device.arithmetic
-        if self.number_type is NumberType.FLOAT32 and kind is OperationKind.CONVOLUTION:
-            return table.get(NumberType.TF32, table[NumberType.FLOAT32])
-        return table[self.number_type]
+        return self.number_type is not NumberType.FLOAT32 and self.layout is MemoryLayout.CHANNELS_FIRST
 
 
 def _filled(shape: ConvolutionShape, tile: int) -> float:

@@ -10,6 +10,13 @@ from netdsl.errors import DistributedError
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BYTES = {"bit": 1 / 8, "B": 1.0}
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_READABLE = (
+    (1e-3, "us", 1e-6),
+    (1.0, "ms", 1e-3),
+    (600.0, "s", 1.0),
+    (36_000.0, "min", 60.0),
+    (10 * 86_400.0, "h", 3600.0),
+)  # units, and below how many seconds they are used
 _NUMBER = r"(\d+(?:\.\d+)?(?:e-?\d+)?)\s*"
 
 
@@ -33,10 +40,10 @@ def format_seconds(value: float) -> str:
     """Format seconds with a suitable unit."""
     if not math.isfinite(value):
         return "-"
-    for limit, unit, size in ((1e-3, "us", 1e-6), (1.0, "ms", 1e-3), (600.0, "s", 1.0), (36_000.0, "min", 60.0)):
+    for limit, unit, size in _READABLE:
         if value < limit:
             return f"{value / size:.3g} {unit}"
-    return f"{value / 3600:.3g} h"
+    return f"{value / 86_400:,.0f} d"
 
 
 def format_bytes(count: float) -> str:

@@ -13,6 +13,7 @@ from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
+from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
@@ -25,7 +26,7 @@ class Compute:
     """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded."""
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
-    precision: torch.dtype = torch.float32  # of tops; weights, gradients and history stay float32
+    precision: ComputePrecision = ComputePrecision.EXACT
     compiled: bool = False
     loading: Loading = field(default_factory=Loading)
 
@@ -51,7 +52,8 @@ class ModuleOnBatches:
     def _run(self) -> Tensor:
         edges = self._next_batch()
         device, precision = self.compute.device, self.compute.precision
-        with running(self.built, edges), torch.autocast(device.type, precision, enabled=precision != torch.float32):
+        halves = torch.autocast(device.type, torch.bfloat16, enabled=precision is ComputePrecision.BF16)
+        with running(self.built, edges, precision), halves:
             loss, self._outputs = self._forward(edges)
         return loss
 
@@ -67,7 +69,8 @@ class ModuleOnBatches:
     def forward_backward(self, share: float = 1.0) -> Tensor:
         """The loss of the next batch. Its gradients, or a share of them, are added to those of the blobs."""
         loss = self._run()
-        (loss * share if share != 1 else loss).backward()  # type: ignore[no-untyped-call]
+        with products_of(self.compute.precision):
+            (loss * share if share != 1 else loss).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def outputs(self) -> Mapping[str, Tensor]:

@@ -64,8 +64,13 @@ def _range(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 @click.option("--items", type=_COUNT, metavar="N", help="Items of an epoch; by default those of --data, or ImageNet's.")
 @click.option("--data", metavar="SOURCE", help="Data whose items are counted: digits, lmdb:PATH, folder:PATH, ...")
 @click.option("--batch", callback=_range, metavar="N:M", help="Items of a worker's iteration; by default the solver's.")
-@click.option("--precision", type=click.Choice(("float32", "tf32", "bfloat16")), default="float32", show_default=True,
-              help="The type of computed values.")  # fmt: skip
+@click.option(
+    "--precision",
+    type=click.Choice(options.COMPUTE_PRECISIONS),
+    default=options.COMPUTE_PRECISIONS[0],
+    show_default=True,
+    help="What products are computed with.",
+)
 @click.option("--strategy", metavar="NAME:SETTINGS", help="Only this strategy, as of `zoo train`.")
 @click.option("--deadline", callback=_duration, metavar="TIME", help="The time there is, such as 20h.")
 @click.option("--budget", callback=_duration, metavar="TIME", help="The time of all devices together, such as 100h.")
@@ -191,8 +196,9 @@ def _request(
 ) -> PlanRequest:
     from netdsl.data.sources.open_source import open_source, train_and_test
     from netdsl.distributed.strategies.settings import parse
+    from netdsl.net.compute_precision import ComputePrecision
     from netdsl.planner.cluster import Cluster
-    from netdsl.planner.device import NumberType, read_device
+    from netdsl.planner.device import read_device
     from netdsl.planner.planning import PlanRequest
     from netdsl.solver.nets import inline_nets
 
@@ -203,7 +209,7 @@ def _request(
         inline_nets(param, folder),
         cluster,
         items,
-        NumberType(precision),
+        ComputePrecision(precision),
         batch,
         () if strategy is None else (parse(strategy),),
         deadline,

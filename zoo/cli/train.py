@@ -33,7 +33,6 @@ _EFFECTS = click.Choice([action.value for action in Action])
 _STRATEGIES = ", ".join(options.STRATEGIES)
 _BACKENDS = click.Choice(list(TRAINING))
 _TRANSPORTS = click.Choice([transport.value for transport in Transport])
-_PRECISIONS = ("float32", "bfloat16")
 
 
 @click.command("train", short_help="Train a net as a solver's settings say.")
@@ -48,8 +47,8 @@ _PRECISIONS = ("float32", "bfloat16")
 @click.option("--max-iter", type=click.IntRange(min=0), metavar="N", help="Train to this iteration instead.")
 @click.option(
     "--precision",
-    type=click.Choice(_PRECISIONS),
-    help=f"The type of computed values, {_PRECISIONS[0]} by default.",
+    type=click.Choice(options.COMPUTE_PRECISIONS),
+    help=f"What products are computed with, {options.COMPUTE_PRECISIONS[0]} by default.",
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
@@ -271,10 +270,9 @@ def _run(
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
     param, folder = _settings(model, solver)
-    import torch
-
     from netdsl.data.batches.reading import BadItems, Loading
     from netdsl.distributed.run import Run
+    from netdsl.net.compute_precision import ComputePrecision
     from netdsl.solver.module_net import Compute
     from zoo.training import with_sources
 
@@ -289,7 +287,7 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], getattr(torch, precision or _PRECISIONS[0]), compiled, loading),
+        compute=Compute(devices[0], ComputePrecision(precision or options.COMPUTE_PRECISIONS[0]), compiled, loading),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from netdsl.planner.planning import Planning
+from netdsl.planner.units import format_seconds
 from zoo.logs.drawing import pyplot, save
 
 
@@ -12,19 +13,21 @@ def draw_batches(planning: Planning, path: Path) -> None:
     """Draw the seconds of an epoch on one device, and the memory, by the batch of a pass."""
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     batches = [cost.batch for cost in planning.passes]
-    items = planning.request.items
-    left.plot(batches, [items * cost.seconds / cost.batch / 3600 for cost in planning.passes], marker="o")
-    left.set_ylabel("hours of an epoch on one device")
+    epochs = [planning.request.items * cost.seconds / cost.batch for cost in planning.passes]
+    left.plot(batches, epochs, marker="o")
+    left.set_ylabel("an epoch on one device")
+    left.yaxis.set_major_formatter(lambda value, place: format_seconds(value))
+    left.set_ylim(bottom=0)
     right.plot(batches, [cost.bytes / 1e9 for cost in planning.passes], marker="o", label="needed")
     right.axhline(planning.request.cluster.device.memory / 1e9, color="gray", linestyle="--", label="there is")
     right.set_ylabel("GB")
+    right.set_yscale("log")
     right.legend(frameon=False)
     for axis in (left, right):
         axis.set_xscale("log", base=2)
         axis.set_xticks(batches, [str(batch) for batch in batches], rotation=45)
-        axis.minorticks_off()
+        axis.tick_params(axis="x", which="minor", bottom=False)
         axis.set_xlabel("batch of a pass")
-        axis.set_ylim(bottom=0)
     save(figure, path)
 
 

@@ -66,7 +66,7 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
         facts.append(Fact("Strategy", text_of(run.strategy)))
         facts.append(Fact("Transport", "chosen at the start" if run.transport is None else run.transport.value))
     facts.append(Fact("Device", ", ".join(dict.fromkeys(map(str, run.devices))) or str(run.compute.device)))
-    precision = str(run.compute.precision).removeprefix("torch.")
+    precision = run.compute.precision.value
     facts.append(Fact("Precision", f"{precision}, compiled" if run.compute.compiled else precision))
     if run.weights:
         facts.append(Fact("Began with", ", ".join(Path(name).name for name in run.weights)))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from netdsl.distributed.link import ExchangeKind, Link, SparkLink, TwoLevelLink
+from netdsl.distributed.link import ExchangeKind, Link, SharedMemoryLink, SparkLink, TwoLevelLink
 
 LINK = Link(bandwidth=100.0, latency=0.5)
 
@@ -64,3 +64,17 @@ def test_devices_of_a_machine_exchange_inside_it_and_machines_over_the_network()
         assert link.seconds(kind, 9, 700) == inside.seconds(kind, 4, 700) + LINK.seconds(kind, 3, 700)
         assert link.seconds(kind, 3, 700) == inside.seconds(kind, 3, 700)
     assert link.seconds(ExchangeKind.SEND, 2, 700) == LINK.seconds(ExchangeKind.SEND, 2, 700)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        (ExchangeKind.MEAN, 0.5 + 18 * 7),  # 4 x 3 quarters in and out, each read and written; 4 to add up, 2 of sums
+        (ExchangeKind.REDUCE, 0.5 + 13 * 7),
+        (ExchangeKind.BROADCAST, 0.5 + 8 * 7),  # each reads and writes everything
+        (ExchangeKind.SEND, 0.5 + 4 * 7),
+        (ExchangeKind.BARRIER, 2 * 2 * 0.5),
+    ],
+)
+def test_workers_share_the_bandwidth_of_a_memory(kind: ExchangeKind, wanted: float) -> None:
+    assert SharedMemoryLink(bandwidth=100.0, latency=0.5).seconds(kind, 4, 700) == pytest.approx(wanted)

@@ -15,6 +15,7 @@ from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import STRATEGIES, parse
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver.module_net import Compute
 from netdsl.tables.table import Table
@@ -29,7 +30,7 @@ def test_a_run_is_read_as_it_was_written(param: pb.SolverParameter, tmp_path: Pa
         tmp_path,
         ("a.caffemodel", "b.safetensors"),
         "some.solverstate",
-        Compute(torch.device("cpu"), torch.bfloat16, True, Loading(workers=7, bad=BadItems.SKIP)),
+        Compute(torch.device("cpu"), ComputePrecision.BF16, True, Loading(workers=7, bad=BadItems.SKIP)),
         (torch.device("cpu"), torch.device("cuda:1")),
         threads=5,
         tables={Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")},
@@ -75,7 +76,7 @@ def test_a_run_that_another_version_began_is_refused_in_a_sentence(tmp_path: Pat
         ('"workers": 2', '"workers": "two"'),
         ('"workers": 2', '"workers": 0'),
         ('"name": "averaging"', '"name": "avarage"'),
-        ('"precision": "float32"', '"precision": "float33"'),
+        ('"precision": "exact"', '"precision": "exactly"'),
         ('"device": "cpu"', '"device": "abacus"'),
         ("{", "["),
     ],

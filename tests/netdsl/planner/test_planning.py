@@ -50,7 +50,7 @@ def sentences(planner: Planner, planning: Planning) -> str:
 def test_one_device_trains_as_the_solver_says(planner: Planner) -> None:
     planning = planner.plan(request_for(Cluster(SLOW)))
     plan = planning.plan()
-    assert (plan.workers, plan.batch, plan.iter_size, plan.precision) == (1, 64, 1, "float32")
+    assert (plan.workers, plan.batch, plan.iter_size, plan.precision.value) == (1, 64, 1, "exact")
     assert (plan.forecast.iterations, plan.forecast.estimated, plan.forecast.exchange) == (1000, False, 0)
     assert plan.forecast.epoch == pytest.approx(50_000 / 64 * plan.forecast.compute)
     assert sentences(planner, planning).startswith("Train with one worker, a batch of 64.")

@@ -71,12 +71,14 @@ def test_halves_are_half_as_many_bytes_and_convolutions_turn_them() -> None:
     assert last.forward == pytest.approx(3 + computing)
 
 
-def test_convolutions_of_float32_use_tf32_where_it_is() -> None:
+def test_tf32_is_used_where_it_is_asked_for() -> None:
     ampere = replace(GPU, arithmetic={**GPU.arithmetic, NumberType.TF32: Arithmetic(400, 0.5, 0.25, 0.8)})
+    asked = {"device": ampere, "number_type": NumberType.TF32}
     last = MemoryLayout.CHANNELS_LAST
-    assert time_of(CONVOLUTION, device=ampere, layout=last).forward == 3 + 3000 / (400 * 0.5 * 3 / 4)
-    assert time_of(CONVOLUTION, device=ampere).forward == 3 + 3000 / (400 * 0.5 * 3 / 4) + 2 * 400 / (200 * 0.5)
-    assert time_of(PRODUCT, device=ampere).forward == time_of(PRODUCT).forward
+    assert time_of(CONVOLUTION, **asked, layout=last).forward == 3 + 3000 / (400 * 0.5 * 3 / 4)
+    assert time_of(CONVOLUTION, **asked).forward == 3 + 3000 / (400 * 0.5 * 3 / 4) + 2 * 400 / (200 * 0.5)
+    assert time_of(PRODUCT, **asked).forward == 3 + 1600 / (400 * 0.8)
+    assert time_of(CONVOLUTION, device=ampere) == time_of(CONVOLUTION)
 
 
 def test_numbers_that_a_device_does_not_compute_with_are_an_error() -> None:
@@ -98,7 +100,7 @@ def test_a_step_is_the_sum_of_its_parts() -> None:
     [
         ("v100", "float32", "channels-first", 367),
         ("v100", "float16", "channels-last", 1200),
-        ("a100", "float32", "channels-first", 938),
+        ("a100", "tf32", "channels-first", 938),
         ("a100", "float16", "channels-last", 2470),
     ],
 )

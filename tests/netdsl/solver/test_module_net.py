@@ -12,6 +12,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.module_net import Compute, ModuleNet
 
 NET = """
@@ -55,7 +56,7 @@ def test_it_runs_on_what_its_data_layers_read(listed: Path) -> None:
 
 
 def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> None:
-    net = ModuleNet(net_of(listed, 4), Compute(precision=torch.bfloat16))
+    net = ModuleNet(net_of(listed, 4), Compute(precision=ComputePrecision.BF16))
     net.forward_backward()
     layer = net.built.layers[1]
     assert layer.weight.dtype == layer.weight.grad.dtype == torch.float32
@@ -65,6 +66,24 @@ def test_bfloat16_computes_coarsely_and_keeps_weights_whole(listed: Path) -> Non
     assert 0 < gap < 0.05
     net.close()
     exact.close()
+
+
+@pytest.mark.parametrize("precision", list(ComputePrecision))
+def test_products_are_rounded_to_tf32_only_if_that_is_asked_for(listed: Path, precision: ComputePrecision) -> None:
+    seen = []
+
+    def look(*_: object) -> None:
+        seen.append((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    net = ModuleNet(net_of(listed, 4), Compute(precision=precision))
+    net.built.layers[1].register_forward_hook(look)
+    net.built.layers[1].weight.register_hook(look)
+    net.forward_backward()
+    wanted = precision is ComputePrecision.TF32
+    assert seen == [(wanted, wanted)] * 2
+    assert (torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32) == before
+    net.close()
 
 
 def test_a_label_out_of_range_is_told_with_the_layer(tmp_path: Path) -> None:

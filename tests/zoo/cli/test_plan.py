@@ -27,6 +27,39 @@ def test_a_plan_is_printed_written_and_drawn(zoo) -> None:
     assert {"allreduce", "averaging:tau=50"} <= {way["strategy"] for way in found["ways"]}
 
 
+@pytest.mark.parametrize(
+    ("machines", "advice", "limit", "change"),
+    [
+        (
+            ["--device", "laptop"],
+            "Train with one worker, a batch of 256",
+            "Computing limits it",
+            "An NVIDIA T4 in each",
+        ),
+        (
+            ["--device", "a100", "--devices", "8"],
+            "Train with 8 workers and allreduce, each with a batch of 32, its part of the net's batch",
+            "Computing limits it",
+            "With --precision bf16: ",
+        ),
+        (
+            ["--device", "k80", "--machines", "10", "--bandwidth", "1Gbit"],
+            "Train with 8 workers and averaging:tau=",
+            "Computing limits it",
+            "A network ten times as wide: ",
+        ),
+    ],
+    ids=["laptop", "node", "cluster"],
+)
+def test_a_laptop_a_node_and_a_cluster_train_alexnet(
+    zoo, machines: list[str], advice: str, limit: str, change: str
+) -> None:
+    found = json.loads(zoo("plan", "alexnet", *machines, "--json").out)
+    assert found["use"][0].startswith(advice)
+    assert found["limits"][0].startswith(limit)
+    assert any(each.startswith(change) for each in found["change_first"])
+
+
 def test_it_says_what_an_epoch_is_taken_as(zoo) -> None:
     done = zoo("plan", "lenet")
     assert done.code == 0

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.planner.plan import Forecast, Plan, write_plan
 from netdsl.solver.nets import test_nets as nets_for_tests
@@ -21,7 +21,9 @@ from netdsl.solver.nets import train_net
 from zoo.planned_training import with_plan
 
 FORECAST = Forecast(0.02, 0.001, 20_000_000, 3.0, 40, estimated=True)
-PLAN = Plan("LeNet", "this machine", 1, 2, ModelAveraging(tau=10), 16, 2, "bfloat16", FORECAST, ("Because.",))
+PLAN = Plan(
+    "LeNet", "this machine", 1, 2, ModelAveraging(tau=10), 16, 2, ComputePrecision.BF16, FORECAST, ("Because.",)
+)
 TRAIN = "train", "lenet", "--data", "digits", "--max-iter", "20", "--device", "cpu"
 
 
@@ -44,7 +46,7 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
     done = zoo(*TRAIN, "--plan", plan())
     assert (done.code, done.err) == (0, "")
     run = Run.load(Path("lenet_run"))
-    assert (run.workers, run.strategy, run.compute.precision) == (2, ModelAveraging(tau=10), torch.bfloat16)
+    assert (run.workers, run.strategy, run.compute.precision) == (2, ModelAveraging(tau=10), ComputePrecision.BF16)
     assert (run.solver.iter_size, batch_of(run, Phase.TRAIN), batch_of(run, Phase.TEST)) == (2, 16, 36)
     said = zoo("report", "lenet_run", "--items", "0").out
     assert "computing an iteration: planned 20 ms, measured " in said
@@ -60,7 +62,7 @@ def test_a_run_follows_its_plan_and_its_report_has_both(zoo, plan) -> None:
     ("words", "changes", "problem"),
     [
         (["--workers", "2"], {}, "--plan says how many workers train"),
-        (["--precision", "float32"], {}, "--plan says how many workers train"),
+        (["--precision", "exact"], {}, "--plan says how many workers train"),
         ([], {"net": "AlexNet"}, "the plan is for net 'AlexNet', and this is 'LeNet'; make one for it with `zoo plan`"),
         ([], {"version": 9}, "plan.json: is a plan of another version of netdsl"),
     ],

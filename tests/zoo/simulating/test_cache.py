@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from netdsl.distributed.link import Link
 from netdsl.distributed.simulator.machines import Machines
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import DistributedError
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.module_net import Compute
 from zoo.simulating import cache as module
 from zoo.simulating.cache import TrialCache, key_of
@@ -46,7 +46,7 @@ def test_whatever_changes_a_run_changes_its_key(trial: Trial, monkeypatch: pytes
         replace(trial, plan=replace(plan, workers=3)),
         replace(trial, plan=replace(plan, strategy=ModelAveraging(6))),
         replace(trial, plan=replace(plan, solver=param)),
-        replace(trial, plan=replace(plan, compute=Compute(precision=torch.bfloat16))),
+        replace(trial, plan=replace(plan, compute=Compute(precision=ComputePrecision.BF16))),
     ]
     keys = {key_of(each) for each in (trial, *others)}
     assert len(keys) == 1 + len(others)
