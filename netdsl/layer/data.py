@@ -67,7 +67,7 @@ class MakesData(Layer):
 def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
     """Write how many items a batch has into a data layer's message; False if nothing in it says that."""
     for shape in layer.input_param.shape:
-        shape.dim[0] = batch
+        shape.dim[:1] = [batch] if shape.dim else []
     settings = [
         value
         for setting, value in layer.ListFields()
