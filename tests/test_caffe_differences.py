@@ -292,6 +292,20 @@ def test_a_smooth_l1_loss_that_is_not_normalised() -> None:
         assert ["NONE" in doubt.sentence for doubt in layer.doubts] == ([] if dialect else [True])
 
 
+@shows("`MultiStageMeanfield` of a batch")
+def test_a_batch_of_mean_field() -> None:
+    draw = np.random.default_rng(0)
+    scores, image = draw.normal(size=(2, 2, 3, 3)), draw.uniform(0, 20, (2, 3, 3, 3))
+    settings = "multi_stage_meanfield_param { num_iterations: 2 }"
+    bottoms = [torch.from_numpy(each).float() for each in (scores, scores, image)]
+    layer = made("MultiStageMeanfield", settings, scores.shape, scores.shape, image.shape)
+    both = layer(*bottoms)
+    for item in (0, 1):
+        alone = layer(*(bottom[item : item + 1] for bottom in bottoms))
+        assert torch.equal(alone[0], both[item])
+        assert not torch.allclose(alone[0], bottoms[0][item])  # as if nothing had been inferred
+
+
 @shows("A label that is no class")
 def test_a_label_that_is_no_class() -> None:
     layer = made("SoftmaxWithLoss", "", (2, 2), (2,))

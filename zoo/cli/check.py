@@ -40,8 +40,10 @@ def command(
     """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
     shapes that fit. The exit code is 1 if one doesn't.
 
-    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
-    data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
+    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed; so are
+    batches, for nets that take only multiples of some number. What means something else in some forks of Caffe is told.
+    Of the data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the
+    same.
     """
     findings = []
     with progress_bar(len(files), "checking") as advance:
