@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import torch
@@ -18,6 +19,14 @@ from netdsl.layer.samples import BlobKind
 T = TypeVar("T")
 
 Count = tuple[int, int | None]  # at least, at most; None is without limit
+
+
+@dataclass(frozen=True)
+class DialectDoubt:
+    """What a layer may mean otherwise, and the dialects in which it does."""
+
+    sentence: str
+    dialects: tuple[str, ...]
 
 
 class Layer(LayerBlobs):
@@ -44,7 +53,7 @@ class Layer(LayerBlobs):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
         self.layer = layer
-        self.doubts: list[str] = []  # what may be meant otherwise, for whoever builds the net to say
+        self.doubts: list[DialectDoubt] = []  # what may be meant otherwise, for whoever builds the net to say
         self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise, for whoever checks the net to say
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
@@ -68,11 +77,13 @@ class Layer(LayerBlobs):
 
         If the net may be in dialects that differ, it is what is usual, and `doubt` says what that is and who differs.
         """
-        possible = {rules.get(name, usual) for name in self.layer.dialects or all_dialects()}
+        names = tuple(self.layer.dialects or all_dialects())
+        possible = {rules.get(name, usual) for name in names}
         if len(possible) == 1:
             return possible.pop()
         if doubt:
-            self.doubts.append(doubt)
+            others = tuple(name for name in names if rules.get(name, usual) != usual)
+            self.doubts.append(DialectDoubt(doubt, others))
         return usual
 
     def freeze(self, message: pb.LayerParameter) -> None:

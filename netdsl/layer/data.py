@@ -31,6 +31,7 @@ class BringsData(Layer):
 
     bottoms = (0, 0)
     data_origin: ClassVar[DataOrigin]
+    any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape has only a typical one
 
     def top_kind(self, place: int) -> BlobKind:
         """What values a top has, as far as that doesn't depend on who reads it."""
@@ -78,7 +79,7 @@ class MakesData(Layer):
 def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
     """Write how many items a batch has into a data layer's message; False if nothing in it says that."""
     for shape in layer.input_param.shape:
-        shape.dim[0] = batch
+        shape.dim[:1] = [batch] if shape.dim else []
     settings = [
         value
         for setting, value in layer.ListFields()

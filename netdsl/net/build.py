@@ -25,6 +25,7 @@ from netdsl.errors import (
     user_code_problem,
 )
 from netdsl.layer import BringsData, Layer, Loss, Shape
+from netdsl.layer.core import DialectDoubt
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
@@ -84,14 +85,24 @@ def build(graph: Graph, types: Types) -> Built:
 
 def _tell_doubts(built: Built) -> None:
     """Warn of each thing that layers may mean otherwise, once for all of them."""
+    for doubt in doubts_of(built):
+        advice = "if the net is for another fork of Caffe, name its dialect"
+        warnings.warn(f"{doubt.sentence}; {advice}", DialectWarning, stacklevel=3)
+
+
+def doubts_of(built: Built) -> list[DialectDoubt]:
+    """Each thing that layers may mean otherwise, with the first of these layers."""
     layers: dict[str, list[pb.LayerParameter]] = {}
+    dialects: dict[str, dict[str, None]] = {}
     for node, layer in built.pairs():
         for doubt in layer.doubts:
-            layers.setdefault(doubt, []).append(node.layer)
-    for doubt, (first, *others) in layers.items():
+            layers.setdefault(doubt.sentence, []).append(node.layer)
+            dialects.setdefault(doubt.sentence, {}).update(dict.fromkeys(doubt.dialects))
+    doubts = []
+    for sentence, (first, *others) in layers.items():
         more = f" and {len(others)} more" if others else ""
-        advice = "if the net is for another fork of Caffe, name its dialect"
-        warnings.warn(f"{error_label(first)}{more}: {doubt}; {advice}", DialectWarning, stacklevel=3)
+        doubts.append(DialectDoubt(f"{error_label(first)}{more}: {sentence}", tuple(dialects[sentence])))
+    return doubts
 
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:

@@ -20,7 +20,7 @@ layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_p
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
 FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped", "caffe_notes"]
+FIELDS += ["unread", "skipped", "batch", "doubts", "caffe_notes"]
 
 
 @pytest.fixture
@@ -184,3 +184,32 @@ def test_many_unknown_fields_are_counted(zoo) -> None:
     assert [line.partition(": ")[0] for line in lines[:5]] == [f"fork.prototxt:{line}:1" for line in range(2, 7)]
     assert lines[5] == "fork.prototxt: 3 more fields are unknown (skipped)"
     assert lines[6].startswith("fork.prototxt: good for TEST and TRAIN without what is unknown, which `zoo upgrade")
+
+
+SEGMENTS = """input: "data"
+layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape { dim: [-1, 10, 3, 224, 224] } } }
+"""
+
+
+def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
+    Path("segments.prototxt").write_text(SEGMENTS)
+    code, out, _ = zoo("check", "segments.prototxt")
+    fits = "good for TEST and TRAIN, with data taken as 3x224x224, with a batch that is a multiple of 10"
+    assert (code, out.splitlines()[0]) == (0, f"segments.prototxt: {fits}")
+    Path("one.prototxt").write_text(SEGMENTS.replace('"data"\n', '"data" input_shape { dim: [1, 3, 224, 224] }\n', 1))
+    code, out, _ = zoo("check", "one.prototxt")
+    assert code == 1
+    assert out.endswith("which can't become [-1, 10, 3, 224, 224]; with a batch that is a multiple of 10 it fits\n")
+    Path("broken.prototxt").write_text(SEGMENTS.replace("3, 224, 224]", "7, 1, 9]"))
+    assert "multiple" not in zoo("check", "broken.prototxt")[1]
+
+
+def test_what_forks_mean_otherwise_is_said(zoo) -> None:
+    bn = 'layer { name: "b" type: "BN" bottom: "data" top: "b" bn_param { momentum: 0.9 } }'
+    Path("doubt.prototxt").write_text(f'input: "data" input_shape {{ dim: [1, 3, 4, 4] }}\n{bn}')
+    code, out, _ = zoo("check", "doubt.prototxt")
+    doubt, result = out.splitlines()
+    assert (code, result) == (0, "doubt.prototxt: good for TEST and TRAIN")
+    assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is taken as PSPNet's and TSN's; happynear's averages")
+    assert doubt.endswith("; if it is happynear-ms, say so with --dialect")
+    assert zoo("check", "--dialect", "pspnet", "doubt.prototxt")[1] == f"{result}\n"
