@@ -71,6 +71,12 @@ def test_rectangles_are_grouped_as_opencv_does():
     assert group_rectangles(np.array(boxes), 0, 0.2)[1].tolist() == [1] * 7
 
 
+@pytest.mark.parametrize(("inner", "outer", "left"), [(2, 2, 1), (3, 3, 2), (3, 4, 1), (4, 3, 2)])
+def test_a_group_goes_where_a_larger_one_surrounds_it(inner, outer, left):
+    boxes = np.array([[10, 10, 8, 8]] * inner + [[0, 0, 30, 30]] * outer)
+    assert len(group_rectangles(boxes, 1, 0.1)[0]) == left
+
+
 def test_what_is_like_one_of_a_group_belongs_to_it():
     boxes = np.array([[0, 0, 20, 20], [8, 0, 20, 20], [4, 0, 20, 20]])
     assert group_rectangles(boxes, 2, 0.2)[1].tolist() == [3]
