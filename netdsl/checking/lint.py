@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
+from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
@@ -20,6 +21,7 @@ from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shorta
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build, check_fillers, doubts_of, unknown_types
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -33,7 +35,8 @@ class Finding:
     doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
     of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
     each field or value that no schema has, which may be a typo. `batch` has the number of which the batch must be a
-    multiple, if the net doesn't say it. `doubts` say what the net means in one fork of Caffe and what in another.
+    multiple, if the net doesn't say it. `doubts` say what the net means in one fork of Caffe and what in another, and
+    `caffe_notes` which layers work here that Caffe refuses, or runs with other numbers.
     """
 
     file: str
@@ -49,6 +52,7 @@ class Finding:
     skipped: list[str] = field(default_factory=list)
     batch: int | None = None
     doubts: list[str] = field(default_factory=list)
+    caffe_notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
-            _check(net, settings, finding, run=run)
+            _check(net, settings, finding, data_graphs, run=run)
             finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
@@ -106,7 +110,9 @@ def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
     return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
-def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
+def _check(
+    net: pb.NetParameter, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph], *, run: bool
+) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
     for built in resolved.builts:
@@ -115,11 +121,17 @@ def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, r
     finding.phases = [built.graph.phase.name for built in resolved.builts]
     finding.doubts = _doubts(resolved.builts)
     finding.assumed, finding.stubbed, finding.batch = resolved.assumed, resolved.stubbed, resolved.batch
+    notes = [*caffe_notes(graphs, resolved.builts, settings.types), *_memory_notes(resolved.builts)]
+    finding.caffe_notes = [note if note.startswith(finding.file) else f"{finding.file}: {note}" for note in notes]
     if run:
         finding.ran = False
         for built in _distinct(resolved.builts):
             dry_run(built)
         finding.ran = True
+
+
+def _memory_notes(builts: Sequence[Built]) -> list[str]:
+    return list(dict.fromkeys(note for built in builts for note in memory_notes(built)))
 
 
 def _doubts(builts: Sequence[Built]) -> list[str]:

@@ -3664,7 +3664,11 @@ def Eltwise(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
+    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
+
+    Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
+    in the sum, though it gets its gradient.
+    """
 
 def EltwiseAccuracy(
     name: str | None,

@@ -57,6 +57,18 @@ class BringsData(Layer):
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
 
+class HasDatabaseForm(BringsData):
+    """A data layer of images with labels, whose items fit into a database that Caffe reads by a layer of its own."""
+
+    def unknown_source(self) -> str | None:
+        """The name of the source if it is one that Caffe doesn't know."""
+        return None
+
+    def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
+        """The layer that reads batches of the same size from an LMDB, and transforms images by these settings."""
+        raise NotImplementedError
+
+
 class MakesData(Layer):
     """A layer without bottoms that computes its tops by itself, the first time when the net is set up."""
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from netdsl.errors import ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import flattened, reshaped, whole
+from netdsl.layers._labels import indices_of
 
 
 def check_mask(bottoms: Sequence[Shape]) -> None:
@@ -20,7 +21,8 @@ def check_mask(bottoms: Sequence[Shape]) -> None:
 def put_back(x: Tensor, mask: Tensor, height: int, width: int) -> Tensor:
     """A plane of zeros for each of the bottom, with its values at the places that the mask says."""
     empty = x.new_zeros(*x.shape[:2], height * width)
-    return empty.scatter(2, mask.flatten(2).long(), x.flatten(2)).view(*x.shape[:2], height, width)
+    places = indices_of(mask.flatten(2), height * width, "places", "make the top as large as what was pooled")
+    return empty.scatter(2, places, x.flatten(2)).view(*x.shape[:2], height, width)
 
 
 def put_back_onnx(g: OnnxGraph, x: str, mask: str, height: int, width: int) -> str:

@@ -13,7 +13,7 @@ from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.layers._labels import of_class
+from netdsl.layers._labels import IGNORE, of_class
 from netdsl.layers._loss import ClassLoss, floored
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
@@ -50,7 +50,7 @@ class SoftmaxWithLoss(ClassLoss):
         return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        right = of_class(log, self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
+        right = of_class(log, self.axis, classes.unsqueeze(self.axis), IGNORE).squeeze(self.axis)
         losses = -floored(right, _LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
 

@@ -43,7 +43,7 @@ def command(
     Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed; so are
     batches, for nets that take only multiples of some number. What means something else in some forks of Caffe is told.
     Of the data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the
-    same.
+    same. What works here but Caffe refuses, or computes otherwise, is said, and doesn't change the exit code either.
     """
     findings = []
     with progress_bar(len(files), "checking") as advance:
@@ -65,12 +65,13 @@ def command(
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, what may mean something else, and then the result."""
+    """What may be a typo, what may mean something else, the result, and then what Caffe says otherwise."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
     yield from finding.doubts
     yield _result(finding)
+    yield from finding.caffe_notes
 
 
 def _result(finding: Finding) -> str:

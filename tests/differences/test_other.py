@@ -1,9 +1,8 @@
-"""Every line of docs/caffe_differences.md, shown with small numbers: what netdsl computes, and what the other does."""
+"""What netdsl computes otherwise than Caffe or a fork, line by line of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +26,9 @@ from netdsl.net.graph import Node
 from netdsl.open_net import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
+from tests.differences.shown import shows
 
-PAGE = Path(__file__).parent.parent / "docs/caffe_differences.md"
 Array = NDArray[Any]
-
-_SHOWN: dict[str, Callable[[], None]] = {}
-
-
-def shows(what: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Say which line of the page a test shows, by its first column."""
-
-    def note(test: Callable[[], None]) -> Callable[[], None]:
-        _SHOWN[what] = test
-        return test
-
-    return note
-
 
 # What computes otherwise: gradients and values, layer by layer
 
@@ -306,18 +292,6 @@ def test_a_batch_of_mean_field() -> None:
         assert not torch.allclose(alone[0], bottoms[0][item])  # as if nothing had been inferred
 
 
-@shows("A label that is no class")
-def test_a_label_that_is_no_class() -> None:
-    layer = made("SoftmaxWithLoss", "", (2, 2), (2,))
-    memory = softmax(np.array([[0.0, 0.0], [np.log(3), 0.0]])).flatten()
-    for label, says in ((2.0, "label 2 is none of 2 classes"), (0.5, "label 0.5 is no class")):
-        with pytest.raises(NetError, match=says):
-            layer(torch.tensor([[0.0, 0], [np.log(3), 0]]), torch.tensor([label, 0]))
-    assert memory[0 * 2 + 2] == pytest.approx(0.75)  # Caffe takes label 2 of the first item from the second one
-    loss = made("SoftmaxWithLoss", "loss_param { ignore_label: 2 }", (2, 2), (2,))
-    assert loss(torch.tensor([[0.0, 0], [np.log(3), 0]]), torch.tensor([2.0, 0])).item() == pytest.approx(-np.log(0.75))
-
-
 @shows("A Python layer")
 def test_a_python_layer() -> None:
     code = """import caffe
@@ -397,15 +371,3 @@ def test_random_numbers() -> None:
         net.save(path)
         with open_solver(param, weights=[path]) as solver:
             assert solver.net.module.layers["y"].weight.item() == 0.25
-
-
-def rows_of_the_page() -> list[str]:
-    """The first column of every row of the page's tables."""
-    rows = [line.split("|")[1].strip() for line in PAGE.read_text().splitlines() if line.startswith("|")]
-    return [row for row in rows if row != "What" and set(row) != {"-"}]
-
-
-def test_every_line_of_the_page_is_shown_by_a_test() -> None:
-    rows = rows_of_the_page()
-    assert len(rows) == len(set(rows))
-    assert set(rows) == set(_SHOWN)
