@@ -5381,7 +5381,7 @@ def SoftmaxWithLoss(
     """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
 
     The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
     """
 
 def SoftmaxWithLossOHEM(

@@ -98,6 +98,6 @@ def same_length(images: Iterable[Sequence[Sequence[float]]], like: Tensor) -> Te
     for rows in images:
         table = torch.zeros(MOST_BOXES, FIELDS, dtype=torch.half)
         if rows:
-            table[: len(rows)] = torch.tensor(rows[:MOST_BOXES], dtype=torch.double).half()
+            table[: len(rows)] = torch.tensor(rows[:MOST_BOXES], dtype=torch.double)
         tables.append(table)
     return torch.stack(tables).to(like)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 Rectangles = npt.NDArray[np.int64]  # rows of x, y, width, height
 Counts = npt.NDArray[np.int64]
 
-_FEW = 3  # a group that is smaller goes where a larger one surrounds it; others only if that one is larger than they
+_FEW = 3  # members; a group with less goes wherever another one surrounds it
 
 
 def group_rectangles(rectangles: Rectangles, least: int, eps: float) -> tuple[Rectangles, Counts]:
@@ -51,13 +51,13 @@ def _groups(alike: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
 
 
 def _surrounded(means: Rectangles, counts: Counts, eps: float) -> npt.NDArray[np.bool_]:
-    """Which rectangles lie in one with more members, give or take a part of its sides."""
+    """Which rectangles lie in another, give or take a part of its sides, which has more members unless they are few."""
     x, y, width, height = means.T
     across, down = _rounded(width * eps), _rounded(height * eps)
     inside = (x[:, None] >= x - across) & (y[:, None] >= y - down)
     inside &= (x + width)[:, None] <= x + width + across
     inside &= (y + height)[:, None] <= y + height + down
-    inside &= (counts > np.maximum(_FEW, counts[:, None])) | (counts[:, None] < _FEW)
+    inside &= (counts > counts[:, None]) | (counts[:, None] < _FEW)
     np.fill_diagonal(inside, val=False)
     surrounded: npt.NDArray[np.bool_] = inside.any(1)
     return surrounded

@@ -23,7 +23,7 @@ class SoftmaxWithLoss(ClassLoss):
     """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
 
     The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
     """
 
     config = pb.SoftmaxParameter
@@ -62,8 +62,9 @@ class SoftmaxWithLoss(ClassLoss):
 
     def _places(self, scores: Shape, labels: Shape) -> Shape:
         """The shape of the third top."""
-        one_axis = len(labels) == 1 and len(scores) == 4
-        return (*scores[: self.axis], 1, *scores[self.axis + 1 :]) if one_axis else labels
+        if len(labels) != 1 or len(scores) > 4:
+            return labels
+        return (*scores[: self.axis], 1, *scores[self.axis + 1 :], *(1,) * (4 - len(scores)))
 
     def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
         if len(self.layer.top) < 3:

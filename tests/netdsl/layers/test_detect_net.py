@@ -45,7 +45,7 @@ def test_objects_are_listed_once():
     first, second = layer(covered, corners)
     assert layer.top_shapes([covered.shape, corners.shape]) == [tuple(first.shape)] * 2 == [(2, 50, 5)] * 2
     assert first[1, :2].tolist() == [[28, 14, 52, 34, 0], [0] * 5]
-    assert second[1, 0].tolist() == [1, 34, 3, np.float16(36.3), 0]  # in half precision, as there
+    assert second[1, 0].tolist() == [1, 34, 3, float(np.float16(36.3)), 0]  # in half precision, as there
     assert not first[0].any()
 
 
@@ -56,7 +56,7 @@ def test_cells_that_agree_make_a_detection():
         covered[0, 0, 0, column] = score
         corners[0, :, 0, column] = torch.tensor([left, 5, left + 20, 35])
     (top,) = layer(covered, corners)  # 3.4 and 4.4 agree; 0.4 covers too little; nobody agrees with the last
-    assert top[0, :2].tolist() == [[4, 5, 24, 35, np.float16(math.log(2))], [0] * 5]
+    assert top[0, :2].tolist() == [[4, 5, 24, 35, float(np.float16(math.log(2)))], [0] * 5]
     low = made("ClusterDetections", "64, 48, 16, 0.5, 1, 0.1, 31", covered.shape, corners.shape)
     assert not low(covered, corners)[0].any()
 
@@ -69,6 +69,12 @@ def test_rectangles_are_grouped_as_opencv_does():
     assert counts.tolist() == [4]  # two lie within the four, and one is alone
     assert group_rectangles(np.array(boxes), 1, 0.0)[1].tolist() == [2]
     assert group_rectangles(np.array(boxes), 0, 0.2)[1].tolist() == [1] * 7
+
+
+@pytest.mark.parametrize(("inner", "outer", "left"), [(2, 2, 1), (3, 3, 2), (3, 4, 1), (4, 3, 2)])
+def test_a_group_goes_where_a_larger_one_surrounds_it(inner, outer, left):
+    boxes = np.array([[10, 10, 8, 8]] * inner + [[0, 0, 30, 30]] * outer)
+    assert len(group_rectangles(boxes, 1, 0.1)[0]) == left
 
 
 def test_what_is_like_one_of_a_group_belongs_to_it():
@@ -91,6 +97,12 @@ def test_detections_are_scored():
     assert [each.tolist() for each in means] == [[pytest.approx(100 / 3 / 2)], [pytest.approx(100 / 3)], [50]]
     nothing = made("mAP", "", top.shape, tops=3)(torch.zeros_like(top))
     assert [each.tolist() for each in nothing] == [[0], [0], [0]]
+
+
+def test_a_detection_is_one_object() -> None:
+    objects = torch.tensor([[[0.0, 0, 10, 10, 0], [0, 0, 10, 9, 0]]])
+    top = made("ScoreDetections", "", (1, 2, 5), (1, 1, 5))(objects, torch.tensor([[[0.0, 0, 10, 10, 0.5]]]))
+    assert top[0, :3].tolist() == [[0, 0, 10, 10, 1], [0, 0, 10, 9, 3], [0] * 5]
 
 
 def test_no_list_is_longer_than_50():
