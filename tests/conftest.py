@@ -12,7 +12,7 @@ import pytest
 import torch
 
 TESTS = Path(__file__).parent
-BROAD = (  # what is tested there are whole programs, in processes of their own, whole trainings, all types, or a compiler
+BROAD = (  # what is tested there are whole programs in processes of their own, whole trainings, all types or a compiler
     "chaos",
     "fuzz",
     "netdsl/distributed/launchers",
