@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 import pytest
 import torch
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
 from netdsl import Net, pycaffe
+from netdsl.prediction.scoring import RowScore, Scorer
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
 from tests.netdsl.test_training_on_a_gpu import CPU, SETTINGS, net_on
@@ -106,3 +109,19 @@ def test_a_snapshot_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
         assert torch.equal(first.weights.buffer, second.weights.buffer)
         for solver in (first, second):
             solver.net.close()
+
+
+def scored(device: torch.device) -> RowScore:
+    net = from_text(NET, pb.NetParameter)
+    net.state.phase = pb.TEST
+    weights = {"ip": [np.eye(4, 3, dtype=np.float32), np.zeros(4, np.float32)]}
+    weights["norm"] = [np.zeros(4, np.float32), np.ones(4, np.float32), np.ones(1, np.float32)]
+    columns = {"x": pyarrow.array(list(BATCH["x"])), "label": pyarrow.array(BATCH["label"])}
+    return Scorer(net, weights, {}, device).score([pyarrow.record_batch(columns)], "the table")
+
+
+def test_rows_are_scored_with_one_wait_for_each_batch() -> None:
+    expected = scored(CPU)
+    with pretend_gpu() as gpu:
+        assert scored(GPU) == expected
+    assert [stop.operation for stop in gpu.stops if "scoring.py" in stop.where] == ["Tensor.tolist"]
