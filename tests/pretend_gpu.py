@@ -36,6 +36,7 @@ _WAITING = {  # what comes back is known only when it is computed: a number, or 
     *(_ATEN._local_scalar_dense, _ATEN.equal, _ATEN.nonzero, _ATEN.masked_select, _ATEN.bincount),
     *(_ATEN._unique, _ATEN._unique2, _ATEN.unique_dim, _ATEN.unique_consecutive),
 }
+_FILLING = {_ATEN.fill, _ATEN.fill_, _ATEN.masked_fill, _ATEN.masked_fill_}  # with one number
 _FROM_PYTHON = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
 _MASKS = (torch.bool, torch.uint8)
 
@@ -44,7 +45,7 @@ class WrongDeviceError(RuntimeError):
     """Tensors of several devices in one operation."""
 
 
-class Kind(Enum):
+class StopKind(Enum):
     """What a GPU's program would better do without."""
 
     COPY_TO_HOST = "a copy to the host"
@@ -55,7 +56,7 @@ class Kind(Enum):
 class Stop:
     """A place where the program waits for its GPU."""
 
-    kind: Kind
+    kind: StopKind
     operation: str
     where: str  # the layer or the gradient function, and the line
     thread: str
@@ -71,7 +72,7 @@ class PretendedGPU:
         self.stops: list[Stop] = []
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
-    def note(self, kind: Kind, operation: str) -> None:
+    def note(self, kind: StopKind, operation: str) -> None:
         """Note that the program waits here."""
         self.stops.append(Stop(kind, operation, place(), threading.current_thread().name))
 
@@ -152,7 +153,7 @@ class _Operations(TorchDispatchMode):
         if packet is _ATEN.copy_:
             self._copy(tensors, bool(args[2]) if len(args) > 2 else bool(kwargs.get("non_blocking")))
         elif packet in _WAITING or (packet is _ATEN.repeat_interleave and kwargs.get("output_size") is None):
-            self._gpu.note(Kind.WAIT, name)
+            self._gpu.note(StopKind.WAIT, name)
         elif packet in _CHOOSING:
             self._choose(packet, args)
         else:
@@ -161,9 +162,9 @@ class _Operations(TorchDispatchMode):
     def _copy(self, tensors: list[tuple[Tensor, bool]], non_blocking: bool) -> None:
         (_, to), (_, of) = tensors[:2]
         if of and not to:
-            self._gpu.note(Kind.COPY_TO_HOST, "aten.copy_")
-        elif to and not of and not non_blocking and tensors[1][0].numel() > 1:
-            self._gpu.note(Kind.WAIT, "aten.copy_ from the host")
+            self._gpu.note(StopKind.COPY_TO_HOST, "aten.copy_")
+        elif to and not of and not non_blocking and tensors[1][0].dim():  # numbers that Python gives are filled in
+            self._gpu.note(StopKind.WAIT, "aten.copy_ from the host")
 
     def _choose(self, packet: Any, args: Any) -> None:
         """Places on the host are allowed, and moved; a mask is turned into places, but where it is filled at once."""
@@ -172,15 +173,22 @@ class _Operations(TorchDispatchMode):
         if not on_gpu(args[0]) or (packet is not _ATEN.index and args[2].dim() and not on_gpu(args[2])):
             raise WrongDeviceError(f"{packet} mixes values on {GPU} with values in main memory, {place()}")
         if any(index.dtype in _MASKS for index in indices) and not (fills and len(indices) == 1):
-            self._gpu.note(Kind.WAIT, f"{packet} with a mask")
+            self._gpu.note(StopKind.WAIT, f"{packet} with a mask")
         if not all(map(on_gpu, indices)):
-            self._gpu.note(Kind.WAIT, f"{packet} with places on the host")
+            self._gpu.note(StopKind.WAIT, f"{packet} with places on the host")
 
 
 def _refuse_mixture(func: Any, args: Any, tensors: list[tuple[Tensor, bool]]) -> None:
-    """torch's rule: beside a GPU's tensors, numbers without axes may lie in main memory, but not be written to."""
+    """torch's rule: where values are computed one by one, numbers without axes may lie in main memory, but not be
+    written to.
+    """
+    one_by_one = torch.Tag.pointwise in func.tags or func.overloadpacket in _FILLING
     written = [arg for arg, spec in zip(args, func._schema.arguments, strict=False) if _is_written(spec)]
-    wrong = [tensor for tensor, there in tensors if not there and (tensor.dim() or any(tensor is w for w in written))]
+    wrong = [
+        tensor
+        for tensor, there in tensors
+        if not there and (tensor.dim() or not one_by_one or any(tensor is other for other in written))
+    ]
     if wrong:
         shapes = " and ".join(str(list(tensor.shape)) for tensor in wrong)
         raise WrongDeviceError(
@@ -226,7 +234,7 @@ class _Calls(TorchFunctionMode):
         wanted = there if device is None else torch.device(device).type == "cuda"
         result = func(*args, **kwargs)
         if wanted and (func is Tensor.new_tensor or not there):
-            self._gpu.note(Kind.WAIT, f"torch.{func.__name__} of values on the host")
+            self._gpu.note(StopKind.WAIT, f"torch.{func.__name__} of values on the host")
         return _put(result.clone() if wanted is not there else result, gpu=wanted)
 
 
@@ -236,7 +244,8 @@ def _to(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     devices = [arg for arg in args if isinstance(arg, str | torch.device) or type(arg) is int]
     dtypes = [arg for arg in args if isinstance(arg, torch.dtype)] + ([] if like is None else [like.dtype])
     non_blocking, copy, *_ = [*(arg for arg in args if isinstance(arg, bool)), False, False]
-    device = kwargs.get("device") if like is None and not devices else (devices or [GPU if on_gpu(like) else "cpu"])[0]
+    devices += [] if like is None else [GPU if on_gpu(like) else "meta" if _is_meta(like) else "cpu"]
+    device = next(iter(devices), kwargs.get("device"))
     dtype = kwargs.get("dtype") or (dtypes or [tensor.dtype])[0]
     format_ = kwargs.get("memory_format") or torch.preserve_format
     there = on_gpu(tensor)
@@ -251,9 +260,9 @@ def _to(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _note_move(gpu: PretendedGPU, from_gpu: bool, non_blocking: bool) -> None:
     if from_gpu:
-        gpu.note(Kind.COPY_TO_HOST, "Tensor.to")
+        gpu.note(StopKind.COPY_TO_HOST, "Tensor.to")
     elif not non_blocking:
-        gpu.note(Kind.WAIT, "Tensor.to from the host")
+        gpu.note(StopKind.WAIT, "Tensor.to from the host")
 
 
 def _no_numpy(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -264,7 +273,7 @@ def _no_numpy(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> A
 
 def _listed(gpu: PretendedGPU, tensor: Tensor) -> Any:
     if on_gpu(tensor):
-        gpu.note(Kind.COPY_TO_HOST, "Tensor.tolist")
+        gpu.note(StopKind.COPY_TO_HOST, "Tensor.tolist")
     return NotImplemented
 
 
@@ -350,7 +359,7 @@ def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
         "current_stream": lambda device=None: _Stream(),
         "Stream": lambda device=None: _Stream(),
         "stream": lambda stream: ExitStack(),
-        "synchronize": lambda device=None: gpu.note(Kind.WAIT, "torch.cuda.synchronize"),
+        "synchronize": lambda device=None: gpu.note(StopKind.WAIT, "torch.cuda.synchronize"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
         "get_device_properties": lambda device=None: properties,

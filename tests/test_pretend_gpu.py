@@ -17,7 +17,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
-from tests.pretend_gpu import GPU, Kind, PretendedGPU, WrongDeviceError, on_gpu, pretend_gpu
+from tests.pretend_gpu import GPU, PretendedGPU, StopKind, WrongDeviceError, on_gpu, pretend_gpu
 
 NET = """layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 4 dim: 3 } } }
          layer { name: "planted" type: "Planted" bottom: "x" top: "y" }"""
@@ -48,6 +48,8 @@ def _shapes_without_running(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda x: torch.zeros(4, 3).add_(x),
         lambda x: torch.zeros(()).add_(x.sum()),
         lambda x: x.gather(1, torch.zeros(4, 3, dtype=torch.long)),
+        lambda x: x.index_select(0, torch.tensor(1)),
+        lambda x: torch.stack((x.sum(), torch.tensor(1.0))),
     ],
 )
 def test_a_tensor_that_a_layer_makes_on_the_wrong_device(forward) -> None:
@@ -111,7 +113,7 @@ def test_a_layer_that_copies_to_the_host(forward, operation: str) -> None:
     with pretend_gpu() as gpu:
         run_planted(gpu, forward)
     first = gpu.stops[0]
-    assert (first.kind, first.operation) == (Kind.COPY_TO_HOST, operation)
+    assert (first.kind, first.operation) == (StopKind.COPY_TO_HOST, operation)
     assert first.where.startswith("in layer 'planted', at tests/test_pretend_gpu.py:")
 
 
@@ -131,7 +133,7 @@ def test_arrays_are_refused_as_torch_does() -> None:
         lambda x: x + torch.arange(3, device=x.device) + torch.ones(3, device="cuda"),
         lambda x: x + x.new_zeros(3) + torch.zeros_like(x).fill_(2),
         lambda x: x[:, torch.zeros(2, dtype=torch.long, device=x.device)],
-        lambda x: x.clone().masked_fill_(x > 0.5, 0),
+        lambda x: x.clone().masked_fill_(x > 0.5, torch.tensor(0.0)).fill_(torch.tensor(1.0)),
         lambda x: torch.zeros_like(x).index_put((x > 0.5,), torch.tensor(1.0)) * x,
         lambda x: x + torch.ones(3).to(x.device, non_blocking=True),
         lambda x: x.repeat_interleave(torch.ones(4, device=x.device).long(), 0, output_size=4),

@@ -24,6 +24,13 @@ pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning") 
 
 YOLO = "num_class: 2 num: 2 biases: [1, 2, 2, 1]"
 
+
+def python(module: str, layer: str, param_str: str, tops: int = 1) -> str:
+    """What is in a layer of a well-known program's Python."""
+    more = " ".join(f"top: 'out{number}'" for number in range(1, tops))
+    return f"{more} python_param {{ module: '{module}' layer: '{layer}' param_str: \"{param_str}\" }}"
+
+
 # What neither Caffe's recorded cases nor those of ONNX have, in the form of the latter.
 MORE_CASES = {
     "Accuracy of pixels": ("2 4 3 5; 2 1 3 5", "accuracy_param { top_k: 2 ignore_label: 1 }"),
@@ -34,6 +41,7 @@ MORE_CASES = {
     ),
     "DetectionEvaluate": ("1 1 4 7; 1 1 3 8", "detection_evaluate_param { num_classes: 4 }"),
     "DummyData of chance": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: 'gaussian' } }"),
+    "EltwiseAccuracy": ("2 4 3 5; 2 1 3 5", "eltwise_accuracy_param { top_k: 2 ignore_label: 1 }"),
     "EvalDetection": (
         "2 14 4 4; 1 1 5 8",
         "eval_detection_param { side: 4 num_class: 2 num_object: 2 threshold: 0.25 biases: [1, 2, 2.5, 1.5] }",
@@ -42,32 +50,49 @@ MORE_CASES = {
         "6 2 3; 6",
         "top: 'lambda' margin_inner_product_param { num_output: 5 type: QUADRUPLE weight_filler { type: 'xavier' } }",
     ),
+    "MultiStageMeanfield": (
+        "2 4 3 5; 2 4 3 5; 2 3 3 5",
+        "multi_stage_meanfield_param { num_iterations: 3 theta_alpha: 4 theta_beta: 2 theta_gamma: 3 }",
+    ),
+    "Python of anchors": (
+        "1 12 6 9; 3 5; 1 3; 1 3 90 140",
+        python("rpn.anchor_target_layer", "AnchorTargetLayer", "{'feat_stride': 16, 'scales': [2, 4]}", tops=4),
+    ),
+    "Python of boxes that are counted": ("2 50 5", python("caffe.layers.detectnet.mean_ap", "mAP", "", tops=3)),
+    "Python of boxes that are right": (
+        "2 50 5; 2 50 5",
+        python("caffe.layers.detectnet.mean_ap", "ScoreDetections", ""),
+    ),
+    "Python of detections": (
+        "2 1 3 4; 2 4 3 4",
+        python("caffe.layers.detectnet.clustering", "ClusterDetections", "64, 48, 16, 0.5, 1, 0.1, 1"),
+    ),
+    "Python of objects": (
+        "2 1 3 4; 2 4 3 4",
+        python("caffe.layers.detectnet.clustering", "ClusterGroundtruth", "64, 48, 16, 1"),
+    ),
+    "Python of proposals": (
+        "4 5; 3 5",
+        python("rpn.proposal_target_layer", "ProposalTargetLayer", "{'num_classes': 9, 'BATCH_SIZE': 40}", tops=5),
+    ),
     "RegionLoss": ("2 14 4 4; 2 1 3 5", f"region_loss_param {{ side: 4 {YOLO} }}"),
     "SegAccuracy": ("2 5 3 4; 2 1 3 4", "seg_accuracy_param { ignore_label: 7 }"),
     "SegmentationEvaluate": ("2 3 4 5; 2 3 4 5", "segmentation_evaluate_param { num_classes: 3 threshold: 0.3 }"),
     "YoloSeg": ("2 3 4 5; 2 3 4 5", "yolo_seg_param { object_scale: 0.2 }"),
     "Yolov3": ("2 14 3 4; 2 1 3 5", f"yolov3_param {{ {YOLO} mask: [0, 1] anchors_scale: 16 thresh: 0.35 }}"),
-    "Python of anchors": (
-        "1 12 6 9; 3 5; 1 3; 1 3 90 140",
-        "top: 'targets' top: 'inside' top: 'outside' "
-        'python_param { module: "rpn.anchor_target_layer" layer: "AnchorTargetLayer" '
-        "param_str: \"{'feat_stride': 16, 'scales': [2, 4]}\" }",
-    ),
-    "Python of proposals": (
-        "4 5; 3 5",
-        "top: 'labels' top: 'targets' top: 'inside' top: 'outside' "
-        'python_param { module: "rpn.proposal_target_layer" layer: "ProposalTargetLayer" '
-        "param_str: \"{'num_classes': 9, 'BATCH_SIZE': 40}\" }",
-    ),
 }
 
 # Types that make a GPU wait, since how much they have to do next depends on values.
 WAITS = {
+    "DetectNetCluster": "groups rectangles on the host, one after the other",
+    "DetectNetGroundtruth": "lists rectangles on the host",
+    "DetectNetScore": "lets objects choose one after the other among as many detections as there are",
     "DetectionEvaluate": "looks at as many detections and objects as there are",
     "DetectionOutput": "makes as many rows as boxes stay",
     "EvalDetection": "looks at as many detections and objects as there are",
     "Filter": "makes as many items as are chosen",
     "MultiBoxLoss": "matches as many objects as the fullest image has, and learns from as many boxes as stand for some",
+    "MultiStageMeanfield": "makes a lattice of as many points as the image's colours need",
     "Proposal": "makes as many regions as stay",
     "RegionLoss": "matches as many truths as there are",
     "RpnAnchorTarget": "draws lots among the anchors that fit",
