@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl import Net, pycaffe
+from netdsl.layer.allowed_python import allowing
 from netdsl.prediction.scoring import RowScore, Scorer
 from netdsl.solver.solver import Solver
 from netdsl.solver.state import restore
@@ -125,3 +126,48 @@ def test_rows_are_scored_with_one_wait_for_each_batch() -> None:
     with pretend_gpu() as gpu:
         assert scored(GPU) == expected
     assert [stop.operation for stop in gpu.stops if "scoring.py" in stop.where] == ["Tensor.tolist"]
+
+
+CODE = """
+from netdsl.pycaffe.python_layer import Layer
+
+
+class Squared(Layer):
+    def setup(self, bottom, top):
+        self.blobs.add_blob(1)
+        self.blobs[0].data[...] = 3
+
+    def reshape(self, bottom, top):
+        top[0].reshape(*bottom[0].shape)
+
+    def forward(self, bottom, top):
+        top[0].data[...] = bottom[0].data ** 2 * self.blobs[0].data
+
+    def backward(self, top, propagate_down, bottom):
+        self.blobs[0].diff[...] += (top[0].diff * bottom[0].data ** 2).sum()
+        bottom[0].diff[...] = 2 * top[0].diff * bottom[0].data * self.blobs[0].data
+"""
+SQUARED = """
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 6 dim: 3 } } }
+layer { name: "own" type: "Python" bottom: "x" top: "y" python_param { module: "squared_layer" layer: "Squared" } }
+"""
+
+
+def squared(device: torch.device) -> list[list[float]]:
+    """A top, the gradient of the bottom and that of a blob."""
+    with allowing({"squared_layer": ""}):
+        module = Net(from_text(SQUARED, pb.NetParameter)).to(device).module
+        x = torch.from_numpy(BATCH["x"]).to(device).requires_grad_()
+        top = module(x)["y"]
+        top.sum().backward()
+        (blob,) = module.parameters()
+        assert top.device == x.grad.device == blob.grad.device == device
+        return [tensor.flatten().tolist() for tensor in (top, x.grad, blob.grad)]
+
+
+def test_code_of_a_user_runs_on_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "squared_layer.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    expected = squared(CPU)
+    with pretend_gpu():
+        assert squared(GPU) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import repeat
 
 import numpy as np
@@ -134,14 +135,15 @@ def test_batches_come_from_pinned_memory_and_are_not_waited_for() -> None:
     assert gpu.stops == []
 
 
-@pytest.mark.parametrize("values", [np.ones((6, 3), np.float32), torch.ones(6, 3)])
-def test_batches_of_the_program_go_to_the_gpu(values) -> None:
+@pytest.mark.parametrize("make", [np.ones, torch.ones, partial(torch.ones, device=GPU)])
+def test_batches_of_the_program_go_to_the_gpu(make) -> None:
     net = """layer { name: "d" type: "Input" top: "x" input_param { shape { dim: 6 dim: 3 } } }
              layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" loss_weight: 1
                      inner_product_param { num_output: 2 weight_filler { type: "xavier" } } }"""
     with pretend_gpu() as gpu:
         message = from_text(net, pb.NetParameter)
         message.state.phase = pb.TRAIN
-        found = weights_after(ModuleNet(message, Compute(GPU), values=repeat({"x": values})), during=gpu.stops.clear)
+        values = repeat({"x": make((6, 3))})
+        found = weights_after(ModuleNet(message, Compute(GPU), values=values), during=gpu.stops.clear)
         assert on_gpu(found)
     assert gpu.own_stops() == []
