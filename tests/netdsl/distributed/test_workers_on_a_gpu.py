@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -70,8 +72,12 @@ def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, st
     """The first of two workers' weights, when they have trained to the end or to the end of a round."""
     plan = Run(param, parse("averaging:tau=3"), 2, devices=(device,)).settled()
 
+    opening = threading.Lock()  # threads share random numbers, with which weights begin
+
     def work(communicator: Communicator) -> Tensor:
-        with open_worker(plan, communicator) as worker:
+        with ExitStack() as stack:
+            with opening:
+                worker = stack.enter_context(open_worker(plan, communicator))
 
             def requested() -> Action:
                 return Action.STOP if worker.record.number == stop else Action.NONE
@@ -84,7 +90,7 @@ def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, st
 
 def test_a_run_goes_on_from_its_journal(param: pb.SolverParameter, tmp_path: Path) -> None:
     layers = param.net_param.layer
-    layers.remove(next(layer for layer in layers if layer.type == "Dropout"))  # threads share random numbers
+    layers.remove(next(layer for layer in layers if layer.type == "Dropout"))  # which draws random numbers
     next(layer for layer in layers if layer.type == "InnerProduct").bottom[0] = "data"
     expected = rounds(param, CPU, Journal(tmp_path / "cpu", Retention()))
     with pretend_gpu():
