@@ -12,7 +12,7 @@ import pytest
 import torch
 
 TESTS = Path(__file__).parent
-BROAD = (  # what is tested there are whole programs, in processes of their own, whole trainings, or a compiler
+BROAD = (  # what is tested there are whole programs in processes of their own, whole trainings, all types or a compiler
     "chaos",
     "fuzz",
     "netdsl/distributed/launchers",
@@ -27,6 +27,7 @@ BROAD = (  # what is tested there are whole programs, in processes of their own,
     "netdsl/spark",
     "netdsl/pycaffe/test_nccl.py",
     "netdsl/pycaffe/test_scripts.py",
+    "netdsl/test_every_layer_on_a_gpu.py",
     "netdsl/test_module_in_torch.py",
     "test_docs.py",
     "test_doors.py",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layers._constants import constants
 
 Code = pb.PriorBoxParameter.CodeType
 
@@ -86,7 +87,7 @@ def suppressed(
     with each box that stays, while it is above a half.
     """
     stays = torch.zeros_like(groups, dtype=torch.bool)
-    thresholds = boxes.new_tensor(_thresholds(threshold, eta))
+    thresholds = constants(_thresholds(threshold, eta), boxes)
     for start in range(0, len(boxes), _BLOCK):
         own, group = boxes[start : start + _BLOCK], groups[start : start + _BLOCK]
         earlier = boxes[:start][stays[:start] & (groups[:start] == group[0])]

@@ -41,20 +41,20 @@ def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
 
 def _whole(values: Tensor, name: str, kind: str) -> Tensor:
     numbers = values.long()
-    if values.is_floating_point() and _can_be_checked(values):
+    if values.is_floating_point() and can_be_checked(values):
         _refuse(values, numbers.to(values.dtype) != values, name, f"is no {kind}, for it isn't a whole number", "")
     return numbers
 
 
 def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
     range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
-    if _can_be_checked(numbers):
+    if can_be_checked(numbers):
         _refuse(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
     elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
         torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
 
 
-def _can_be_checked(values: Tensor) -> bool:
+def can_be_checked(values: Tensor) -> bool:
     """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
     return on_cpu(values) and not torch.compiler.is_compiling()
 

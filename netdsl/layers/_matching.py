@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layers._boxes import areas, best_first, overlaps, suppressed
-from netdsl.layers._labels import classes_of
+from netdsl.layers._labels import can_be_checked, classes_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Objects:
         if not difficult:
             counts &= rows[:, 7] == 0
         rows, image = rows[counts], image[counts]
-        if bool((classes_of(rows[:, 1]) == background).any()):
+        if can_be_checked(rows) and bool((classes_of(rows[:, 1]) == background).any()):
             raise NetError(f"an object has label {background}, which background_label_id says is the background's")
         order, rank = best_first(image, torch.zeros_like(rows[:, 0]))
         places = int(rank.max()) + 1 if len(rank) else 1

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.errors import NetError
+from netdsl.layers._constants import constants
 
 _MOST_PLACES = 2**62  # corners are told apart by one number each, which must fit into 64 bits
 
@@ -118,7 +119,7 @@ def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
     if math.prod(lengths) > _MOST_PLACES:
         raise NetError("the image varies too much against theta_beta: it has too many places between its colours")
     radix = [math.prod(lengths[axis + 1 :]) for axis in range(count)]
-    places = ((keys - least) * torch.tensor(radix, device=keys.device)).sum(2)
+    places = ((keys - least) * constants(radix, keys)).sum(2)
     return places, [(count + 1) * step - sum(radix) for step in (*radix, 0)]
 
 

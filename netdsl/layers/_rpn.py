@@ -16,6 +16,7 @@ from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, transposed
 from netdsl.layers._boxes import decode, encode
 from netdsl.layers._boxes_onnx import decode_onnx
+from netdsl.layers._constants import constants
 from netdsl.layers._param_str import read_param_str
 
 Anchor = tuple[float, float, float, float]
@@ -90,7 +91,7 @@ def placed(around: Sequence[Anchor], like: Tensor, stride: int) -> Tensor:
     """The anchors at every place of a feature map, by row, column and anchor."""
     y, x = (torch.arange(count, device=like.device) * stride for count in like.shape[-2:])
     corner = torch.stack((x.expand(len(y), -1), y[:, None].expand(-1, len(x))), -1)
-    return (torch.cat((corner, corner), -1)[:, :, None] + like.new_tensor(around)).reshape(-1, 4)
+    return (torch.cat((corner, corner), -1)[:, :, None] + constants(around, like)).reshape(-1, 4)
 
 
 def by_place(x: Tensor, each: int) -> Tensor:
@@ -100,7 +101,7 @@ def by_place(x: Tensor, each: int) -> Tensor:
 
 def _inclusive(boxes: Tensor) -> Tensor:
     """Pixels are counted, so that a box goes to the end of its last pixel."""
-    return boxes + boxes.new_tensor((0, 0, 1, 1))
+    return boxes + constants((0, 0, 1, 1), boxes)
 
 
 def pixel_targets(boxes: Tensor, objects: Tensor) -> Tensor:

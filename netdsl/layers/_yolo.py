@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from netdsl.layers._boxes import overlaps
+from netdsl.layers._constants import constants
 
 
 class _Stated(torch.autograd.Function):
@@ -67,7 +68,7 @@ def iou(one: Tensor, other: Tensor) -> Tensor:
 
 def pairs(values: Sequence[float], like: Tensor) -> Tensor:
     """Widths and heights of anchors, as (A, 2)."""
-    return like.new_tensor(values).view(-1, 2)
+    return constants(values, like).view(-1, 2)
 
 
 def until_zero(values: Tensor) -> Tensor:

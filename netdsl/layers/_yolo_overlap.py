@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layers._constants import constants
 from netdsl.layers._yolo import corners, iou
 
 Kind = pb.Yolov3Parameter.IOU_LOSS
@@ -95,5 +96,5 @@ def _form_slope(box: Tensor, truth: Tensor, overlap: Tensor) -> Tensor:
     angle = _form(box, truth)[..., None]
     form = angle.square() * (4 / math.pi**2)
     weight = form / (1 - overlap + form + 1e-6)
-    sides = box[..., 2:].flip(-1) * box.new_tensor([1.0, -1.0])
+    sides = box[..., 2:].flip(-1) * constants([1.0, -1.0], box)
     return weight * (8 / math.pi**2) * angle * sides

@@ -76,6 +76,6 @@ class _Distances(torch.autograd.Function):
         distances, classes = ctx.saved_tensors
         steps = distances.sign() if ctx.absolute else distances
         sums = steps.new_zeros(ctx.centers, steps.shape[1]).index_add(0, classes, steps)
-        counts = classes.bincount(minlength=ctx.centers)[:, None]
+        counts = classes.new_zeros(ctx.centers).index_add(0, classes, torch.ones_like(classes))[:, None]
         share = (counts if ctx.steps_by_count else 1) / (counts + 1)
         return gradients[0], -sums * share, None, None, None

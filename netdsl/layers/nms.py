@@ -45,10 +45,10 @@ class Nms(HasOnnxForm):
         peaks = self._peaks(x).flatten(2)
         rank = peaks.cumsum(2)
         rows = torch.stack([*_places(x), x], -1).flatten(2, 3)
-        top = x.new_zeros(len(x), self.parts, self.most + 1, 3)
+        nowhere = self.most + 1  # a row that is cut off, so that how many peaks there are needn't be known
+        row = rank.where(peaks & (rank <= self.most), nowhere)[..., None].expand(-1, -1, -1, 3)
+        top = x.new_zeros(len(x), self.parts, nowhere + 1, 3).scatter_(2, row, rows)[:, :, :nowhere].contiguous()
         top[..., 0, 0] = rank[..., -1].to(x.dtype)
-        item, part, place = (peaks & (rank <= self.most)).nonzero(as_tuple=True)
-        top[item, part, rank[item, part, place]] = rows[item, part, place]
         return top
 
     def _peaks(self, x: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.samples import BlobKind
+from netdsl.layers._constants import constants
 from netdsl.layers._forks import refuse
 
 
@@ -48,12 +49,12 @@ class PriorBox(HasOnnxForm):
         step = self.step or (image_size[0] / height, image_size[1] / width)
         y, x_ = (self._centres(x, count, each) for count, each in zip((height, width), step, strict=True))
         centres = torch.stack((x_.expand(height, -1), y[:, None].expand(-1, width)), -1)[:, :, None]
-        sides, size = (centres.new_tensor(each) for each in (self.sides, image_size[::-1]))
+        sides, size = (constants(each, centres) for each in (self.sides, image_size[::-1]))
         halves, inset = sides[:, :2] / 2, sides[:, 2:]
         corners = (centres - halves) / size + inset, (centres + halves) / size - inset
         boxes = torch.cat([corner.flip(-1) if self.y_first else corner for corner in corners], -1)
         boxes = boxes.clamp(0, 1) if self.clip else boxes
-        return torch.stack((boxes, boxes.new_tensor(self.variances).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
+        return torch.stack((boxes, constants(self.variances, boxes).expand_as(boxes))).reshape(1, 2, -1).to(x.dtype)
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         sizes = ([g.length(bottom, axis) for axis in range(2, len(g.shape(bottom)))] for bottom in bottoms)

@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.running import on_cpu
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._regions import check_regions, images_of, rounded
 
@@ -88,6 +89,10 @@ class _Bins:
         start = start.clamp_max(length - 1)
         return cls(start, start + size.clamp_min(1) - 2**level, level, size > 0)
 
+    def levels(self, length: int) -> int:
+        """The highest level; a GPU, which would have to be waited for, takes the highest that an axis can have."""
+        return int(self.level.max()) if on_cpu(self.level) else length.bit_length() - 1
+
 
 def _least_ranks(order: Tensor, shape: Shape, image: Tensor, down: _Bins, across: _Bins) -> Tensor:
     """The least rank in each bin: regions x channels x bins down x bins across.
@@ -97,8 +102,8 @@ def _least_ranks(order: Tensor, shape: Shape, image: Tensor, down: _Bins, across
     images, _, height, width = shape
     ranks = torch.arange(height * width, dtype=torch.int32, device=order.device).expand(order.shape)
     ranks = torch.empty_like(ranks).scatter_(-1, order, ranks).view(shape).permute(0, 2, 3, 1)
-    rows = _doubled(ranks.contiguous(), 1, int(down.level.max()))
-    table = torch.stack([torch.stack(_doubled(each, 2, int(across.level.max()))) for each in rows])
+    rows = _doubled(ranks.contiguous(), 1, down.levels(height))
+    table = torch.stack([torch.stack(_doubled(each, 2, across.levels(width))) for each in rows])
     block = down.level[:, :, None] * table.shape[1] + across.level[:, None]
     corner = (block * images + image[:, None, None]) * height
     corners = ((corner + y[:, :, None]) * width + x[:, None] for y in (down.first, down.last)

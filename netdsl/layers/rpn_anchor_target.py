@@ -14,6 +14,7 @@ from netdsl.layer.running import NeedsValues
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
+from netdsl.layers._constants import constants
 from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
 
 
@@ -60,7 +61,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         labels[inside] = self._labels(overlap).to(labels)
         targets = torch.zeros_like(around)
         targets[inside] = pixel_targets(around[inside], objects[overlap.argmax(1)])
-        inner = (labels == 1)[:, None] * scores.new_tensor(self.settings.rpn_bbox_inside_weights)
+        inner = (labels == 1)[:, None] * constants(self.settings.rpn_bbox_inside_weights, scores)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
         tops = [self._as_map(each, height, width) for each in (labels[:, None], targets, inner, outer)]

@@ -13,6 +13,7 @@ from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
+from netdsl.layers._constants import constants
 from netdsl.layers._labels import classes_of
 from netdsl.layers._rpn import RpnSettings, layer_settings, pixel_targets, sample
 
@@ -58,7 +59,7 @@ class RpnProposalTarget(ReplacesUserCode):
             self.classes, device=labels.device
         )
         own &= (labels > 0)[:, None]
-        inner = own[..., None] * targets.new_tensor(self.settings.bbox_inside_weights)
+        inner = own[..., None] * constants(self.settings.bbox_inside_weights, targets)
         spread = (own[..., None] * targets[:, None]).flatten(1)
         return regions, labels, spread, inner.flatten(1), (inner > 0).flatten(1).to(inner)
 
@@ -74,6 +75,6 @@ class RpnProposalTarget(ReplacesUserCode):
     def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:
         s, targets = self.settings, pixel_targets(boxes, objects)
         if s.bbox_normalize_targets_precomputed:
-            means, deviations = (targets.new_tensor(each) for each in (s.bbox_normalize_means, s.bbox_normalize_stds))
+            means, deviations = (constants(each, targets) for each in (s.bbox_normalize_means, s.bbox_normalize_stds))
             targets = (targets - means) / deviations
         return targets

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
-from netdsl.layers._labels import classes_of
+from netdsl.layers._labels import can_be_checked, classes_of
 
 
 class SegAccuracy(NotDeployed):
@@ -57,8 +57,9 @@ class SegAccuracy(NotDeployed):
         counted = torch.ones_like(labels, dtype=torch.bool)
         for ignored in self.ignored:
             counted &= labels != ignored
-        labels, best = labels[counted], best[counted]
-        wrong = labels[(labels < 0) | (labels >= classes)]
-        if len(wrong):
-            raise NetError(f"label {int(wrong[0])} is no class: there are {classes}; is an ignore_label missing?")
-        return torch.bincount(labels * classes + best, minlength=classes**2).view(classes, classes)
+        wrong = counted & ((labels < 0) | (labels >= classes))
+        if can_be_checked(labels) and bool(wrong.any()):
+            first = int(labels[wrong][0])
+            raise NetError(f"label {first} is no class: there are {classes}; is an ignore_label missing?")
+        pairs = (labels * classes + best).where(counted, 0)
+        return labels.new_zeros(classes**2).index_add(0, pairs, counted.to(labels)).view(classes, classes)

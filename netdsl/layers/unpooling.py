@@ -69,7 +69,7 @@ class Unpooling(HasOnnxForm):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         if self.method == _MAX:
-            mask = self._corners(x.shape).to(x.device).expand_as(x) if mask is None else mask
+            mask = self._corners(x.shape, x.device).expand_as(x) if mask is None else mask
             return put_back(x, mask, *self.size)
         parts = self._spread(x / self._areas(x))
         if self.method == _AVE:
@@ -79,16 +79,16 @@ class Unpooling(HasOnnxForm):
     def onnx(self, g: OnnxGraph, x: str, mask: str = "") -> str:
         shape = (1, g.length(x, 1), g.length(x, 2), g.length(x, 3))
         if self.method == _MAX:
-            corners = g.constant(self._corners(shape).to(torch.float32).numpy())
+            corners = g.constant(self._corners(shape, "cpu").to(torch.float32).numpy())
             return put_back_onnx(g, x, mask or g.node("Expand", corners, g.node("Shape", x)), *self.size)
         if self.method == _AVE:
             x = g.node("Div", x, g.constant(self._areas(torch.empty(shape, device="cpu")).numpy()))
         return self._spread_onnx(g, x, shape)
 
-    def _corners(self, shape: Sequence[int]) -> Tensor:
+    def _corners(self, shape: Sequence[int], device: torch.device | str) -> Tensor:
         """Where the windows begin in the top, or its last row or column if that is before."""
         rows, columns = (
-            (torch.arange(length) * step).clamp_max(most - 1)
+            (torch.arange(length, device=device) * step).clamp_max(most - 1)
             for length, step, most in zip(shape[2:], self.stride, self.size, strict=True)
         )
         return (rows[:, None] * self.size[1] + columns).view(1, 1, *shape[2:])

@@ -10,6 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
+from netdsl.layers._constants import constants
 from netdsl.layers._labels import classes_of, within
 from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
@@ -59,7 +60,7 @@ class Yolov3(Loss):
         """What is sent back, and how far the boxes are from their truths on average."""
         p = self.settings
         height, width = raw.shape[3:]
-        anchors = pairs(p.biases, raw) / raw.new_tensor([width * p.anchors_scale, height * p.anchors_scale])
+        anchors = pairs(p.biases, raw) / constants([width * p.anchors_scale, height * p.anchors_scale], raw)
         truths = label.reshape(len(raw), -1, 5)
         seen, used = until_zero(truths[..., 1]), until_zero(truths[..., 3])
         truths = cropped(truths, seen | used)
@@ -82,15 +83,15 @@ class Yolov3(Loss):
         fit = nearness(concentric(anchors), concentric(truths[:, :, None, 3:]), p.iou_loss)
         best_fit, best = fit.amax(2), fit.argmax(2)  # the first of several
         places = [self.mask.index(anchor) if anchor in self.mask else -1 for anchor in range(len(anchors))]
-        place = best.new_tensor(places)[best].where(best_fit > 0, -1)
+        own = constants(places, best)
+        place = own[best].where(best_fit > 0, -1)
         # Caffe's rule: what the other anchors are compared with is then the best one's place in the mask
         best = place.where(place >= 0, best.where(best_fit > 0, -1))
-        others = sorted(set(self.mask))
-        which = best.new_tensor(others)
-        fits = (which != best[..., None]) & (fit[..., others] > p.iou_thresh)
+        which = constants(sorted(set(self.mask)), best)
+        fits = (which != best[..., None]) & (fit[..., which] > p.iou_thresh)
         valid = torch.cat([(place >= 0)[..., None], fits], 2) & used[..., None]
         item, rank, slot = valid.nonzero(as_tuple=True)
-        anchor = torch.cat([place[..., None], best.new_tensor(places)[which].expand_as(fits)], 2)[item, rank, slot]
+        anchor = torch.cat([place[..., None], own[which].expand_as(fits)], 2)[item, rank, slot]
         truth = truths[item, rank]
         return (item, anchor, *cells(truth[:, 1:], height, width)), truth
 
@@ -123,7 +124,7 @@ class Yolov3(Loss):
         *_, row, column = at
         height, width = grid.shape[3:]
         cell = torch.stack([column, row], 1)
-        place = truth[:, 1:3] * raw.new_tensor([width, height]) - cell - raw[:, :2].sigmoid()
+        place = truth[:, 1:3] * constants([width, height], raw) - cell - raw[:, :2].sigmoid()
         size = (truth[:, 3:] / anchors).log() - raw[:, 2:4]
         weight = self.settings.coord_scale * (2 - truth[:, 3:].prod(1, keepdim=True))
         return -weight * torch.cat([place, size], 1)

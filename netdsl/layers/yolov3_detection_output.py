@@ -13,6 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, scaled
+from netdsl.layers._constants import constants
 from netdsl.layers._yolo import boxes, pairs, per_anchor
 from netdsl.layers._yolo_detections import grid_onnx, rows, rows_onnx
 
@@ -91,8 +92,9 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
         raw = per_anchor(grid, p.num_box)
         begin = index * (len(p.mask) // p.mask_group_num)
         cell = p.anchors_scale[index]
-        net = grid.new_tensor([grid.shape[3] * cell, grid.shape[2] * cell])
-        anchors = pairs(p.biases, grid)[list(p.mask[begin : begin + p.num_box])] / net
+        net = constants([grid.shape[3] * cell, grid.shape[2] * cell], grid)
+        sizes = [p.biases[2 * anchor + side] for anchor in p.mask[begin : begin + p.num_box] for side in (0, 1)]
+        anchors = pairs(sizes, grid) / net
         coordinates = raw[:, :, : self.box_size : self.box_size // 4]
         predicted = boxes(coordinates[:, :, :2].sigmoid(), coordinates[:, :, 2:], anchors)
         objectness = raw[:, :, self.box_size].sigmoid()

@@ -66,7 +66,8 @@ class Predictor:
         shapes = {edge: tuple(tensor.shape) for edge, tensor in edges.items()}
         try:
             with torch.no_grad(), running(self.subgraph.built):
-                tops = self._module.run({edge: tensor.to(self._device) for edge, tensor in edges.items()})
+                inputs = {edge: tensor.to(self._device, non_blocking=True) for edge, tensor in edges.items()}
+                tops = self._module.run(inputs)
         except ShapeError as problem:
             given, made_for = self._input_shapes(shapes), self._input_shapes(self.subgraph.built.shapes)
             if given == made_for:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import DataError
@@ -106,18 +109,29 @@ class Scorer:
         arrays = arrays_of(batch, columns, rows)
         check_inputs(arrays, columns, rows)
         edges = {
-            net_input.edge: input_tensor(net_input, arrays, random, rows).to(self._device) for net_input in self._inputs
+            net_input.edge: input_tensor(net_input, arrays, random, rows).to(self._device, non_blocking=True)
+            for net_input in self._inputs
         }
         module, count = self._module, batch.num_rows
         with torch.no_grad(), running(self._built):
             blobs = module.run(edges)
-            loss = float(module.loss(blobs)) if module.losses else 0.0
-        tops = {name: blobs[edge].double().flatten() for name, edge in module.outputs.items() if edge in blobs}
-        wrong = [name for name, top in (("loss", torch.tensor(loss)), *tops.items()) if not torch.isfinite(top).all()]
+            loss = [module.loss(blobs)] if module.losses else []
+        tops = {name: blobs[edge] for name, edge in module.outputs.items() if edge in blobs}
+        values = _values([*loss, *tops.values()])
+        names = [*(["loss"] if loss else []), *tops]
+        wrong = [name for name, row in zip(names, values, strict=True) if not all(map(math.isfinite, row))]
         if wrong:
             last = rows.first + count - 1
             raise DataError(f"rows {rows.first} to {last} of {rows.part}: '{wrong[0]}' isn't finite for them")
-        return RowScore(count, count * loss, {name: tuple((count * top).tolist()) for name, top in tops.items()})
+        sums = [tuple(count * value for value in row) for row in values]
+        return RowScore(count, sums.pop(0)[0] if loss else 0.0, dict(zip(tops, sums, strict=True)))
+
+
+def _values(tensors: Sequence[Tensor]) -> list[list[float]]:
+    """The values of tensors; a GPU is waited for once."""
+    lengths = [tensor.numel() for tensor in tensors]
+    values = iter(torch.cat([tensor.double().flatten() for tensor in tensors]).tolist() if tensors else [])
+    return [list(islice(values, length)) for length in lengths]
 
 
 def _regrouped(batches: Iterable[Any], size: int) -> Iterator[Any]:

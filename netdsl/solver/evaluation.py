@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import torch
 from torch import Tensor
 
 from netdsl.solver.events import BatchTested, Output
@@ -31,7 +32,8 @@ def average_batches(
         if listen is not None:
             listen(BatchTested(batch, outputs_of(net, net.outputs())))
     means = {name: total / batches for name, total in sums.items()}
-    return sum(float(loss) for loss in losses) / max(1, batches), outputs_of(net, means)
+    loss = sum(torch.stack(losses).tolist()) / batches if losses else 0.0  # a GPU is waited for once, at the end
+    return loss, outputs_of(net, means)
 
 
 def outputs_of(net: TrainableNet, tops: Mapping[str, Tensor]) -> tuple[Output, ...]:

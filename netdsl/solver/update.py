@@ -56,18 +56,18 @@ class Updater:
     @torch.no_grad()
     def apply(self, rate: float, iteration: int) -> None:
         """Update the weights by the blobs' gradients."""
-        scale = self._clipping_scale() / self.param.iter_size
+        scale = self._scale()
         fastest = max((abs(rate * group.lr_mult) for group in self.weights.groups), default=0.0)
         if not fastest <= _LARGEST:
             raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
         for stretch in self._stretches:
             self._step(stretch, scale, rate, iteration)
 
-    def _step(self, stretch: Stretch, scale: float, rate: float, iteration: int) -> None:
+    def _step(self, stretch: Stretch, scale: Tensor | float, rate: float, iteration: int) -> None:
         group, part = stretch.group, slice(stretch.start, stretch.stop)
         weights, gradient = self.weights.buffer[part], self._gradient[: stretch.stop - stretch.start]
         torch.cat([self._gradient_of(blob_part) for blob_part in stretch.parts], out=gradient)
-        if scale != 1:
+        if isinstance(scale, Tensor) or scale != 1:
             gradient.mul_(scale)
         decay = self.param.weight_decay * group.decay_mult
         if decay:
@@ -79,13 +79,17 @@ class Updater:
             return self._zeros[: part.stop - part.start]
         return part.blob.tensor.grad.reshape(-1)[part.start : part.stop]
 
-    def _clipping_scale(self) -> float:
-        """Caffe's rule: `clip_gradients` limits the norm of all gradients, before their division by iter_size."""
-        if self.param.clip_gradients < 0:
-            return 1.0
+    def _scale(self) -> Tensor | float:
+        """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
+
+        Caffe's rule: `clip_gradients` limits the norm of all gradients, before their division by iter_size.
+        """
+        most = self.param.clip_gradients
+        if most < 0:
+            return 1 / self.param.iter_size
         gradients = [blob.tensor.grad for group in self.weights.groups for blob in group.blobs]
-        norm = torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]).item()
-        return self.param.clip_gradients / norm if norm > self.param.clip_gradients else 1.0
+        norm = torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]).double()
+        return torch.where(norm > most, most / norm, 1.0) / self.param.iter_size
 
     def clear(self) -> None:
         """Clear the gradients of all blobs."""

@@ -50,7 +50,7 @@ class Phases:
         self._reduced_at = [0] * shards  # iterations when each shard was last reduced
         self._number, self._step = -1, ShardStep(None, None)
         self._pending: list[_Exchange] = []
-        self._nobody_trains = False
+        self._nobody_trains = worker.weights.new_zeros(())  # 1 if so; it isn't read here, which would make a GPU wait
         # Two buffers each: while one is exchanged, the other is prepared or read.
         longest = 1 + max(place.stop - place.start for place in self.shards)
         self._reduced = [worker.weights.new_zeros(longest) for _ in range(2)]
@@ -120,7 +120,7 @@ class Phases:
         if self._joint is None:
             return
         start, mean = self._worker.clock.now(), self._buffer(self._reduced, number, shard)
-        self._nobody_trains = not mean[-1]
+        self._nobody_trains = mean[-1] == 0
         self._joint.update(shard, mean[:-1])
         self._joint.project(shard, self._buffer(self._broadcast, number + self._lag, shard)[:-1])
         self._note(Activity.PREPARE, start, shard)

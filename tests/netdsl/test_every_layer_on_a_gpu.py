@@ -1,0 +1,182 @@
+"""Every layer type on a pretended GPU: the numbers and gradients of a CPU, nothing on the wrong device, no waits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.layer import BringsData
+from netdsl.layer.deploying import WritesFile
+from netdsl.layer.user_code import RunsUserCode
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+from tests.converters.onnx.test_fork_layers import CASES as FORK_CASES
+from tests.netdsl.test_every_layer import CASES as RECORDED_CASES
+from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
+
+pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")  # some cases leave open whose they are
+
+YOLO = "num_class: 2 num: 2 biases: [1, 2, 2, 1]"
+
+
+def python(module: str, layer: str, param_str: str, tops: int = 1) -> str:
+    """What is in a layer of a well-known program's Python."""
+    more = " ".join(f"top: 'out{number}'" for number in range(1, tops))
+    return f"{more} python_param {{ module: '{module}' layer: '{layer}' param_str: \"{param_str}\" }}"
+
+
+# What neither Caffe's recorded cases nor those of ONNX have, in the form of the latter.
+MORE_CASES = {
+    "Accuracy of pixels": ("2 4 3 5; 2 1 3 5", "accuracy_param { top_k: 2 ignore_label: 1 }"),
+    "AssistedExcitation": ("2 3 4 6; 2 1 5 5; 2 4 6", ""),
+    "BoxAnnotatorOHEM": (
+        "6 5; 6 1 1 1; 6; 6 8",
+        "top: 'weights' box_annotator_ohem_param { roi_per_img: 2 ignore_label: 255 }",
+    ),
+    "DetectionEvaluate": ("1 1 4 7; 1 1 3 8", "detection_evaluate_param { num_classes: 4 }"),
+    "DummyData of chance": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: 'gaussian' } }"),
+    "EltwiseAccuracy": ("2 4 3 5; 2 1 3 5", "eltwise_accuracy_param { top_k: 2 ignore_label: 1 }"),
+    "EvalDetection": (
+        "2 14 4 4; 1 1 5 8",
+        "eval_detection_param { side: 4 num_class: 2 num_object: 2 threshold: 0.25 biases: [1, 2, 2.5, 1.5] }",
+    ),
+    "MarginInnerProduct": (
+        "6 2 3; 6",
+        "top: 'lambda' margin_inner_product_param { num_output: 5 type: QUADRUPLE weight_filler { type: 'xavier' } }",
+    ),
+    "MultiStageMeanfield": (
+        "2 4 3 5; 2 4 3 5; 2 3 3 5",
+        "multi_stage_meanfield_param { num_iterations: 3 theta_alpha: 4 theta_beta: 2 theta_gamma: 3 }",
+    ),
+    "Python of anchors": (
+        "1 12 6 9; 3 5; 1 3; 1 3 90 140",
+        python("rpn.anchor_target_layer", "AnchorTargetLayer", "{'feat_stride': 16, 'scales': [2, 4]}", tops=4),
+    ),
+    "Python of boxes that are counted": ("2 50 5", python("caffe.layers.detectnet.mean_ap", "mAP", "", tops=3)),
+    "Python of boxes that are right": (
+        "2 50 5; 2 50 5",
+        python("caffe.layers.detectnet.mean_ap", "ScoreDetections", ""),
+    ),
+    "Python of detections": (
+        "2 1 3 4; 2 4 3 4",
+        python("caffe.layers.detectnet.clustering", "ClusterDetections", "64, 48, 16, 0.5, 1, 0.1, 1"),
+    ),
+    "Python of objects": (
+        "2 1 3 4; 2 4 3 4",
+        python("caffe.layers.detectnet.clustering", "ClusterGroundtruth", "64, 48, 16, 1"),
+    ),
+    "Python of proposals": (
+        "4 5; 3 5",
+        python("rpn.proposal_target_layer", "ProposalTargetLayer", "{'num_classes': 9, 'BATCH_SIZE': 40}", tops=5),
+    ),
+    "RegionLoss": ("2 14 4 4; 2 1 3 5", f"region_loss_param {{ side: 4 {YOLO} }}"),
+    "SegAccuracy": ("2 5 3 4; 2 1 3 4", "seg_accuracy_param { ignore_label: 7 }"),
+    "SegmentationEvaluate": ("2 3 4 5; 2 3 4 5", "segmentation_evaluate_param { num_classes: 3 threshold: 0.3 }"),
+    "YoloSeg": ("2 3 4 5; 2 3 4 5", "yolo_seg_param { object_scale: 0.2 }"),
+    "Yolov3": ("2 14 3 4; 2 1 3 5", f"yolov3_param {{ {YOLO} mask: [0, 1] anchors_scale: 16 thresh: 0.35 }}"),
+}
+
+# Types that make a GPU wait, since how much they have to do next depends on values.
+WAITS = {
+    "DetectNetCluster": "groups rectangles on the host, one after the other",
+    "DetectNetGroundtruth": "lists rectangles on the host",
+    "DetectNetScore": "lets objects choose one after the other among as many detections as there are",
+    "DetectionEvaluate": "looks at as many detections and objects as there are",
+    "DetectionOutput": "makes as many rows as boxes stay",
+    "EvalDetection": "looks at as many detections and objects as there are",
+    "Filter": "makes as many items as are chosen",
+    "MultiBoxLoss": "matches as many objects as the fullest image has, and learns from as many boxes as stand for some",
+    "MultiStageMeanfield": "makes a lattice of as many points as the image's colours need",
+    "Proposal": "makes as many regions as stay",
+    "RegionLoss": "matches as many truths as there are",
+    "RpnAnchorTarget": "draws lots among the anchors that fit",
+    "RpnProposal": "makes as many regions as stay",
+    "RpnProposalTarget": "draws lots among the regions that fit, and makes as many",
+    "YoloDetectionOutput": "makes as many rows as boxes stay",
+    "Yolov3": "matches as many truths as there are",
+    "Yolov3DetectionOutput": "makes as many rows as boxes stay",
+}
+
+
+def net_of(shapes: str, settings: str, kind: str) -> pb.NetParameter:
+    """A net of one layer, written as the cases of ONNX are."""
+    words = settings.split()
+    dialect, settings = (words[1], " ".join(words[2:])) if words[:1] == ["dialect:"] else (None, settings)
+    inputs = [
+        f'layer {{ name: "in{number}" type: "Input" top: "in{number}" input_param {{ shape {{ dim: [{dims}] }} }} }}'
+        for number, shape in enumerate(filter(None, shapes.split(";")))
+        for dims in [", ".join(shape.split())]
+    ]
+    bottoms = " ".join(f'bottom: "in{number}"' for number in range(len(inputs)))
+    layer = f'layer {{ name: "l" type: "{kind}" {bottoms} top: "out" {settings} }}'
+    net = from_text("\n".join(["force_backward: true", *inputs, layer]), pb.NetParameter)
+    for each in net.layer if dialect else ():
+        each.dialects.append(dialect)
+    return net
+
+
+def nets() -> dict[str, pb.NetParameter]:
+    """A net for each case."""
+    recorded = {case: from_text(text, pb.NetParameter) for case, text in RECORDED_CASES.items()}
+    made = {case: net_of(*parts, case.split()[0]) for case, parts in (FORK_CASES | MORE_CASES).items()}
+    return recorded | made
+
+
+NETS = nets()
+
+
+def phase_of(case: str) -> Phase:
+    """Recorded cases have one; others learn, since that is where a layer has more to do."""
+    return Phase.TEST if case in RECORDED_CASES and "phase: TRAIN" not in RECORDED_CASES[case] else Phase.TRAIN
+
+
+def module_of(case: str, device: str | torch.device) -> NetModule:
+    """The net of a case with memory, the same for all devices."""
+    torch.manual_seed(3)
+    module = NetModule(build(resolve(NETS[case], phase_of(case)), LAYERS)).allocate()
+    return module.to(device)
+
+
+def run(module: NetModule, device: str | torch.device) -> tuple[list[Tensor], list[Tensor]]:
+    """The tops of a net, and all gradients with what layers keep."""
+    shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
+    values = {name: torch.from_numpy(value) for name, value in sample_inputs(module.built, shapes).items()}
+    edges = {module.inputs[name]: value.to(device, non_blocking=True) for name, value in values.items()}
+    torch.manual_seed(5)  # for dropout
+    made = module.run({edge: value.requires_grad_() for edge, value in edges.items()})
+    tops = [made[edge] for edge in module.outputs.values()]
+    losses = [top.square().mean() for top in tops if top.requires_grad and top.numel()]
+    if losses:
+        torch.stack(losses).sum().backward()
+    gradients = [leaf.grad for leaf in (*edges.values(), *module.parameters()) if leaf.grad is not None]
+    return tops, [*gradients, *module.buffers()]
+
+
+@pytest.mark.parametrize("case", NETS)
+def test_a_layer_on_a_gpu(case: str) -> None:
+    expected_tops, expected_gradients = run(module_of(case, "cpu"), "cpu")
+    with pretend_gpu() as gpu:
+        module = module_of(case, GPU)
+        gpu.stops.clear()  # moving a net there may take its time
+        tops, gradients = run(module, GPU)
+        assert all(map(on_gpu, (*tops, *gradients)))
+    # A CPU has ways of its own, whose sums are in another order.
+    torch.testing.assert_close(
+        (tops, gradients), (expected_tops, expected_gradients), rtol=1e-5, atol=1e-6, equal_nan=True
+    )
+    if WAITS.keys() & {type(layer).__name__ for layer in module.built.layers}:
+        assert gpu.own_stops(), "it waits no more, so it is no exception"
+    else:
+        assert gpu.own_stops() == []
+
+
+def test_every_type_is_tried() -> None:
+    tried = {type(layer) for case in NETS for layer in module_of(case, "meta").built.layers}
+    elsewhere = BringsData, RunsUserCode, WritesFile  # which work on the host
+    assert [name for name, kind in LAYERS.items() if kind not in tried and not issubclass(kind, elsewhere)] == []
