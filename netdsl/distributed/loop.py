@@ -148,9 +148,13 @@ class Loop:
 
 
 def _score(test: TestFinished) -> float | None:
-    """The score of a model in a test, of which more is better: the accuracy if there is one, else minus the loss."""
+    """The score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus the
+    loss.
+    """
+    scores = tuple(output for output in test.outputs if output.is_score)
     numbers = as_numbers(test.outputs)
-    accuracy = next((value for name, value in numbers.items() if "acc" in name.lower()), None)
+    accuracies = (value for name, value in numbers.items() if "acc" in name.lower())
+    accuracy = next(iter(as_numbers(scores).values()), next(accuracies, None))
     if accuracy is not None:
         return accuracy
     return -next(iter(numbers.values())) if numbers else None

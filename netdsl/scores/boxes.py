@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,10 @@ class DetectedBoxes:
         """The boxes of rows with an image, a label, a score, left, top, right and bottom."""
         rows = np.asarray(rows, np.float64).reshape(-1, 7)
         return cls(rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3:])
+
+    def after(self, images: int) -> DetectedBoxes:
+        """The same boxes in images that are numbered after so many others."""
+        return replace(self, image=self.image + images)
 
     def take(self, places: Integers | Flags) -> DetectedBoxes:
         """Some of them."""
@@ -80,6 +84,10 @@ class ObjectBoxes:
             no if crowd is None else np.asarray(crowd, np.bool_),
             areas(rows[:, 2:]) if area is None else np.asarray(area, np.float64),
         )
+
+    def after(self, images: int) -> ObjectBoxes:
+        """The same boxes in images that are numbered after so many others."""
+        return replace(self, image=self.image + images)
 
     @staticmethod
     def join(parts: Sequence[ObjectBoxes]) -> ObjectBoxes:

@@ -62,6 +62,12 @@ class SegmentationScores:
         return _mean(_shares(hits, either))
 
     @property
+    def labelled_iou(self) -> float | None:
+        """ParseNet's mean, over the classes that are there: one that is only predicted doesn't count."""
+        hits, there, either = self._parts
+        return _mean(_shares(hits, either)[there > 0])
+
+    @property
     def weighted_iou(self) -> float | None:
         """The mean intersection over union of all classes by the numbers of their pixels."""
         hits, there, either = self._parts
