@@ -84,10 +84,10 @@ class Scorer:
         device: torch.device | None = None,
     ) -> None:
         self._device = device or torch.device("cpu")
-        self._built = build_for_scoring(net)
-        self._module = NetModule(self._built).allocate(self._device)
-        self._inputs = scoring_inputs(self._built, columns)
-        fill_weights(self._built, weights)
+        self.built = build_for_scoring(net)
+        self._module = NetModule(self.built).allocate(self._device)
+        self._inputs = scoring_inputs(self.built, columns)
+        fill_weights(self.built, weights)
 
     @property
     def batch(self) -> int:
@@ -109,7 +109,7 @@ class Scorer:
             net_input.edge: input_tensor(net_input, arrays, random, rows).to(self._device) for net_input in self._inputs
         }
         module, count = self._module, batch.num_rows
-        with torch.no_grad(), running(self._built):
+        with torch.no_grad(), running(self.built):
             blobs = module.run(edges)
             loss = float(module.loss(blobs)) if module.losses else 0.0
         tops = {name: blobs[edge].double().flatten() for name, edge in module.outputs.items() if edge in blobs}
