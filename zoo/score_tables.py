@@ -30,6 +30,11 @@ class ScoreTable:
     totals: Mapping[str, float | None]
     classes: tuple[ScoredClass, ...]
 
+    @property
+    def score_names(self) -> list[str]:
+        """The names of the scores that classes have."""
+        return [name for each in self.classes[:1] for name in each.scores]
+
 
 def score_tables(scores: SetScores, names: Sequence[str]) -> tuple[ScoreTable, ...]:
     """A table for all that was scored; of classes that are neither there nor found it says nothing."""

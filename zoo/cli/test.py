@@ -122,7 +122,7 @@ def _print_scores(scores: ScoreTable) -> None:
             click.echo(f"{name} {value:.6g}")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("class", overflow="fold")
-    for head in (scores.counted, *(name for each in scores.classes[:1] for name in each.scores)):
+    for head in (scores.counted, *scores.score_names):
         table.add_column(head, justify="right")
     for each in scores.classes:
         values = ["" if value is None else f"{value:.4f}" for value in each.scores.values()]

@@ -97,6 +97,19 @@ def test_a_training_that_asks_for_scores_of_pixels_gives_what_a_test_gives(zoo, 
     assert "segmentation (score): 960 pixels of 3 classes" in said and "mIoU" in said
 
 
+def test_the_page_of_a_run_has_the_classes(zoo, segmenter) -> None:
+    assert zoo("train", "--solver", segmenter, "--run", "run").code == 0
+    zoo("report", "run")
+    page = " ".join(Path("run/report.html").read_text().split())
+    scores = json.loads(
+        zoo("test", "net.prototxt", "--weights", "run/model.caffemodel", "--iterations", "2", "--json").out
+    )["scores"][0]
+    assert "Segmentation by score" in page and f"mIoU {100 * scores['scores']['mIoU']:.1f} %" in page
+    for each in scores["classes"]:
+        share = f"{100 * each['scores']['IoU']:.1f} %"
+        assert f'<th scope="row">{each["name"]}</th><td class="number">{each["pixels"]}</td>' in page and share in page
+
+
 def test_the_caffe_programs_log_has_the_classes(zoo, segmenter) -> None:
     log = zoo("caffe", "train", "-solver", segmenter).err
     assert "] class0: " in log and "Test net output #0: iou_acc = " in log
