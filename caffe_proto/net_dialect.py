@@ -71,6 +71,20 @@ def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, s
                     yield schema_name(enum_of(field)), names[number].name
 
 
+def fork_settings(message: Message) -> Iterator[str]:
+    """The names of the fields and values that a message sets and that BVLC's Caffe hasn't."""
+    for field, value in set_fields(message):
+        if field.number >= PRIVATE:
+            yield field.name
+        elif field.message_type is not None and field.name != "blobs":
+            for submessage in value if field.is_repeated else [value]:
+                yield from fork_settings(submessage)
+        elif field.enum_type is not None:
+            names = enum_of(field).values_by_number
+            numbers = value if field.is_repeated else [value]
+            yield from (names[number].name for number in numbers if number >= PRIVATE_VALUE and number in names)
+
+
 @cache
 def _messages_of_bvlc() -> frozenset[str]:
     """All messages that are reached by fields of BVLC's."""

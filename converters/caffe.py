@@ -11,6 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import temporary_folder
+from converters.caffe_training import Database
 from converters.compare import CaffeModel, compare
 from converters.onnx.verification import TOLERANCE
 from netdsl.data.sources.class_names import LABELS, write_class_names
@@ -42,9 +43,11 @@ def export_caffe(
     verify: bool = False,
     tolerance: float = TOLERANCE,
     classes: Sequence[str] = (),
+    databases: Sequence[Database] = (),
 ) -> CaffeFiles:
     """Write a deployed model, all of its files or none; names of classes go into a `labels.txt`.
 
+    `databases` are those that the training net reads.
     Unchanged weights are written as the bytes that they were read from. With `verify`, the files are read again before
     they take their place, and must compute what the model does. Existing files are replaced one after the other, when
     all new ones are complete.
@@ -64,6 +67,8 @@ def export_caffe(
             write(CaffeFile(_with_net(solver)), staging / SOLVER)
         if classes:
             write_class_names(classes, staging / LABELS)
+        for database in databases:
+            database.write(staging)
         names = sorted(path.name for path in staging.iterdir())
         difference = _difference(model, staging, tolerance) if verify and model.weights else None
     return CaffeFiles(tuple(folder / name for name in names), difference)

@@ -53,6 +53,10 @@ class DialectWarning(UserWarning):
     """A layer means different things in forks of Caffe, and the net doesn't say which of them it is for."""
 
 
+class GradientWarning(UserWarning):
+    """Gradients, or values, that differ from Caffe's, where layers in place write over blobs."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 
@@ -91,6 +95,13 @@ def user_code_problem(problem: BaseException) -> str | None:
         return None
     reason = next(iter(str(problem).splitlines()), "")
     return f"{note}: {type(problem).__name__}{f': {reason}' if reason else ''}"
+
+
+def range_problem(problem: BaseException) -> str | None:
+    """A sentence about a number that a GPU found out of range, without saying which; None for other errors."""
+    if not isinstance(problem, RuntimeError) or "device-side assert" not in str(problem):
+        return None
+    return "a label or an index is out of range; on a CPU the error says which one, and of which layer"
 
 
 _ALLOCATORS = re.compile(r"DefaultCPUAllocator|out of memory|not enough memory|Storage size calculation", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:  # whoever only registers a format needn't wait for numpy and 
 
 TENSOR_SUFFIXES = (".safetensors", ".npz", ".pt", ".pth")  # of files with named tensors, and without a net
 WEIGHTS_SUFFIXES = (".caffemodel", ".h5", *TENSOR_SUFFIXES)  # of files of which one usually wants the weights alone
+
+_FIRST_FIELD = re.compile(rb"\s*(#[^\n]*\n\s*)*[A-Za-z_]\w*\s*[:{]")
+_BEGINNING = 4096  # bytes, in which there may be comments
 
 FormatReader = Callable[[Path], "Model"]
 
@@ -64,4 +68,19 @@ def model_files(path: Path) -> ModelFiles:
 
 def holds_weights(path: str | Path) -> bool:
     """Whether a file's name says that weights are all one wants from it."""
-    return Path(path).suffix in WEIGHTS_SUFFIXES
+    path = Path(path)
+    return has_tensors(path) if path.suffix in TENSOR_SUFFIXES else path.suffix in WEIGHTS_SUFFIXES
+
+
+def has_tensors(path: Path) -> bool:
+    """Whether a file has named tensors and no net, by its suffix. Faster R-CNN's nets end in .pt, as torch's files."""
+    return path.suffix in TENSOR_SUFFIXES and not (path.suffix == ".pt" and path.is_file() and _is_prototxt(path))
+
+
+def _is_prototxt(path: Path) -> bool:
+    """Whether a file begins with the name of a field, perhaps behind comments."""
+    try:
+        with path.open("rb") as file:
+            return _FIRST_FIELD.match(file.read(_BEGINNING)) is not None
+    except OSError:  # whoever reads it says why
+        return False

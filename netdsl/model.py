@@ -13,7 +13,7 @@ from caffe_proto.files import CaffeFile, Form, read_net, write
 from caffe_proto.net_dialect import mark, marks_of
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
-from netdsl.formats import TENSOR_SUFFIXES, holds_weights, model_files, reader_of, register_format
+from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, build
 from netdsl.net.graph import Phase, resolve
@@ -107,7 +107,7 @@ def open_caffe_files(paths: Iterable[str | Path]) -> list[str | Path | WeightsFi
 
 
 def _needs_net(path: Path) -> bool:
-    return path.suffix in TENSOR_SUFFIXES and reader_of(path) is None
+    return has_tensors(path) and reader_of(path) is None
 
 
 def open_weights(
@@ -121,7 +121,7 @@ def open_weights(
     reader = reader_of(path)
     if reader is not None:
         return WeightsFile(path, reader(path).weights)
-    if path.suffix in TENSOR_SUFFIXES:
+    if has_tensors(path):
         return _open_tensors(path, net, types)
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)

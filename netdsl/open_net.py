@@ -18,7 +18,7 @@ from caffe_proto.locations import located
 from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.upgrade import upgrade_net
 from netdsl.errors import NetError
-from netdsl.formats import TENSOR_SUFFIXES, model_files, reader_of
+from netdsl.formats import has_tensors, model_files, reader_of
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
 
@@ -107,7 +107,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     if reader is not None:
         model = reader(path)
         return replace(model, sources=dict.fromkeys(model.weights, path))
-    file = None if path.suffix in TENSOR_SUFFIXES else read_net(path, dialect=dialect, lenient=lenient)
+    file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:
         raise FileError(f"{path}: has weights without a net; name the net's own file, and this one as its weights")
     try:

@@ -12,9 +12,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import msgspec
-import yaml
-
 from caffe_proto.errors import FileError
 from netdsl.data.sources.file_errors import file_errors, regular_file
 
@@ -98,6 +95,9 @@ def read_card(path: str | Path) -> Card:
 
 def parse_card(text: str, where: str) -> Card:
     """The card that a text begins with; errors begin with `where`."""
+    import msgspec  # here, so that the catalogue's nets can be had where these aren't
+    import yaml
+
     head, _, rest = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").lstrip().partition("\n")
     front, closed, body = rest.partition(f"\n{_FENCE}")
     if head.rstrip() != _FENCE or not closed:
@@ -121,6 +121,9 @@ def _known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def card_text(card: Card) -> str:
     """The text of a README.md with this card."""
+    import msgspec
+    import yaml
+
     values = msgspec.to_builtins(card)
     filled = {name: value for name, value in values.items() if name != "text" and value not in ("", [], (), None)}
     front = yaml.safe_dump(filled, sort_keys=False, allow_unicode=True, width=100)

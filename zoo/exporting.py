@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from converters.caffe import export_caffe
+from converters.caffe_training import CaffeTraining, training_for_caffe
 from converters.compare import CaffeModel, uninformative_outputs
 from converters.exported import save
 from converters.onnx import Metadata, export_onnx
@@ -19,8 +21,10 @@ from converters.rewriting import Proof, Rewrites, rewrite
 from netdsl.data.sources.class_names import class_names_of_model, model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
+from netdsl.formats import model_files
 from netdsl.layer import Shape
 from netdsl.model import Model, built_of, open_model
+from netdsl.open_net import open_net
 from netdsl.weights.torch_names import TensorMatch
 
 
@@ -49,13 +53,15 @@ class Export:
     opset: int | None = None
     train_val: bool = False
     solver: str | None = None
+    data_lmdb: bool = False
 
 
 @dataclass(frozen=True)
 class ExportedFiles:
     """The written files, the shapes of the net's inputs, the proofs, and the matches of torch's tensors.
 
-    The proofs say nothing of `unproved` outputs, which are the same everywhere.
+    The proofs say nothing of `unproved` outputs, which are the same everywhere. `notes` say what Caffe won't take of
+    the net and the solver that the model was trained by.
     """
 
     files: tuple[Path, ...]
@@ -63,6 +69,14 @@ class ExportedFiles:
     proofs: tuple[Proof, ...]
     names: tuple[TensorMatch, ...]
     unproved: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Written:
+    files: tuple[Path, ...]
+    difference: float | None
+    notes: tuple[str, ...] = ()
 
 
 def export(request: Export) -> ExportedFiles:
@@ -72,40 +86,58 @@ def export(request: Export) -> ExportedFiles:
         model = deploy_model(trained, shapes=request.shapes, batch=request.batch, stages=request.stages)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
-        files, difference = writers[request.target](model, trained, request)
+        written = writers[request.target](model, trained, request)
         unproved = uninformative_outputs(CaffeModel(model)) if request.verified and model.weights else ()
     except NetError as problem:
         raise type(problem)(in_file(request.net, problem)) from None
-    proofs += [Proof(f"as {request.target.value}", difference, _tolerance(request))]
+    proofs += [Proof(f"as {request.target.value}", written.difference, _tolerance(request))]
     inputs = {
         top: tuple(shape.dim)
         for layer in model.net.layer
         for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
     }
-    return ExportedFiles(files, inputs, tuple(proofs), trained.names, unproved)
+    return ExportedFiles(written.files, inputs, tuple(proofs), trained.names, unproved, written.notes)
 
 
-def _to_caffe(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+def _to_caffe(model: Model, trained: Model, request: Export) -> _Written:
     folder = request.output or Path(f"{Path(request.net).stem}_caffe")
     classes = _classes(request)
     for path in (request.net, *request.weights, *([request.solver] if request.solver else [])):
         if Path(path).resolve().parent == folder.resolve():
             raise FileError(f"{folder}: has '{Path(path).name}', which is exported; name another folder")
-    solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
-    train_val = trained.net if request.train_val or solver else None
+    training = _training(trained, request)
     exported = export_caffe(
         model,
         folder,
-        train_val=train_val,
-        solver=solver,
+        train_val=training.net if training else None,
+        solver=training.solver if training else None,
         verify=request.verified,
         tolerance=_tolerance(request),
         classes=classes,
+        databases=training.databases if training else (),
     )
-    return exported.files, exported.difference
+    return _Written(exported.files, exported.difference, _notes(training) if training else ())
 
 
-def _to_onnx(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+def _training(trained: Model, request: Export) -> CaffeTraining | None:
+    if not (request.train_val or request.solver):
+        return None
+    solver = upgrade_solver(read_solver(request.solver).message).message if request.solver else None
+    return training_for_caffe(_training_net(trained, request), solver, with_databases=request.data_lmdb)
+
+
+def _training_net(trained: Model, request: Export) -> pb.NetParameter:
+    """The net to train: that of a model's folder or name, which has another one to use, or the exported net itself."""
+    files = model_files(Path(request.net))
+    return trained.net if files.net == files.deployed else open_net(files.net).net
+
+
+def _notes(training: CaffeTraining) -> tuple[str, ...]:
+    advice = "export it with --data-lmdb, which writes the data as Caffe reads them"
+    return (*(f"{note}; {advice}" for note in training.unread), *training.notes)
+
+
+def _to_onnx(model: Model, trained: Model, request: Export) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.onnx")
     classes = _classes(request)
     report = export_onnx(
@@ -116,14 +148,15 @@ def _to_onnx(model: Model, trained: Model, request: Export) -> tuple[tuple[Path,
         verify=request.verified,
         tolerance=_tolerance(request),
     )
-    return _with_labels(path, classes), None if report is None else max(report.outputs.values(), default=0.0)
+    difference = None if report is None else max(report.outputs.values(), default=0.0)
+    return _Written(_with_labels(path, classes), difference)
 
 
-def _to_torch(model: Model, trained: Model, request: Export) -> tuple[tuple[Path, ...], float | None]:
+def _to_torch(model: Model, trained: Model, request: Export) -> _Written:
     path = request.output or Path(f"{Path(request.net).stem}.pt2")
     classes = _classes(request)
     difference = save(built_of(model), path, verify=request.verified, tolerance=_tolerance(request))
-    return _with_labels(path, classes), difference
+    return _Written(_with_labels(path, classes), difference)
 
 
 def _classes(request: Export) -> tuple[str, ...]:

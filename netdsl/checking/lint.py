@@ -5,21 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in_file
+from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
 from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
-from netdsl.checking.shape_guesses import Shapes, assume, shape_guesses
+from netdsl.checking.shape_guesses import Shapes, assume, batch_guesses, shape_guesses, state_batches
 from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import Shape
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, check_fillers, unknown_types
+from netdsl.net.build import Built, Types, build, check_fillers, doubts_of, unknown_types
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Graph, resolve_all
 from netdsl.open_net import open_net
 
@@ -32,7 +34,9 @@ class Finding:
     Python layers that alone keep the net from being resolved. `assumed` has shapes, without the batch, that the net
     doesn't state and with which it works. `stubbed` has the types of layers that placeholders stand for. `unread` says
     of layers why their data can't be read; the net itself may be resolved all the same. `skipped` has a sentence for
-    each field or value that no schema has, which may be a typo.
+    each field or value that no schema has, which may be a typo. `batch` has the number of which the batch must be a
+    multiple, if the net doesn't say it. `doubts` say what the net means in one fork of Caffe and what in another, and
+    `caffe_notes` which layers work here that Caffe refuses, or runs with other numbers.
     """
 
     file: str
@@ -46,6 +50,9 @@ class Finding:
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    batch: int | None = None
+    doubts: list[str] = field(default_factory=list)
+    caffe_notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -60,11 +67,15 @@ class CheckSettings:
 
 @dataclass(frozen=True)
 class ResolvedNet:
-    """A net in each of its phases, the shapes that were assumed of its data, and the types with placeholders."""
+    """A net in each of its phases, the shapes that were assumed of its data, and the types with placeholders.
+
+    `batch` has the number whose multiples fit, if the net doesn't say its batch and not any fits.
+    """
 
     builts: list[Built]
     assumed: dict[str, Shape]
     stubbed: list[str]
+    batch: int | None = None
 
 
 _NO_SETTINGS = CheckSettings()
@@ -80,7 +91,7 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
             finding.parsed = True
             data_graphs, _ = _graphs(net, settings, {})
             _clear_files(net)
-            _check(net, settings, finding, run=run)
+            _check(net, settings, finding, data_graphs, run=run)
             finding.unread = unreadable_data(data_graphs, settings.types)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
@@ -99,19 +110,34 @@ def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
     return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
 
 
-def _check(net: pb.NetParameter, settings: CheckSettings, finding: Finding, *, run: bool) -> None:
+def _check(
+    net: pb.NetParameter, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph], *, run: bool
+) -> None:
     finding.needs_code = _private(net, settings)
     resolved = resolve_shapes(net, settings)
     for built in resolved.builts:
         check_fillers(built)
     finding.resolved, finding.needs_code = True, []
     finding.phases = [built.graph.phase.name for built in resolved.builts]
-    finding.assumed, finding.stubbed = resolved.assumed, resolved.stubbed
+    finding.doubts = _doubts(resolved.builts)
+    finding.assumed, finding.stubbed, finding.batch = resolved.assumed, resolved.stubbed, resolved.batch
+    notes = [*caffe_notes(graphs, resolved.builts, settings.types), *_memory_notes(resolved.builts)]
+    finding.caffe_notes = [note if note.startswith(finding.file) else f"{finding.file}: {note}" for note in notes]
     if run:
         finding.ran = False
         for built in _distinct(resolved.builts):
             dry_run(built)
         finding.ran = True
+
+
+def _memory_notes(builts: Sequence[Built]) -> list[str]:
+    return list(dict.fromkeys(note for built in builts for note in memory_notes(built)))
+
+
+def _doubts(builts: Sequence[Built]) -> list[str]:
+    """A sentence for each thing that means something else in some dialects which the net may be in."""
+    doubts = dict.fromkeys(doubt for built in builts for doubt in doubts_of(built))
+    return [f"{doubt.sentence}; if it is {' or '.join(doubt.dialects)}, say so with --dialect" for doubt in doubts]
 
 
 def _distinct(builts: Sequence[Built]) -> list[Built]:
@@ -141,23 +167,54 @@ def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS)
     """Resolve all shapes of a net in today's form.
 
     If they don't fit and a data layer doesn't state its shapes, typical ones are tried. If none of them fits either,
-    the error is that of the net as it is.
+    the error is that of the net as it is; it says if another batch would do.
     """
     try:
         return _build(net, settings, settings.assume)
     except UnknownLayerError:
         raise
-    except NetError:
-        if not _private(net, settings):
-            for graph in _graphs(net, settings, settings.assume)[0]:
-                for guess in shape_guesses(graph, _types(graph, settings)):
-                    with suppress(NetError):
-                        return _build(net, settings, {**guess, **settings.assume})
-        raise
+    except NetError as problem:
+        if _private(net, settings):
+            raise
+        resolved = _with_guesses(net, settings) or _with_another_batch(net, settings)
+        if resolved is None:
+            raise
+        if resolved.batch is None or not state_batches(_copy(net), resolved.batch):
+            return resolved
+        raise type(problem)(f"{problem}; with a batch that is a multiple of {resolved.batch} it fits") from problem
 
 
-def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> ResolvedNet:
-    graphs, assumed = _graphs(net, settings, shapes)
+def _with_guesses(net: pb.NetParameter, settings: CheckSettings, batch: int | None = None) -> ResolvedNet | None:
+    """The net with the first of the typical shapes that fits, if one does."""
+    for graph in _graphs(net, settings, settings.assume)[0]:
+        for guess in shape_guesses(graph, _types(graph, settings)):
+            with suppress(NetError):
+                return _build(net, settings, {**guess, **settings.assume}, batch)
+    return None
+
+
+def _with_another_batch(net: pb.NetParameter, settings: CheckSettings) -> ResolvedNet | None:
+    """The net with the smallest batch that fits, if one does and its double does, too."""
+    for batch in batch_guesses(net):
+        resolved = None
+        with suppress(NetError):
+            resolved = _build(net, settings, settings.assume, batch)
+        resolved = resolved or _with_guesses(net, settings, batch)
+        if resolved is not None:
+            with suppress(NetError):
+                _build(net, settings, {**resolved.assumed, **settings.assume}, 2 * batch)
+                return replace(resolved, batch=batch)
+    return None
+
+
+def _copy(net: pb.NetParameter) -> pb.NetParameter:
+    copy = pb.NetParameter()
+    copy.CopyFrom(net)
+    return copy
+
+
+def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes, batch: int | None = None) -> ResolvedNet:
+    graphs, assumed = _graphs(net, settings, shapes, batch)
     stubbed = {
         describe_type(node)
         for graph in graphs
@@ -168,11 +225,14 @@ def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> Res
     return ResolvedNet(builts, {name: shapes[name] for name in sorted(assumed)}, sorted(stubbed))
 
 
-def _graphs(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes) -> tuple[list[Graph], set[str]]:
+def _graphs(
+    net: pb.NetParameter, settings: CheckSettings, shapes: Shapes, batch: int | None = None
+) -> tuple[list[Graph], set[str]]:
     """The graphs of a net's phases, and the names of the shapes that were assumed."""
-    copy = pb.NetParameter()
-    copy.CopyFrom(net)
+    copy = _copy(net)
     assumed = assume(copy, shapes, settings.types)
+    if batch is not None:
+        state_batches(copy, batch)
     graphs = resolve_all(copy, stages=settings.stages)
     if not graphs:
         raise NetError("the net has no layers")

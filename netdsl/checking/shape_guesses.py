@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.placeholder_layer import PlaceholderLayer
 from netdsl.errors import NetError
-from netdsl.layer import BringsData, Shape
-from netdsl.layer.data import TYPICAL_SIDE, stated_shapes
+from netdsl.layer import BringsData, NotDeployed, Shape
+from netdsl.layer.data import TYPICAL_SIDE, state_batch, stated_shapes
 from netdsl.net.build import Types, build, type_of
 from netdsl.net.graph import Graph, Node, connect
 
 Shapes = Mapping[str, Shape]  # of one item, by the name of its blob
+
+_STEP = 32  # pixels: the factor by which most nets scale down
+_MOST_BATCHES = 8  # to try, since a net has to be built for each
 
 # The shapes to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
 # thumbnails, two photographs.
@@ -46,12 +49,30 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
 def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
     """Shapes of data to try in turn, none of which contradicts those that the net states."""
     shapeless = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
-    images = {layer.top[0]: shapes[0] for layer in shapeless if (shapes := _data_shapes(layer, types))}
+    labels = _label_sources(graph, types)
+    images = {
+        layer.top[0]: shapes[0]
+        for layer in shapeless
+        if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels
+    }
     for item in _ITEMS:
         guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
         if guess:
             yield guess
-    yield from _as_predicted(graph, types, {top for layer in shapeless for top in layer.top[1:]})
+    yield from _in_whole_steps(graph, types, images)
+    yield from _as_predicted(graph, types, labels.union(*(layer.top[1:] for layer in shapeless)))
+
+
+def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict[str, Shape]]:
+    """Images of any size, a little larger, so that nets that scale them down and up again meet their own sizes."""
+    kinds = {node.layer.top[0]: type_of(node, types) for node in graph.nodes if node.layer.top}
+    larger = {
+        name: (shape[1], *(math.ceil(side / _STEP) * _STEP for side in shape[2:]))
+        for name, shape in images.items()
+        if (kind := kinds[name]) is not None and issubclass(kind, BringsData) and kind.any_size
+    }
+    if larger:
+        yield larger
 
 
 def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
@@ -70,13 +91,67 @@ def _states_size(shape: Shape) -> bool:
 
 def _as_predicted(graph: Graph, types: Types, labels: set[str]) -> Iterator[dict[str, Shape]]:
     """Shapes of labels that have the shape of the prediction, rather than one number for each item."""
-    readers = [node for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+    kinds = [(type_of(node, types), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+    readers = [node for kind, node in kinds if kind is not None and issubclass(kind, NotDeployed)]
     if not readers:
         return
     try:
-        built = build(connect(graph.net), {**types, **{node.layer.type: PlaceholderLayer for node in readers}})
+        built = build(connect(_without(graph, readers)), types)
     except NetError:
         return
+    shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
     for node in readers:
-        predicted = built.shapes[node.bottoms[0]]
-        yield {name: predicted[1:] for name in node.layer.bottom[1:] if name in labels}
+        predicted = shapes.get(node.layer.bottom[0], ())
+        for item in (predicted[1:], (1, *predicted[2:])) if predicted else ():
+            yield {name: item for name in node.layer.bottom[1:] if name in labels}
+
+
+def _without(graph: Graph, removed: Sequence[Node]) -> pb.NetParameter:
+    """A net without some layers and all that reads what only they make."""
+    rest = pb.NetParameter()
+    rest.CopyFrom(graph.net)
+    rest.ClearField("layer")
+    made: set[str] = set()
+    for node in graph.nodes:
+        if node not in removed and made.issuperset(node.layer.bottom):
+            rest.layer.append(node.layer)
+            made.update(node.layer.top)
+    return rest
+
+
+def _label_sources(graph: Graph, types: Types) -> set[str]:
+    """What data layers without shapes bring that is read as nothing but labels, as those of segmentation often do."""
+    read = {
+        (edge, kind is not None and place in kind.no_gradient)
+        for node in graph.nodes
+        for kind in (type_of(node, types),)
+        for place, edge in enumerate(node.bottoms)
+    }
+    return {
+        node.layer.top[0]
+        for node in graph.nodes
+        if not (node.bottoms or stated_shapes(node.layer)) and node.tops
+        if (node.tops[0], True) in read and (node.tops[0], False) not in read
+    }
+
+
+def state_batches(net: pb.NetParameter, batch: int) -> bool:
+    """Write another batch into all data layers; False if none of them says one itself."""
+    stated = [state_batch(layer, batch) for layer in net.layer if not layer.bottom]
+    return any(stated)
+
+
+def batch_guesses(net: pb.NetParameter) -> list[int]:
+    """Batches to try: numbers that are in the shapes which layers give to what they read."""
+    shapes = [
+        list(shape.dim)
+        for layer in net.layer
+        if layer.bottom
+        for setting, settings in layer.ListFields()
+        if setting.message_type is not None and not setting.is_repeated
+        for _, shape in settings.ListFields()
+        if isinstance(shape, pb.BlobShape)
+    ]
+    guesses = {math.prod(dims[:count]) for dims in shapes for count in range(1, len(dims) + 1)}
+    guesses |= {length for dims in shapes for length in dims}
+    return sorted(guess for guess in guesses if guess > 1)[:_MOST_BATCHES]

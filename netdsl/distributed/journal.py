@@ -35,7 +35,8 @@ class Retention:
     newest: int = 2  # how many of the newest states stay
 
 
-class WorkerPart(ResumePoint, frozen=True):
+@dataclass(frozen=True)
+class WorkerPart(ResumePoint):
     """What a worker's part of an entry has beside tensors."""
 
     current_step: int

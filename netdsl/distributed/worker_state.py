@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -21,8 +21,7 @@ _APART = 1 << 20  # between the seeds of two rounds; more than there are workers
 
 def save_part(journal: Journal, after: int, number: int, worker: Worker, strategy: Strategy, run: StrategyRun) -> None:
     """Write a worker's part of the entry after a round."""
-    point = msgspec.structs.asdict(resume_point(worker.solver))
-    part = WorkerPart(**point, current_step=worker.solver.current_step)
+    part = WorkerPart(**vars(resume_point(worker.solver)), current_step=worker.solver.current_step)
     journal.write(after, number, _tensors(worker, strategy, run), part)
 
 
@@ -47,7 +46,7 @@ def restore(
     worker.solver.current_step = part.current_step
     worker.record.number = entry.round
     if source != number or tuple(members) != (entry.members or tuple(members)):
-        part = msgspec.structs.replace(part, data=_positions(journal, entry, strategy, members))
+        part = replace(part, data=_positions(journal, entry, strategy, members))
     resume_from(worker.solver, part, entry.path)
     if source != number:
         seed(worker.solver.param, number + _APART * entry.round)

@@ -35,12 +35,17 @@ __all__ = [
     "DenseImageData",
     "DepthToSpace",
     "DepthwiseConvolution",
+    "DetectNetCluster",
+    "DetectNetGroundtruth",
+    "DetectNetPrecision",
+    "DetectNetScore",
     "DetectionEvaluate",
     "DetectionOutput",
     "Dropout",
     "DummyData",
     "ELU",
     "Eltwise",
+    "EltwiseAccuracy",
     "Embed",
     "EuclideanLoss",
     "EvalDetection",
@@ -62,6 +67,7 @@ __all__ = [
     "InnerProduct",
     "Input",
     "Interp",
+    "L1Loss",
     "LRN",
     "LSTM",
     "LSTMUnit",
@@ -73,6 +79,7 @@ __all__ = [
     "MemoryData",
     "Mul",
     "MultiBoxLoss",
+    "MultiStageMeanfield",
     "MultinomialLogisticLoss",
     "Nms",
     "Normalize",
@@ -123,13 +130,16 @@ __all__ = [
     "Split",
     "Squeeze",
     "Swish",
+    "Switch",
     "TanH",
     "Threshold",
     "Tile",
+    "Unpooling",
     "Upsample",
     "UpsampleDarknet",
     "VideoData",
     "WindowData",
+    "WindowSegData",
     "YoloDetectionOutput",
     "YoloSeg",
     "Yolov3",
@@ -212,10 +222,12 @@ TRTParameterTRTModeName = Literal["FP32", "FP16", "INT8"] | pb.TRTParameter.TRTM
 TanHParameterEngineName = Literal["DEFAULT", "CAFFE", "CUDNN"] | pb.TanHParameter.Engine
 TransformationParameterInterpolationAlgoName = Literal["INTER_NEAREST", "INTER_LINEAR", "INTER_CUBIC", "INTER_AREA"] | pb.TransformationParameter.InterpolationAlgo
 TypeName = Literal["DOUBLE", "FLOAT", "FLOAT16", "INT", "UINT", "BOOL"] | pb.Type
-UnPoolingParameterUnPoolMethodName = Literal["FIXED", "DIV", "REP"] | pb.UnPoolingParameter.UnPoolMethod
+UnPoolingParameterEngineName = Literal["DEFAULT", "CAFFE"] | pb.UnPoolingParameter.Engine
+UnPoolingParameterUnPoolMethodName = Literal["FIXED", "DIV", "REP", "MAX", "AVE", "TILE"] | pb.UnPoolingParameter.UnPoolMethod
 V0LayerParameterPoolMethodName = Literal["MAX", "AVE", "STOCHASTIC"] | pb.V0LayerParameter.PoolMethod
 V1LayerParameterDimCheckModeName = Literal["STRICT", "PERMISSIVE"] | pb.V1LayerParameter.DimCheckMode
 V1LayerParameterLayerTypeName = Literal["NONE", "ABSVAL", "ACCURACY", "ARGMAX", "BNLL", "CONCAT", "CONTRASTIVE_LOSS", "CONVOLUTION", "DATA", "DECONVOLUTION", "DROPOUT", "DUMMY_DATA", "EUCLIDEAN_LOSS", "ELTWISE", "EXP", "FLATTEN", "HDF5_DATA", "HDF5_OUTPUT", "HINGE_LOSS", "IM2COL", "IMAGE_DATA", "INFOGAIN_LOSS", "INNER_PRODUCT", "LRN", "MEMORY_DATA", "MULTINOMIAL_LOGISTIC_LOSS", "MVN", "POOLING", "POWER", "RELU", "SIGMOID", "SIGMOID_CROSS_ENTROPY_LOSS", "SILENCE", "SOFTMAX", "SOFTMAX_LOSS", "SPLIT", "SLICE", "TANH", "WINDOW_DATA", "THRESHOLD", "RELU6", "CROP", "PARSE_OUTPUT", "PARSE_EVALUATE", "LOCAL", "BN", "NORMALIZE", "INSANITY", "TRIPLET_LOSS", "ROIPOOLING", "BATCH_NORM", "ELTWISE_AFFINE", "MULTI_STAGE_MEANFIELD", "SIMPLE_FAST_MEANFIELD", "BIN_ACCURACY", "ELTWISE_ACCURACY", "IMAGE_SEG_DATA", "RED_SOFTMAX_LOSS", "RED_ACCURACY", "UNPOOLING", "WINDOW_CLS_DATA", "WINDOW_SEG_DATA", "WINDOW_INST_SEG_DATA", "ACCURACY_REGRESSION", "IMPORT", "LOCAL_WEIGHTED_CONVOLUTION", "LRN_MAP"] | pb.V1LayerParameter.LayerType
+VideoDataParameterModalityName = Literal["RGB", "FLOW"] | pb.VideoDataParameter.Modality
 VideoDataParameterVideoTypeName = Literal["WEBCAM", "VIDEO"] | pb.VideoDataParameter.VideoType
 Yolov3ParameterIOU_LOSSName = Literal["IOU", "GIOU", "MSE", "DIOU", "CIOU"] | pb.Yolov3Parameter.IOU_LOSS
 
@@ -1303,6 +1315,7 @@ class LayerParameterDict(TypedDict, total=False):
     reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
 
 class LocalParameterDict(TypedDict, total=False):
     num_output: int
@@ -1477,6 +1490,9 @@ class MultiStageMeanfieldParameterDict(TypedDict, total=False):
     bilateral_filter_weight: float
     forced_spatial_filter_weight: float
     forced_bilateral_filter_weight: float
+    spatial_filter_weights_str: str
+    bilateral_filter_weights_str: str
+    force_cpu: bool
 
 class MultinodeLayerParameterDict(TypedDict, total=False):
     num_nodes: int
@@ -2212,14 +2228,24 @@ class UnPoolingParameterDict(TypedDict, total=False):
     out_stride: int
     out_stride_h: int
     out_stride_w: int
+    engine: UnPoolingParameterEngineName
+    unpool_size: int
+    unpool_h: int
+    unpool_w: int
+    kernel_size: int
+    stride: int
+    pad: int
+    kernel_h: int
+    kernel_w: int
+    stride_h: int
+    stride_w: int
+    pad_h: int
+    pad_w: int
 
 class UniqueLabelParameterDict(TypedDict, total=False):
     max_labels: int
     ignore_label: int | Sequence[int]
     force_label: float | Sequence[float]
-
-class UnpoolingParameterDict(TypedDict, total=False):
-    pass
 
 class UnstackParameterDict(TypedDict, total=False):
     pass
@@ -2340,7 +2366,7 @@ class V1LayerParameterDict(TypedDict, total=False):
     eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
     red_softmax_loss_param: RedSoftmaxWithLossParameterDict | pb.RedSoftmaxWithLossParameter
     red_accuracy_param: RedAccuracyParameterDict | pb.RedAccuracyParameter
-    unpooling_param: UnpoolingParameterDict | pb.UnpoolingParameter
+    unpooling_param: UnPoolingParameterDict | pb.UnPoolingParameter
     accuracy_regression_param: AccuracyRegressionParameterDict | pb.AccuracyRegressionParameter
     import_param: ImportParameterDict | pb.ImportParameter
     local_weighted_convolution_param: LocalWeightedConvolutionParameterDict | pb.LocalWeightedConvolutionParameter
@@ -2359,6 +2385,10 @@ class VideoDataParameterDict(TypedDict, total=False):
     new_width: int
     new_length: int
     num_segments: int
+    modality: VideoDataParameterModalityName
+    name_pattern: str
+    encoded: bool
+    grayscale: bool
 
 class Where4GatherndCropParameterDict(TypedDict, total=False):
     pass
@@ -2682,6 +2712,7 @@ class LayerSettings(TypedDict, total=False):
     reverse_sequence_param: ReverseSequenceParameterDict | pb.ReverseSequenceParameter
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
+    eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
 
 class AllLayerSettings(LayerSettings, total=False):
     engine: str
@@ -3431,6 +3462,76 @@ def DepthwiseConvolution(
 ) -> pb.LayerParameter:
     """A convolution in which every channel is filtered by itself."""
 
+def DetectNetCluster(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """For every class the boxes (left, top, right, bottom, confidence) that several cells agree on, 50 at most.
+
+    Bottoms are how much objects of each class cover every cell, and the corners of a box there, seen from the cell.
+    Boxes that are nearly the same become one, as OpenCV groups rectangles; the confidence is the logarithm of how many.
+    """
+
+def DetectNetGroundtruth(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """For every class the boxes (left, top, right, bottom, 0) that cover a cell, each once, 50 at most.
+
+    Bottoms are how much objects of each class cover every cell, and the corners of the box there, seen from the cell.
+    """
+
+def DetectNetPrecision(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Precision times recall, precision, and recall, in percent, of boxes that DetectNetScore has marked.
+
+    The fork calls the first one mAP, though it is no mean over thresholds.
+    """
+
+def DetectNetScore(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Boxes with 1 for a detection that is an object, 2 for one that is none, 3 for an object that wasn't detected.
+
+    Bottoms are lists of objects and of detections. Each object in turn takes the first detection that overlaps with it
+    enough and that no other has taken.
+    """
+
 def DetectionEvaluate(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -3563,7 +3664,30 @@ def Eltwise(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
+    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
+
+    Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
+    in the sum, though it gets its gradient.
+    """
+
+def EltwiseAccuracy(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    top_k: int = ...,
+    ignore_label: int = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """The share of pixels whose label is among the `top_k` best classes; of classes that score alike the last is best.
+
+    Without any label that counts it is NaN.
+    """
 
 def Embed(
     name: str | None,
@@ -4062,8 +4186,28 @@ def Interp(
 ) -> pb.LayerParameter:
     """The bottom, cropped by negative padding, at another size.
 
-    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels.
+    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels. In some forks a second
+    bottom can have that size; then no setting may say another.
     """
+
+def L1Loss(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    l2_per_location: bool = ...,
+    l2_prescale_by_channels: bool = ...,
+    normalize_by_num_entries: bool = ...,
+    epsilon: float = ...,
+    plateau: float = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """sum |x - y| / N. Both bottoms get a gradient. Of FlowNet's type of this name it is what needs no settings."""
 
 def LRN(
     name: str | None,
@@ -4306,6 +4450,39 @@ def MultiBoxLoss(
     """Location loss of the boxes that match an object, and confidence loss of these and of hard ones that match none.
 
     Bottoms are locations, scores, priors and objects as AnnotatedData gives them.
+    """
+
+def MultiStageMeanfield(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    compatibility_mode: MultiStageMeanfieldParameterModeName = ...,
+    threshold: float = ...,
+    theta_alpha: float = ...,
+    theta_beta: float = ...,
+    theta_gamma: float = ...,
+    num_iterations: int = ...,
+    spatial_filter_weight: float = ...,
+    bilateral_filter_weight: float = ...,
+    forced_spatial_filter_weight: float = ...,
+    forced_bilateral_filter_weight: float = ...,
+    spatial_filter_weights_str: str = ...,
+    bilateral_filter_weights_str: str = ...,
+    force_cpu: bool = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Scores for every pixel, once its neighbours have been heard, above all those of its own colour.
+
+    Bottoms are the scores of a net, what the first step begins with (the same scores, as a rule), and the image. In
+    every step probabilities are blurred over near pixels, and over near pixels of similar colours; what comes of both
+    is weighed by a matrix each, then by what classes think of each other, and taken off the scores. The image gets no
+    gradient.
     """
 
 def MultinomialLogisticLoss(
@@ -5204,7 +5381,7 @@ def SoftmaxWithLoss(
     """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
 
     The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
     """
 
 def SoftmaxWithLossOHEM(
@@ -5310,6 +5487,20 @@ def Swish(
 ) -> pb.LayerParameter:
     """x * sigmoid(beta * x)."""
 
+def Switch(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """The last bottom. rtpose's program can choose another one while it runs; a net can't."""
+
 def TanH(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -5354,6 +5545,47 @@ def Tile(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """`tiles` copies of the bottom, one behind the other."""
+
+def Unpooling(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    unpool: UnPoolingParameterUnPoolMethodName = ...,
+    out_pad: int = ...,
+    out_pad_h: int = ...,
+    out_pad_w: int = ...,
+    out_kernel_size: int = ...,
+    out_kernel_h: int = ...,
+    out_kernel_w: int = ...,
+    out_stride: int = ...,
+    out_stride_h: int = ...,
+    out_stride_w: int = ...,
+    engine: UnPoolingParameterEngineName = ...,
+    unpool_size: int = ...,
+    unpool_h: int = ...,
+    unpool_w: int = ...,
+    kernel_size: int = ...,
+    stride: int = ...,
+    pad: int = ...,
+    kernel_h: int = ...,
+    kernel_w: int = ...,
+    stride_h: int = ...,
+    stride_w: int = ...,
+    pad_h: int = ...,
+    pad_w: int = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Zeros with the bottom's values at the places that a pooling's mask says, the second bottom; without one at the
+    corners of the windows.
+
+    AVE spreads a value over its window in equal parts, and TILE repeats it there; where windows overlap, they add up.
+    The fork's rule: the gradient of TILE is that of AVE.
+    """
 
 def Upsample(
     name: str | None,
@@ -5410,6 +5642,10 @@ def VideoData(
     new_width: int = ...,
     new_length: int = ...,
     num_segments: int = ...,
+    modality: VideoDataParameterModalityName = ...,
+    name_pattern: str = ...,
+    encoded: bool = ...,
+    grayscale: bool = ...,
     engine: str = ...,
     nms_param: NmsParameterDict | pb.NmsParameter = ...,
     resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
@@ -5421,7 +5657,8 @@ def VideoData(
     """A frame, and a number if there is a second top.
 
     SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
-    `num_segments` times `new_length` frames of a video, one behind the other in the channels.
+    `num_segments` times `new_length` frames of a video, one behind the other in the channels. Such a frame is an image
+    if the modality is RGB, and how far things move across and down if it is FLOW, as it is where nothing is said.
     """
 
 def WindowData(
@@ -5450,6 +5687,54 @@ def WindowData(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """An image of crop_size, and a number."""
+
+def WindowSegData(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    source: str = ...,
+    batch_size: int = ...,
+    rand_skip: int = ...,
+    shuffle: bool = ...,
+    new_height: int = ...,
+    new_width: int = ...,
+    is_color: bool = ...,
+    scale: float = ...,
+    mean_file: str = ...,
+    crop_size: int = ...,
+    mirror: bool = ...,
+    root_folder: str = ...,
+    ignore_label: int = ...,
+    label_type: ImageDataParameterLabelTypeName = ...,
+    min_height: int = ...,
+    min_width: int = ...,
+    short_side: int = ...,
+    threads: int = ...,
+    cache: bool = ...,
+    precache: bool = ...,
+    dataset_share_per_node: float = ...,
+    face_transform: bool = ...,
+    max_shear_ratio: float = ...,
+    max_aspect_ratio: float = ...,
+    max_rotate_angle: float = ...,
+    min_random_scale: float = ...,
+    max_random_scale: float = ...,
+    max_random_shift: int = ...,
+    face_mirror: bool = ...,
+    face_point_num: int = ...,
+    balance_class: bool = ...,
+    balance_by: int = ...,
+    label_cut_start: int = ...,
+    label_cut_end: int = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """A part of an image, and a map of its size."""
 
 def YoloDetectionOutput(
     name: str | None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import torch
@@ -20,6 +21,14 @@ T = TypeVar("T")
 Count = tuple[int, int | None]  # at least, at most; None is without limit
 
 
+@dataclass(frozen=True)
+class DialectDoubt:
+    """What a layer may mean otherwise, and the dialects in which it does."""
+
+    sentence: str
+    dialects: tuple[str, ...]
+
+
 class Layer(LayerBlobs):
     """One layer of a net. A type is a subclass in a file of its own, named as Caffe names the type.
 
@@ -34,6 +43,7 @@ class Layer(LayerBlobs):
     bottoms: ClassVar[Count] = (1, 1)
     tops: ClassVar[Count] = (1, 1)
     in_place: ClassVar[bool] = False  # whether a top may be a bottom
+    in_place_in_caffe: ClassVar[str] = ""  # what goes wrong in Caffe if one is, though Caffe takes it
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
     bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # what bottoms have, where not any numbers make sense
     keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, which may be in another shape
@@ -43,11 +53,14 @@ class Layer(LayerBlobs):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__()
         self.layer = layer
-        self.doubts: list[str] = []  # what may be meant otherwise, for whoever builds the net to say
+        self.doubts: list[DialectDoubt] = []  # what may be meant otherwise, for whoever builds the net to say
+        self.caffe_notes: list[str] = []  # what Caffe refuses or does otherwise, for whoever checks the net to say
         self._check_count("bottom", len(bottoms), type(self).bottoms)
         self._check_count("top", len(layer.top), type(self).tops)
         if len(layer.loss_weight) not in (0, len(layer.top)):
             raise NetError(f"{len(layer.loss_weight)} loss_weight for {len(layer.top)} tops; give one for each or none")
+        if self.in_place_in_caffe and self.works_in_place():
+            self.caffe_notes.append(f"in place {self.in_place_in_caffe}; give the top a name of its own")
 
     def _check_count(self, what: str, count: int, allowed: Count) -> None:
         least, most = allowed
@@ -55,16 +68,22 @@ class Layer(LayerBlobs):
             limits = f"{least}" if least == most else f"{least} or more" if most is None else f"{least} to {most}"
             raise NetError(f"a layer of type {self.layer.type} takes {limits} {what}s, not {count}")
 
+    def works_in_place(self) -> bool:
+        """Whether a top has the name of a bottom."""
+        return not set(self.layer.top).isdisjoint(self.layer.bottom)
+
     def by_dialect(self, rules: Mapping[str, T], usual: T, doubt: str = "") -> T:
         """What the net's fork does, of something that forks do in different ways: by its dialect, or what is usual.
 
         If the net may be in dialects that differ, it is what is usual, and `doubt` says what that is and who differs.
         """
-        possible = {rules.get(name, usual) for name in self.layer.dialects or all_dialects()}
+        names = tuple(self.layer.dialects or all_dialects())
+        possible = {rules.get(name, usual) for name in names}
         if len(possible) == 1:
             return possible.pop()
         if doubt:
-            self.doubts.append(doubt)
+            others = tuple(name for name in names if rules.get(name, usual) != usual)
+            self.doubts.append(DialectDoubt(doubt, others))
         return usual
 
     def freeze(self, message: pb.LayerParameter) -> None:

@@ -31,6 +31,7 @@ class BringsData(Layer):
 
     bottoms = (0, 0)
     data_origin: ClassVar[DataOrigin]
+    any_size: ClassVar[bool] = False  # whether images keep their sizes, so that the shape has only a typical one
 
     def top_kind(self, place: int) -> BlobKind:
         """What values a top has, as far as that doesn't depend on who reads it."""
@@ -56,6 +57,18 @@ class BringsData(Layer):
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
 
+class HasDatabaseForm(BringsData):
+    """A data layer of images with labels, whose items fit into a database that Caffe reads by a layer of its own."""
+
+    def unknown_source(self) -> str | None:
+        """The name of the source if it is one that Caffe doesn't know."""
+        return None
+
+    def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
+        """The layer that reads batches of the same size from an LMDB, and transforms images by these settings."""
+        raise NotImplementedError
+
+
 class MakesData(Layer):
     """A layer without bottoms that computes its tops by itself, the first time when the net is set up."""
 
@@ -66,7 +79,7 @@ class MakesData(Layer):
 def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
     """Write how many items a batch has into a data layer's message; False if nothing in it says that."""
     for shape in layer.input_param.shape:
-        shape.dim[0] = batch
+        shape.dim[:1] = [batch] if shape.dim else []
     settings = [
         value
         for setting, value in layer.ListFields()

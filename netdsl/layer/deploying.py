@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.blobs import Shape
 from netdsl.layer.core import Layer
 
 
@@ -18,6 +21,11 @@ class Loss(NotDeployed):
 
     predictions: ClassVar[tuple[int, ...]] = (0,)
     unset_weight: float = 1.0  # what the first top weighs where the message has no weights
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        if len(layer.top) > 1 and not layer.loss_weight:
+            self.caffe_notes.append(f"Caffe refuses {len(layer.top)} tops without loss_weight; give one for each")
 
     def loss_weights(self) -> list[float]:
         """What each top adds to the loss: as a rule 1 for the first one, where the message has no weights."""

@@ -13,11 +13,12 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, NewLayer
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._window import convolution_window
 
 
-class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
+class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """Filters that move over all axes after the channels. Every bottom has a top; all use the same filters."""
 
     config = pb.ConvolutionParameter
@@ -75,6 +76,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory):
         if len(bottoms) == 1:
             return self._one(bottoms[0])
         return tuple(self._one(x) for x in bottoms)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> tuple[str, ...]:
         return tuple(self._one_onnx(g, x) for x in bottoms)

@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
-from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, stated_shapes
+from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, stated_shapes
 from netdsl.layers._forks import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
@@ -81,6 +81,33 @@ class DataLayer(BringsData):
         resized = [(each.height, each.width) for each in p.resize_param[:1]]
         height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL_SIDE, TYPICAL_SIDE))
         return (1 if p.force_gray else 3 if p.force_color else channels, height, width)
+
+
+class DatumData(DataLayer, HasDatabaseForm):
+    """A layer of images and numbers, as Caffe's databases have them."""
+
+    images_alone = True
+
+    def settings(self) -> pb.DataParameter | pb.ImageDataParameter:
+        """What the layer's own message says of the source and the batch."""
+        raise NotImplementedError
+
+    def batch_size(self) -> int:
+        return self.settings().batch_size
+
+    def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
+        made, own = pb.LayerParameter(), self.settings()
+        made.CopyFrom(self.layer)
+        for field in ("data_param", "image_data_param", "transform_param"):
+            made.ClearField(field)
+        made.type = "Data"
+        made.data_param.source, made.data_param.backend = path, pb.DataParameter.LMDB
+        made.data_param.batch_size = own.batch_size
+        if own.rand_skip:
+            made.data_param.rand_skip = own.rand_skip
+        if settings.ByteSize():
+            made.transform_param.CopyFrom(settings)
+        return made
 
 
 def check_forks(settings: Message, *known: str) -> None:

@@ -1,4 +1,7 @@
-"""Labels: whole numbers that say which class is the right one. They are checked where that doesn't make a GPU wait."""
+"""Labels and other indices: whole numbers that choose a class, a row or an item.
+
+They are checked where that doesn't make a GPU wait.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,59 @@ from torch import Tensor
 from netdsl.errors import NetError
 from netdsl.layer.running import on_cpu
 
+_MORE_CLASSES = "give the first bottom more classes"
+IGNORE = f"set it as ignore_label if it shouldn't count, or {_MORE_CLASSES}"
+MORE_OUTPUTS = "raise num_output"
+
 
 def classes_of(labels: Tensor) -> Tensor:
     """Labels as whole numbers; a NetError if one isn't whole, such as 1.5 or NaN, which would become another class."""
-    classes = labels.long()
-    if labels.is_floating_point() and _can_be_checked(labels):
-        _refuse(labels, classes.to(labels.dtype) != labels, "is no class, for it isn't a whole number", "change it")
+    return _whole(labels, "label", "class")
+
+
+def within(classes: Tensor, count: int, advice: str = _MORE_CLASSES) -> Tensor:
+    """The same classes; a NetError if one isn't among the first `count`, which advises to change it or what is said."""
+    _check(classes, count, "label", "classes", advice)
     return classes
 
 
-def within(classes: Tensor, count: int) -> Tensor:
-    """The same classes; a NetError if one isn't among the first `count`."""
-    if _can_be_checked(classes):
-        what = f"is none of {count} classes, which are 0 to {count - 1}"
-        _refuse(classes, (classes < 0) | (classes >= count), what, "change it, or give the first bottom more classes")
-    return classes
-
-
-def of_class(values: Tensor, axis: int, classes: Tensor) -> Tensor:
+def of_class(values: Tensor, axis: int, classes: Tensor, advice: str = _MORE_CLASSES) -> Tensor:
     """Of all values along an axis, those of these classes; a NetError if a label is none of them."""
-    return values.gather(axis, within(classes, values.shape[axis]))
+    return values.gather(axis, within(classes, values.shape[axis], advice))
 
 
-def _can_be_checked(labels: Tensor) -> bool:
+def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
+    """Indices as whole numbers; a NetError if one isn't whole, or is none of `count` rows or items, as `what` says."""
+    indices = _whole(bottom, "index", "index")
+    _check(indices, count, "index", what, advice)
+    return indices
+
+
+def _whole(values: Tensor, name: str, kind: str) -> Tensor:
+    numbers = values.long()
+    if values.is_floating_point() and _can_be_checked(values):
+        _refuse(values, numbers.to(values.dtype) != values, name, f"is no {kind}, for it isn't a whole number", "")
+    return numbers
+
+
+def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
+    range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
+    if _can_be_checked(numbers):
+        _refuse(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
+    elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
+        torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
+
+
+def _can_be_checked(values: Tensor) -> bool:
     """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
-    return on_cpu(labels) and not torch.compiler.is_compiling()
+    return on_cpu(values) and not torch.compiler.is_compiling()
 
 
-def _refuse(labels: Tensor, wrong: Tensor, what: str, advice: str) -> None:
+def _refuse(values: Tensor, wrong: Tensor, name: str, what: str, advice: str) -> None:
     if wrong.any():
         place = wrong.nonzero()[0].tolist()
-        value = labels[tuple(place)].item()
-        raise NetError(f"label {value:.6g} {what}; it is at {place} of the labels: {advice}")
+        value = values[tuple(place)].item()
+        plural = {"label": "labels", "index": "indices"}[name]
+        raise NetError(
+            f"{name} {value:.6g} {what}; it is at {place} of the {plural}: change it{advice and f', or {advice}'}"
+        )

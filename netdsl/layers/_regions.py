@@ -10,6 +10,7 @@ from torch import Tensor
 from netdsl.errors import ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layers._labels import indices_of
 
 
 def rounded(x: Tensor) -> Tensor:
@@ -31,3 +32,8 @@ def check_regions(bottoms: Sequence[Shape]) -> None:
         raise ShapeError(f"needs a feature map of (batch, channels, height, width), not {list(x)}")
     if not regions or math.prod(regions[1:]) != 5:
         raise ShapeError(f"a region is (image, x1, y1, x2, y2), but the second bottom has shape {list(regions)}")
+
+
+def images_of(regions: Tensor, x: Tensor) -> Tensor:
+    """The image of every region; a NetError if the batch has none of that number."""
+    return indices_of(regions[:, 0], len(x), "images", "give the first bottom more items")

@@ -5,16 +5,20 @@ from __future__ import annotations
 from torch import Tensor
 
 from netdsl.layer import OnnxGraph
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class AbsVal(Elementwise):
+class AbsVal(Elementwise, ReadsInBackward):
     """|x|."""
 
     in_place = False
 
     def forward(self, x: Tensor) -> Tensor:
         return x.abs()
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Abs", x)

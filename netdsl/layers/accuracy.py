@@ -15,7 +15,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import UNKNOWN, clamped, reduced, reshaped, whole
 from netdsl.layers._forks import refuse
-from netdsl.layers._labels import classes_of, of_class
+from netdsl.layers._labels import IGNORE, classes_of, of_class
 
 
 class Accuracy(ComparesClasses, HasOnnxForm):
@@ -53,7 +53,7 @@ class Accuracy(ComparesClasses, HasOnnxForm):
         label = classes_of(label.reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]))
         counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
         label = torch.where(counted, label, 0)
-        others = (x >= of_class(x, self.axis, label)).sum(self.axis, keepdim=True) - 1
+        others = (x >= of_class(x, self.axis, label, IGNORE)).sum(self.axis, keepdim=True) - 1
         right = ((others < self.top_k) & counted).to(x.dtype)
         accuracy = _share(right.sum(), counted.to(x.dtype).sum())
         if not self.by_class:

@@ -11,9 +11,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 
 
-class Axpy(HasOnnxForm):
+class Axpy(HasOnnxForm, ReadsInBackward):
     """a * x + y, where `a` has one number for every channel of every item."""
 
     origin = "SENet"
@@ -29,6 +30,9 @@ class Axpy(HasOnnxForm):
 
     def forward(self, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
         return torch.addcmul(y, a.view(*a.shape[:2], *[1] * (x.dim() - 2)), x)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, a: str, x: str, y: str) -> str:
         scale = reshaped(g, a, 0, 0, *(1,) * (len(g.shape(x)) - 2))

@@ -41,6 +41,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
         _refuse_forks(p, layer.phase)
         if not shape:
             raise ShapeError("the bottom is a scalar; it needs at least one axis")
+        if len(shape) == 1:
+            self.caffe_notes.append(
+                "Caffe refuses a bottom with one axis; give it a second one, by a Reshape before it"
+            )
         channels = shape[1:2] or (1,)
         self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
         self.eps, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # in the root, beside it

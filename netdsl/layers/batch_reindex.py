@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import whole
+from netdsl.layers._labels import indices_of
 
 
 class BatchReindex(HasOnnxForm):
@@ -24,7 +25,7 @@ class BatchReindex(HasOnnxForm):
             raise ShapeError(f"the second bottom is a list of numbers, with one axis; it has shape {list(bottoms[1])}")
 
     def forward(self, x: Tensor, index: Tensor) -> Tensor:
-        return x.index_select(0, index.long())
+        return x.index_select(0, indices_of(index, len(x), "items", "give the first bottom more items"))
 
     def onnx(self, g: OnnxGraph, x: str, index: str) -> str:
         return g.node("Gather", x, whole(g, index), axis=0)

@@ -6,14 +6,18 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from netdsl.layer import OnnxGraph
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class BNLL(Elementwise):
+class BNLL(Elementwise, ReadsInBackward):
     """log(1 + exp(x))."""
 
     def forward(self, x: Tensor) -> Tensor:
         return F.softplus(x)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Softplus", x)

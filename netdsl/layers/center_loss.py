@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, scaled, whole
-from netdsl.layers._labels import classes_of, within
+from netdsl.layers._labels import MORE_OUTPUTS, classes_of, within
 from netdsl.layers._loss import LabelLoss, check_one_label_each
 
 _DOUBT = "CenterLoss is taken as caffe-face's; happynear's moves a centre so far for each of its items"
@@ -47,7 +47,7 @@ class CenterLoss(LabelLoss, HasOnnxForm):
         self.steps_by_count = self.by_dialect(happynear, False, _DOUBT)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        classes = within(classes_of(labels.reshape(-1)), len(self.centers))
+        classes = within(classes_of(labels.reshape(-1)), len(self.centers), MORE_OUTPUTS)
         settings = self.absolute, self.steps_by_count
         distances = _Distances.apply(x.flatten(1), self.centers, classes, *settings)  # type: ignore[no-untyped-call]
         total: Tensor = distances.abs().sum() if self.absolute else distances.square().sum() / 2

@@ -10,10 +10,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._forks import refuse
 
 
-class ChannelScale(HasOnnxForm):
+class ChannelScale(HasOnnxForm, ReadsInBackward):
     """The first bottom times the second, which has one number for each item and place."""
 
     config = pb.ChannelScaleParameter
@@ -31,6 +32,9 @@ class ChannelScale(HasOnnxForm):
 
     def forward(self, x: Tensor, scale: Tensor) -> Tensor:
         return x * scale.reshape(len(x), 1, *x.shape[2:])
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str, scale: str) -> str:
         return g.node("Mul", x, reshaped(g, scale, 0, 1, *g.shape(x)[2:]))

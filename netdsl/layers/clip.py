@@ -10,10 +10,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class Clip(Elementwise):
+class Clip(Elementwise, KeepsSigns, ReadsInBackward):
     """max(min, min(x, max)); the gradient passes at the bounds themselves."""
 
     config = pb.ClipParameter
@@ -29,6 +30,12 @@ class Clip(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.clamp(self.min, self.max)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
+
+    def keeps_signs(self) -> bool:
+        return self.min <= 0 < self.max
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return clamped(g, x, self.min, self.max)

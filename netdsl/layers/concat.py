@@ -12,10 +12,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import flattened, reshaped, transposed
+from netdsl.layer.overwriting import SharesMemory
 from netdsl.layer.running import MakesNewMemory
 
 
-class Concat(HasOnnxForm, MakesNewMemory):
+class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
     """All bottoms, joined along `axis`.
 
     Intel's `per_fla_fuse` joins on axis 1 what a Permute that puts channels last and a Flatten would give, with two
@@ -24,6 +25,8 @@ class Concat(HasOnnxForm, MakesNewMemory):
 
     config = pb.ConcatParameter
     bottoms = (1, None)
+    in_place = True
+    in_place_in_caffe = "Caffe takes the first bottom to be as long as the top, and writes behind its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -47,6 +50,9 @@ class Concat(HasOnnxForm, MakesNewMemory):
         if self.permutes:
             return torch.cat([bottom.movedim(1, -1).flatten(1) for bottom in bottoms], 1)[..., None, None]
         return torch.cat(bottoms, self.axis)
+
+    def shares_memory(self) -> bool:
+        return len(self.layer.bottom) == 1 and not self.permutes
 
     def _check(self, bottoms: Sequence[Shape]) -> None:
         rests = [shape[:1] if self.permutes else _without(shape, self.axis) for shape in bottoms]

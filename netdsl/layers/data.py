@@ -10,20 +10,23 @@ from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
-from netdsl.layers._data import DataLayer, check_forks, check_source, passed_over
+from netdsl.layers._data import DatumData, check_forks, check_source, passed_over
 
 _SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 
 
-class Data(DataLayer):
+class Data(DatumData):
     """An image, and a number if there is a second top."""
 
     config = pb.DataParameter
-    images_alone = True
     tops = (1, 2)
 
-    def batch_size(self) -> int:
-        return self.layer.data_param.batch_size
+    def settings(self) -> pb.DataParameter:
+        return self.layer.data_param
+
+    def unknown_source(self) -> str | None:
+        source = self.layer.data_param.source
+        return source if source and has_kind_prefix(source) else None
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param

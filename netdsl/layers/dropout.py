@@ -11,11 +11,12 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import KeepsSigns
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 
 
-class Dropout(Elementwise):
+class Dropout(Elementwise, KeepsSigns):
     """Values are left out with the chance `dropout_ratio`, and the others scaled up to make up for it.
 
     With `scale_train: false`, of Faster R-CNN, all are scaled down in a test instead. With `sample_weights_test`, of

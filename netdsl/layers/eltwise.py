@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,17 +13,28 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._forks import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
+_IN_PLACE_IN_CAFFE = {
+    pb.EltwiseParameter.SUM: "Caffe makes the first bottom 0 before it is added, and so does netdsl",
+    pb.EltwiseParameter.PROD: "Caffe writes over the gradient that it still reads",
+    pb.EltwiseParameter.MAX: "Caffe loses the first bottom on a CPU, and writes over the gradient that it still reads",
+}
 
 
-class Eltwise(HasOnnxForm, MakesNewMemory):
-    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them."""
+class Eltwise(HasOnnxForm, MakesNewMemory, ReadsInBackward):
+    """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
+
+    Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
+    in the sum, though it gets its gradient.
+    """
 
     config = pb.EltwiseParameter
     bottoms = (2, None)
+    in_place = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -35,8 +47,11 @@ class Eltwise(HasOnnxForm, MakesNewMemory):
             raise NetError("coeff is for sums; remove it, or use operation: SUM")
         if p.coeff and len(p.coeff) != len(bottoms):
             raise NetError(f"{len(p.coeff)} coeff for {len(bottoms)} bottoms; give one for each or none")
-        self.operation = p.operation
+        self.operation, self.divides = p.operation, not p.stable_prod_grad
         self.coeff = list(p.coeff) or [1.0] * len(bottoms)
+        self.loses_first = p.operation == pb.EltwiseParameter.SUM and self.works_in_place()
+        if self.works_in_place():
+            self.caffe_notes.append(f"in place {_IN_PLACE_IN_CAFFE[p.operation]}; give the top a name of its own")
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         for name, shape in zip(self.layer.bottom, bottoms, strict=True):
@@ -47,22 +62,56 @@ class Eltwise(HasOnnxForm, MakesNewMemory):
     def forward(self, *bottoms: Tensor) -> Tensor:
         if self.operation == pb.EltwiseParameter.PROD:
             return reduce(torch.mul, bottoms)
-        return self._sum(*bottoms) if self.operation == pb.EltwiseParameter.SUM else _largest(*bottoms)
+        if self.operation == pb.EltwiseParameter.MAX:
+            return _largest(*bottoms)
+        return self._sum_in_place(*bottoms) if self.loses_first else _sum(bottoms, self.coeff)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES if self.operation == pb.EltwiseParameter.PROD else Reads.NOTHING
+
+    def reads_tops(self) -> Reads:
+        return self.reads_bottoms() if self.divides else Reads.NOTHING
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        if not self.divides:
+            return super().caffe_gradients(seen, bottoms, tops, gradients)
+        return [gradients[0] * tops[0] / bottom for bottom in bottoms]
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         if self.operation == pb.EltwiseParameter.PROD:
             return reduce(lambda a, b: g.node("Mul", a, b), bottoms)
         if self.operation == pb.EltwiseParameter.MAX:
             return g.node("Max", *bottoms)
-        pairs = zip(bottoms, self.coeff, strict=True)
-        terms = [scaled(g, bottom, coeff) for bottom, coeff in pairs]
+        pairs = list(zip(bottoms, self.coeff, strict=True))
+        terms = [scaled(g, bottom, coeff) for bottom, coeff in pairs[self.loses_first :]]
         return g.node("Add" if len(terms) == 2 else "Sum", *terms)
 
-    def _sum(self, first: Tensor, *others: Tensor) -> Tensor:
-        total = first * self.coeff[0] if self.coeff[0] != 1 else first
-        for other, coeff in zip(others, self.coeff[1:], strict=True):
-            total = torch.add(total, other, alpha=coeff)
+    def _sum_in_place(self, first: Tensor, *others: Tensor) -> Tensor:
+        total: Tensor = _InFirstMemory.apply(first, _sum(others, self.coeff[1:]), self.coeff[0])  # type: ignore[no-untyped-call]
         return total
+
+
+def _sum(bottoms: Sequence[Tensor], coeff: Sequence[float]) -> Tensor:
+    total = bottoms[0] * coeff[0] if coeff[0] != 1 else bottoms[0]
+    for bottom, factor in zip(bottoms[1:], coeff[1:], strict=True):
+        total = torch.add(total, bottom, alpha=factor)
+    return total
+
+
+class _InFirstMemory(torch.autograd.Function):
+    """The sum of the others. Their gradient, too, is in the memory of the first bottom's, which is scaled by then."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, others: Tensor, coeff: float) -> Tensor:
+        ctx.coeff = coeff
+        return others.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        scaled_gradient = gradients[0] * ctx.coeff if ctx.needs_input_grad[0] and ctx.coeff != 1 else gradients[0]
+        return scaled_gradient, scaled_gradient, None
 
 
 def _largest(first: Tensor, second: Tensor, *others: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob, positive
 from netdsl.layer.onnx_form import whole
 from netdsl.layer.samples import BlobKind
+from netdsl.layers._labels import indices_of
 
 
 class Embed(HasOnnxForm):
@@ -29,7 +30,7 @@ class Embed(HasOnnxForm):
         self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
 
     def forward(self, x: Tensor) -> Tensor:
-        y = F.embedding(x.long(), self.weight)
+        y = F.embedding(indices_of(x, len(self.weight), "rows", "raise input_dim"), self.weight)
         return y if self.bias is None else y + self.bias
 
     def onnx(self, g: OnnxGraph, x: str) -> str:

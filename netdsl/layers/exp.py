@@ -9,10 +9,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, affine, log_of_base
 
 
-class Exp(Elementwise):
+class Exp(Elementwise, ReadsInBackward):
     """base ** (shift + scale * x)."""
 
     config = pb.ExpParameter
@@ -25,6 +26,14 @@ class Exp(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return affine(x, self.scale, self.shift).exp()
+
+    def reads_tops(self) -> Reads:
+        return Reads.PASSED
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        return [gradients[0] * tops[0] * self.scale]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Exp", scaled(g, x, self.scale, self.shift))

@@ -19,6 +19,8 @@ class Filter(HasOnnxForm):
     bottoms = (2, None)
     tops = (1, None)
     varying_axis = 0
+    in_place = True
+    in_place_in_caffe = "Caffe writes over the gradient that it still reads"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -11,9 +11,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
+from netdsl.layer.overwriting import SharesMemory
 
 
-class Flatten(HasOnnxForm):
+class Flatten(HasOnnxForm, SharesMemory):
     """The axes from `axis` to `end_axis`, both included, are one."""
 
     config = pb.FlattenParameter

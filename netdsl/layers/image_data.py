@@ -6,17 +6,16 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.images import ImageSource
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none, check_forks, check_source, passed_over
+from netdsl.layers._data import DatumData, both_or_none, check_forks, check_source, passed_over
 
 
-class ImageData(DataLayer):
+class ImageData(DatumData):
     """An image and a number."""
 
     config = pb.ImageDataParameter
-    images_alone = True
 
-    def batch_size(self) -> int:
-        return self.layer.image_data_param.batch_size
+    def settings(self) -> pb.ImageDataParameter:
+        return self.layer.image_data_param
 
     def item_shapes(self) -> list[Shape]:
         p = self.layer.image_data_param

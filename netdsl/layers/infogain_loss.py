@@ -14,7 +14,7 @@ from caffe_proto.files import read
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reduced, reshaped, transposed
-from netdsl.layers._labels import within
+from netdsl.layers._labels import IGNORE, within
 from netdsl.layers._loss import ClassLoss, floored
 
 _LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
@@ -41,7 +41,7 @@ class InfogainLoss(ClassLoss):
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         matrix = more[0] if self.matrix is None else self.matrix.to(log)
         count = log.shape[self.axis]
-        worth = matrix.reshape(count, -1)[within(classes, count)]
+        worth = matrix.reshape(count, -1)[within(classes, count, IGNORE)]
         return -(worth * floored(log, _LEAST).movedim(self.axis, -1)).sum(-1)
 
     def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:

@@ -13,15 +13,18 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, positive
 from netdsl.layer.folding import AbsorbsAffine, BecomesConvolution, NewLayer
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._forks import refuse
 
 
-class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory):
+class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """Everything from `axis` on is one vector, which is multiplied by the weights."""
 
     config = pb.InnerProductParameter
     blobs = ("weight", "bias")
+    in_place = True
+    in_place_in_caffe = "Caffe's product writes over the numbers that it still reads"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -45,8 +48,8 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return made, [weight, shift if self.bias is None else self.bias * factor + shift]
 
     def as_convolution(self, bottom: Shape) -> NewLayer | None:
-        """The kernel is as large as the image that the layer was made for."""
-        if self.axis != 1 or len(bottom) not in (2, 4):
+        """The kernel is as large as the image that the layer was made for. A convolution can't work in place."""
+        if self.axis != 1 or len(bottom) not in (2, 4) or self.works_in_place():
             return None
         height, width = bottom[2:] or (1, 1)
         made, p = pb.LayerParameter(), self.layer.inner_product_param
@@ -68,6 +71,9 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def forward(self, x: Tensor) -> Tensor:
         self._check(x.shape)
         return F.linear(x.flatten(self.axis), self.weight.t() if self.transpose else self.weight, self.bias)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING
 
     def _check(self, bottom: Shape) -> None:
         inputs, found = self.weight.shape[0 if self.transpose else 1], math.prod(bottom[self.axis :])

@@ -11,43 +11,54 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import part
+from netdsl.layer.samples import BlobKind
+from netdsl.layers._window import set_names
 
 
 class Interp(HasOnnxForm):
     """The bottom, cropped by negative padding, at another size.
 
-    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels.
+    A `zoom_factor` counts the steps between pixels, and Synopsys' `full_zoom_factor` the pixels. In some forks a second
+    bottom can have that size; then no setting may say another.
     """
 
     config = pb.InterpParameter
+    bottoms = (1, 2)
+    no_gradient = (1,)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         p = layer.interp_param
-        if len(bottoms[0]) != 4:
-            raise ShapeError(f"resizes images: the bottom needs 4 axes, and has {len(bottoms[0])}")
+        if any(len(shape) != 4 for shape in bottoms):
+            axes = " and ".join(str(len(shape)) for shape in bottoms)
+            raise ShapeError(f"resizes images: every bottom needs 4 axes, not {axes}")
         if p.pad_beg > 0 or p.pad_end > 0:
             raise NetError("pad_beg and pad_end can only crop: they must be 0 or less")
         if min(p.shrink_factor, p.zoom_factor, p.full_zoom_factor) < 1:
             raise NetError("shrink_factor, zoom_factor and full_zoom_factor must be 1 or more")
         self.crop, self.shrink, self.zoom = (-p.pad_beg, -p.pad_end), p.shrink_factor, p.zoom_factor
-        self.fixed = _fixed(p)
+        self.fixed = _fixed(p) if len(bottoms) == 1 else None
+        if len(bottoms) == 2:
+            _check_second(p, bottoms)
         self.full_zoom = p.full_zoom_factor if _is_full_zoom(p) else 0
         if min(bottoms[0][2:]) <= sum(self.crop):
             raise ShapeError("pad_beg and pad_end crop all that there is")
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, sized: Tensor | None = None) -> Tensor:
         begin, end = self.crop
         x = x[:, :, begin : x.shape[2] - end, begin : x.shape[3] - end]
-        size = self.fixed or (self._length(x.shape[2]), self._length(x.shape[3]))
+        fixed = self.fixed if sized is None else (sized.shape[2], sized.shape[3])
+        size = fixed or (self._length(x.shape[2]), self._length(x.shape[3]))
         return F.interpolate(x, size, mode="bilinear", align_corners=True)
 
-    def onnx(self, g: OnnxGraph, x: str) -> str:
+    def onnx(self, g: OnnxGraph, x: str, sized: str = "") -> str:
         begin, end = self.crop
         sizes = [g.length(x, axis) for axis in (2, 3)]
         for axis, size in enumerate(sizes, 2):
             x = part(g, x, axis, begin, size - end) if begin or end else x
-        new_sizes = self.fixed or [self._length(size - begin - end) for size in sizes]
+        fixed = (g.length(sized, 2), g.length(sized, 3)) if sized else self.fixed
+        new_sizes = fixed or [self._length(size - begin - end) for size in sizes]
         how = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
         return g.node("Resize", x, "", "", g.constant(new_sizes), axes=[2, 3], **how)
 
@@ -67,6 +78,15 @@ def _fixed(p: pb.InterpParameter) -> tuple[int, int] | None:
     if not shrinks and not p.HasField("full_zoom_factor"):
         raise NetError("needs a shrink_factor, a zoom_factor, or both height and width")
     return None
+
+
+def _check_second(p: pb.InterpParameter, bottoms: Sequence[Shape]) -> None:
+    """The fork's rule: a size comes from the second bottom or from the settings, never from both."""
+    said = [name for name in set_names(p) if not name.startswith("pad_")]
+    if said:
+        raise NetError(f"{said[0]} says a size, and so does the second bottom; remove one of them")
+    if bottoms[0][0] != bottoms[1][0]:
+        raise ShapeError(f"both bottoms must have the same batch, not {bottoms[0][0]} and {bottoms[1][0]}")
 
 
 def _is_full_zoom(p: pb.InterpParameter) -> bool:

@@ -10,10 +10,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, affine, log_of_base
 
 
-class Log(Elementwise):
+class Log(Elementwise, ReadsInBackward):
     """log(shift + scale * x) to the base."""
 
     config = pb.LogParameter
@@ -29,6 +30,18 @@ class Log(Elementwise):
     def forward(self, x: Tensor) -> Tensor:
         top = affine(x, self.scale, self.shift).log()
         return top / self.log if self.log != 1 else top
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
+
+    def loses_gradient(self) -> bool:
+        return True
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        slope = self.scale / self.log / affine(bottoms[0], self.scale, self.shift)
+        return [slope * (slope if self.is_in_place() else gradients[0])]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         top = g.node("Log", scaled(g, x, self.scale, self.shift))

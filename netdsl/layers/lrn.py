@@ -15,16 +15,19 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory, in_pieces, on_cpu
 from netdsl.layers._forks import refuse
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
 
 
-class LRN(HasOnnxForm, MakesNewMemory):
+class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     """x / (k + alpha * mean of x**2)**beta, the mean over neighbouring channels or, with k = 1, over a window."""
 
     config = pb.LRNParameter
+    in_place = True
+    in_place_in_caffe = "Caffe loses the bottom before it is scaled on a CPU, and its gradient on a GPU is another one"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -45,6 +48,32 @@ class LRN(HasOnnxForm, MakesNewMemory):
         if x.dtype in (torch.half, torch.bfloat16):  # squares are more than a half can hold
             return self._normalised(x.float()).to(x.dtype)
         return self._normalised(x)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
+
+    def reads_tops(self) -> Reads:
+        return Reads.NOTHING if self.within else Reads.PASSED
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        x, bottom, gradient = seen[0], bottoms[0], gradients[0]
+        if self.within:
+            return [self._within_as_caffe(x, bottom, gradient)]
+        scale = self.k + self.alpha / self.size * _neighbours(x.square(), self.size)
+        shared = _neighbours(gradient * tops[0] / scale, self.size)
+        factor = 2 * self.alpha * self.beta / self.size
+        return [gradient * _power(scale, self.beta) - factor * bottom * shared]
+
+    def _within_as_caffe(self, x: Tensor, bottom: Tensor, gradient: Tensor) -> Tensor:
+        """Means of squares, and powers of them, are in memory of its own."""
+        means = F.avg_pool2d(x * x, self.size, 1, self.size // 2)
+        with torch.enable_grad():
+            place = bottom.detach().requires_grad_()
+            other = F.avg_pool2d(place * place, self.size, 1, self.size // 2)
+            top = place * _power(1 + self.alpha * (other + (means - other).detach()), self.beta)
+        return torch.autograd.grad(top, place, gradient)[0]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if not self.within:

@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Layer, Shape, axis_of, new_blob, positive
-from netdsl.layers._labels import classes_of, within
+from netdsl.layers._labels import MORE_OUTPUTS, classes_of, within
 
 
 class MarginInnerProduct(Layer):
@@ -62,7 +62,7 @@ class MarginInnerProduct(Layer):
         if self.times == 1:
             top = F.linear(flat, self.weight)
         else:
-            classes = within(classes_of(label.flatten()), len(self.weight))
+            classes = within(classes_of(label.flatten()), len(self.weight), MORE_OUTPUTS)
             top = _Margin.apply(flat, self.weight, classes, weigh, self.times)  # type: ignore[no-untyped-call]
         top = top.view(*x.shape[: self.axis], -1)
         return (top, weigh.view(1)) if self.count == 2 else top

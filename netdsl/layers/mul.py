@@ -9,9 +9,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 
 
-class Mul(HasOnnxForm):
+class Mul(HasOnnxForm, ReadsInBackward):
     """a * b, axes compared from the last one on: each is equal in both or is 1 in one of them."""
 
     origin = "several forks"
@@ -25,6 +26,9 @@ class Mul(HasOnnxForm):
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         return a * b
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, a: str, b: str) -> str:
         return g.node("Mul", a, b)

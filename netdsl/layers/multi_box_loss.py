@@ -16,6 +16,7 @@ from netdsl.layer import Shape
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
 from netdsl.layers._forks import refuse
+from netdsl.layers._labels import within
 from netdsl.layers._loss import LabelLoss, Normaliser, floored
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._smooth_l1 import smooth_l1, weighed
@@ -72,6 +73,8 @@ class MultiBoxLoss(LabelLoss):
             variances,
             Objects.of(rows, images, p.background_label_id, difficult=p.use_difficult_gt),
         )
+        if not p.map_object_to_agnostic:
+            within(batch.objects.labels, p.num_classes, "raise num_classes")
         with torch.no_grad():
             matches, most = self._matches(batch)
             if self.mines:

@@ -10,13 +10,14 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._labels import classes_of, of_class
 from netdsl.layers._loss import LabelLoss, check_one_label_each, floored
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
 
-class MultinomialLogisticLoss(LabelLoss, HasOnnxForm):
+class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward):
     """-log x[label], averaged over the batch."""
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -26,6 +27,9 @@ class MultinomialLogisticLoss(LabelLoss, HasOnnxForm):
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         right = of_class(x.flatten(1), 1, classes_of(labels.reshape(len(x), 1)))
         return -floored(right, _LEAST).log().sum() / len(x)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str, labels: str) -> str:
         items = g.length(x, 0)

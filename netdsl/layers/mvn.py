@@ -11,9 +11,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 
 
-class MVN(HasOnnxForm):
+class MVN(HasOnnxForm, ReadsInBackward):
     """(x - mean) / (deviation + eps), over the pixels of each channel or `across_channels`; the top has four axes.
 
     With Synopsys' `add_eps_before_sqrt` it is divided by sqrt(variance + eps).
@@ -40,6 +41,26 @@ class MVN(HasOnnxForm):
         divisor = (variance.detach() + self.inside).sqrt() + self.beside
         squared = variance + (divisor.square() - variance).detach()
         return (x - mean) / squared.sqrt()
+
+    def reads_tops(self) -> Reads:
+        return Reads.VALUES if self.normalize_variance else Reads.NOTHING
+
+    def loses_gradient(self) -> bool:
+        return self.normalize_variance
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        top, gradient = tops[0], gradients[0]
+        variance = torch.var(seen[0].reshape(top.shape), self.axes, correction=0, keepdim=True)
+        part = top * (top * gradient).sum(self.axes, keepdim=True)
+        if self.is_in_place():  # where what is summed lies in the gradient's own memory
+            gradient = part = part + part.sum(self.axes, keepdim=True)
+        else:
+            part = part + gradient.sum(self.axes, keepdim=True)
+        size = top.numel() // variance.numel()
+        found = (gradient - part / size) / ((variance + self.inside).sqrt() + self.beside)
+        return [found.reshape(seen[0].shape)]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         axes = len(g.shape(x))

@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._forks import refuse
 
 
@@ -31,7 +32,7 @@ _DOUBT = (
 _EPS_OF_HAPPYNEAR = 1e-6
 
 
-class Normalize(HasOnnxForm):
+class Normalize(HasOnnxForm, ReadsInBackward):
     """scale * x / sqrt(sum of x² + eps), with the sum over channels, or over the whole item with `across_spatial`.
 
     With Synopsys' `add_eps_before_sqrt: false` eps is added to the root over a whole item.
@@ -68,7 +69,7 @@ class Normalize(HasOnnxForm):
             raise ShapeError(f"the bottom {list(bottoms[0])} has more than four axes")
         if p.normalize_type not in ("L1", "L2"):
             raise NetError(f"normalize_type is '{p.normalize_type}'; it can be L1 or L2")
-        self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm
+        self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm and self.shows_norm
         self.across_spatial = self.rule is not _Rule.HAPPYNEAR and p.across_spatial
         eps = {_Rule.SSD: p.eps, _Rule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _Rule.TSN: 0.0}[self.rule]
         beside = self.across_spatial and not p.add_eps_before_sqrt
@@ -83,17 +84,49 @@ class Normalize(HasOnnxForm):
         return self.by_dialect(_BY_DIALECT, _Rule.SSD, _DOUBT)
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        axes = tuple(range(1, x.dim())) if self.across_spatial else (1,)
         if self.scale is None:
-            return self._without_scale(x, axes)
-        scale = self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
+            return self._without_scale(x)
+        scale, axes = self._wide_scale(x), self._axes(x)
         result: Tensor = _Normalize.apply(x, scale, axes, self.eps, self.beside)  # type: ignore[no-untyped-call]
         return result
 
-    def _without_scale(self, x: Tensor, axes: tuple[int, ...]) -> Tensor | tuple[Tensor, Tensor]:
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self.scale is None and not self.absolute else Reads.VALUES
+
+    def reads_tops(self) -> Reads:
+        return Reads.VALUES if self.scale is None or self.scale.requires_grad else Reads.NOTHING
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        x, bottom, top, gradient = seen[0], bottoms[0], tops[0], gradients[0]
+        if self.scale is None:
+            wide = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
+            norm, unit = self._norm(wide), bottom.reshape(wide.shape).sign() if self.absolute else top
+            found = (gradient - unit * (top * gradient).sum(self._axes(x), keepdim=True)) / norm
+            return [(found + gradients[1] * unit if self.passes_norm else found).reshape(x.shape)]
+        scale, axes = self._wide_scale(x), self._axes(x)
+        norm = (x.square().sum(axes, keepdim=True) + self.eps).sqrt() + self.beside
+        along = bottom * (bottom * gradient).sum(axes, keepdim=True) / norm.square()
+        of_scale = (top * gradient / scale).sum_to_size(scale.shape).reshape(self.scale.shape)
+        return [(gradient - along) / norm * scale, of_scale]
+
+    def _axes(self, x: Tensor) -> tuple[int, ...]:
+        """The axes over which vectors lie."""
+        return tuple(range(1, x.dim())) if self.across_spatial else (1,)
+
+    def _wide_scale(self, x: Tensor) -> Tensor:
+        assert self.scale is not None
+        return self.scale if self.scale.dim() == 0 else self.scale.view(-1, *(1,) * (x.dim() - 2))
+
+    def _norm(self, x: Tensor) -> Tensor:
+        """What a bottom of four axes is divided by, where no scale is learned."""
+        sums = (x.abs() if self.absolute else x.square()).sum(self._axes(x), keepdim=True) + self.eps
+        return sums if self.absolute else sums.sqrt()
+
+    def _without_scale(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         x = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
-        sums = (x.abs() if self.absolute else x.square()).sum(axes, keepdim=True) + self.eps
-        norm = sums if self.absolute else sums.sqrt()
+        norm = self._norm(x)
         return (x / norm, norm if self.passes_norm else norm.detach()) if self.shows_norm else x / norm
 
     def onnx(self, g: OnnxGraph, x: str) -> str | tuple[str, str]:

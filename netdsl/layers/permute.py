@@ -10,9 +10,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import transposed
+from netdsl.layer.overwriting import SharesMemory
 
 
-class Permute(HasOnnxForm):
+class Permute(HasOnnxForm, SharesMemory):
     """Axis `order[i]` becomes axis i; those that `order` leaves out follow as they were."""
 
     config = pb.PermuteParameter
@@ -28,6 +29,9 @@ class Permute(HasOnnxForm):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.permute(self.order).contiguous()
+
+    def shares_memory(self) -> bool:
+        return self.order == tuple(sorted(self.order))
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return transposed(g, x, *self.order)

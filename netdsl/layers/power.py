@@ -10,10 +10,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise, affine
 
 
-class Power(Elementwise):
+class Power(Elementwise, KeepsSigns, ReadsInBackward):
     """(shift + scale * x) ** power."""
 
     config = pb.PowerParameter
@@ -28,6 +29,32 @@ class Power(Elementwise):
             return torch.full_like(x, self.shift).pow(self.power)
         top = affine(x, self.scale, self.shift)
         return top.pow(self.power) if self.power != 1 else top
+
+    def keeps_signs(self) -> bool:
+        return self.power == 1 and self.scale > 0 and not self.shift
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self.power == 1 or not self.power * self.scale else Reads.VALUES
+
+    def reads_tops(self) -> Reads:
+        return Reads.NOTHING if self.power == 2 else self.reads_bottoms()
+
+    def loses_gradient(self) -> bool:
+        return bool(self.power * self.scale)
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        slope = self._slope(bottoms[0], tops[0])
+        return [slope * (slope if self.is_in_place() else gradients[0])]
+
+    def _slope(self, bottom: Tensor, top: Tensor) -> Tensor:
+        """Caffe's rule: the top over what was raised to the power, times the power, but for powers of 1 and 2."""
+        slope = self.power * self.scale
+        if self.power == 1 or not slope:
+            return torch.full_like(bottom, slope)
+        base = affine(bottom, self.scale, self.shift)
+        return slope * (base if self.power == 2 else top / base)
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if not self.power * self.scale:

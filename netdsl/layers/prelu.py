@@ -10,10 +10,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import OnnxGraph, Shape, new_blob
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class PReLU(Elementwise):
+class PReLU(Elementwise, ReadsInBackward):
     """max(x, 0) + slope * min(x, 0), with a slope for each channel or one for all."""
 
     config = pb.PReLUParameter
@@ -29,6 +30,9 @@ class PReLU(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return F.prelu(x, self.slope)
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self.is_in_place() else Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         channels = self.slope.shape or (1,)

@@ -14,7 +14,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, clamped, part, reshaped, scaled, transposed, whole
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._regions import check_regions, rounded, rounded_onnx
+from netdsl.layers._regions import check_regions, images_of, rounded, rounded_onnx
 
 _DOUBLE = 11  # ONNX's number of the type
 
@@ -54,7 +54,7 @@ class PSROIPooling(HasOnnxForm):
         sums = sums.reshape(len(x), self.outputs, self.size, self.size, *sums.shape[2:])
         top, bottom = self._bins(regions[:, 2], regions[:, 4], x.shape[2])
         left, right = self._bins(regions[:, 1], regions[:, 3], x.shape[3])
-        image, rows = regions[:, 0].long()[:, None, None], torch.arange(self.size, device=x.device)
+        image, rows = images_of(regions, x)[:, None, None], torch.arange(self.size, device=x.device)
 
         def above_left(y: Tensor, x_: Tensor) -> Tensor:
             return sums[image, :, rows[:, None], rows, y[:, :, None], x_[:, None]]

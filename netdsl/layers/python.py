@@ -15,13 +15,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.allowed_python import allowed
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import not_compiled
 from netdsl.layer.user_code import Array, ArrayBlob, ArrayBlobs, RunsUserCode, is_allowed, running_user_code
 
 __all__ = ["Python", "allowed"]
 
 
-class Python(RunsUserCode):
+class Python(RunsUserCode, ReadsInBackward):
     """Runs `setup`, `reshape`, `forward` and `backward` of a class, on numpy arrays, as pycaffe does.
 
     A net can name any module, so only those in `allowed` are imported. A module that says `import caffe` where no
@@ -71,6 +72,21 @@ class Python(RunsUserCode):
     def forward(self, *bottoms: Tensor) -> tuple[Tensor, ...]:
         tops = _PythonCall.apply(self, len(bottoms), *bottoms, *self.blob_tensors())  # type: ignore[no-untyped-call]
         return tuple(tops)
+
+    def reads_bottoms(self) -> Reads:
+        """Nobody knows, so it may be all."""
+        return Reads.VALUES
+
+    def reads_tops(self) -> Reads:
+        return Reads.VALUES
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        blobs, wanted = list(self.blob_tensors()), [bottom.is_floating_point() for bottom in bottoms]
+        diffs = self.run_back(bottoms, blobs, [_array(top) for top in tops], gradients, wanted)
+        pairs = zip(diffs, (*bottoms, *blobs), strict=True)
+        return [torch.from_numpy(diff).to(like) for diff, like in pairs]
 
     def run(self, bottoms: Sequence[Tensor], blobs: Sequence[Tensor]) -> list[Array]:
         """One forward pass. A layer may write to its own blobs, and that is kept."""

@@ -9,9 +9,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import reduced, scaled
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 
 
-class Reduction(HasOnnxForm):
+class Reduction(HasOnnxForm, ReadsInBackward):
     """`coeff` times the sum of the values, of their absolutes or of their squares, or times their mean."""
 
     config = pb.ReductionParameter
@@ -25,6 +26,10 @@ class Reduction(HasOnnxForm):
     def forward(self, x: Tensor) -> Tensor:
         top = self._reduced(x.flatten(self.axis))
         return top * self.coeff if self.coeff != 1 else top
+
+    def reads_bottoms(self) -> Reads:
+        p = pb.ReductionParameter
+        return Reads.VALUES if self.operation in (p.ASUM, p.SUMSQ) else Reads.NOTHING
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         p = pb.ReductionParameter

@@ -12,11 +12,12 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layer.running import OverwritesBottom
 from netdsl.layers._elementwise import Elementwise
 
 
-class ReLU(Elementwise, OverwritesBottom):
+class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
     """max(x, 0) + slope * min(x, 0), between the bounds that the Synopsys fork can set."""
 
     config = pb.ReLUParameter
@@ -37,6 +38,24 @@ class ReLU(Elementwise, OverwritesBottom):
         else:
             top = F.relu(x, self.may_overwrite)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top
+
+    def keeps_signs(self) -> bool:
+        return self.slope >= 0 and self.lower <= 0
+
+    def keeps_passed(self) -> bool:
+        return not self.slope
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self._does_with_top() else self._reads()
+
+    def reads_tops(self) -> Reads:
+        return self._reads() if self._does_with_top() else Reads.NOTHING
+
+    def _does_with_top(self) -> bool:
+        return self.is_in_place() and self.keeps_signs()
+
+    def _reads(self) -> Reads:
+        return Reads.PASSED if self.bounded else Reads.SIGNS
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         top = g.node("LeakyRelu", x, alpha=self.slope) if self.slope else g.node("Relu", x)

@@ -12,11 +12,12 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 
 
-class ReLU6(Elementwise):
+class ReLU6(Elementwise, KeepsSigns, ReadsInBackward):
     """min(max(x, 0) + slope * min(x, 0), 6); nothing flows back from where the six was reached."""
 
     origin = "several forks"
@@ -31,6 +32,18 @@ class ReLU6(Elementwise):
         if not self.slope:
             return F.relu6(x)
         return torch.where(x < 6, F.leaky_relu(x, self.slope).clamp(max=6), 6.0)
+
+    def keeps_signs(self) -> bool:
+        return self.slope >= 0
+
+    def keeps_passed(self) -> bool:
+        return not self.slope
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self.is_in_place() and self.keeps_signs() else Reads.VALUES
+
+    def reads_tops(self) -> Reads:
+        return Reads.PASSED if self.is_in_place() and self.keeps_signs() else Reads.NOTHING
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if not self.slope:

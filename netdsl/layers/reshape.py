@@ -12,9 +12,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reshaped
+from netdsl.layer.overwriting import SharesMemory
 
 
-class Reshape(HasOnnxForm):
+class Reshape(HasOnnxForm, SharesMemory):
     """`num_axes` axes from `axis` on become those of `shape`: 0 keeps the bottom's, -1 is what is left.
 
     Intel's `pixelshuffler` moves r x r channels into r times the height and width instead.
@@ -61,6 +62,9 @@ class Reshape(HasOnnxForm):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.reshape(self._target(x.shape)) if self.shuffled == 1 else F.pixel_shuffle(x, self.shuffled)
+
+    def shares_memory(self) -> bool:
+        return self.shuffled == 1
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         if self.shuffled != 1:

@@ -22,6 +22,7 @@ class RoIData(DataLayer, ReplacesUserCode):
 
     origin = "Faster R-CNN"
     tops = (3, 6)
+    any_size = True
     python_names = ("roi_data_layer.layer.RoIDataLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

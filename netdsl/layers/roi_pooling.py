@@ -14,7 +14,7 @@ from netdsl.errors import NetError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._regions import check_regions, rounded
+from netdsl.layers._regions import check_regions, images_of, rounded
 
 
 class ROIPooling(HasOnnxForm):
@@ -47,7 +47,7 @@ class ROIPooling(HasOnnxForm):
         if not len(regions):
             return x.new_zeros((0, x.shape[1], *self.size))
         regions = regions.detach().reshape(-1, 5)
-        image = regions[:, 0].long()
+        image = images_of(regions, x)
         down = _Bins.of(regions[:, 2] * self.scale, regions[:, 4] * self.scale, self.size[0], x.shape[2])
         across = _Bins.of(regions[:, 1] * self.scale, regions[:, 3] * self.scale, self.size[1], x.shape[3])
         # Caffe's rule: of equal values the first counts, row by row. So bins look for the least rank of their places

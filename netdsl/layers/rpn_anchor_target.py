@@ -37,7 +37,8 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         self.settings = RpnSettings.of(layer.phase, settings)
         if self.settings.rpn_positive_weight >= 1:
             raise NetError("RPN_POSITIVE_WEIGHT must be between 0 and 1, or negative for equal weights")
-        self.stride, self.anchors = settings["feat_stride"], anchors(settings.get("scales", (8, 16, 32)))
+        self.stride = settings["feat_stride"]
+        self.anchors = anchors(settings.get("scales", (8, 16, 32)), settings.get("ratios", (0.5, 1, 2)))
         self.border = settings.get("allowed_border", 0)
         one_image(bottoms)
 

@@ -10,13 +10,14 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, new_blob
 from netdsl.layer.folding import ChannelAffine
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layer.running import MakesNewMemory
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers._span import check_second, span, spread, spread_onnx
 
 
-class Scale(Elementwise, ChannelAffine, MakesNewMemory):
+class Scale(Elementwise, ChannelAffine, MakesNewMemory, ReadsInBackward):
     """x * scale + bias, where the scale is learned or is the second bottom, and lies along the axes from `axis` on."""
 
     config = pb.ScaleParameter
@@ -53,6 +54,9 @@ class Scale(Elementwise, ChannelAffine, MakesNewMemory):
         assert weight is not None
         top = x * spread(weight, x, self.axis)
         return top if self.bias is None else top.add_(spread(self.bias, x, self.axis))
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.NOTHING if self.is_in_place() else Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str, scale: str = "") -> str:
         top = g.node("Mul", x, spread_onnx(g, self, "weight", scale, x, self.axis))

@@ -10,10 +10,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class SeLu(Elementwise):
+class SeLu(Elementwise, KeepsSigns, ReadsInBackward):
     """lambda * x where x is positive, and lambda * alpha * (exp(x) - 1) elsewhere."""
 
     config = pb.SeLuParameter
@@ -25,6 +26,12 @@ class SeLu(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.scale * F.elu(x, self.alpha)
+
+    def keeps_signs(self) -> bool:
+        return self.alpha >= 0 and self.scale > 0
+
+    def reads_bottoms(self) -> Reads:
+        return Reads.VALUES
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return scaled(g, g.node("Elu", x, alpha=self.alpha), self.scale)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class Sigmoid(Elementwise):
+class Sigmoid(Elementwise, ReadsInBackward):
     """1 / (1 + exp(-x))."""
 
     config = pb.SigmoidParameter
 
     def forward(self, x: Tensor) -> Tensor:
         return x.sigmoid()
+
+    def reads_tops(self) -> Reads:
+        return Reads.PASSED
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        return [gradients[0] * tops[0] * (1 - tops[0])]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Sigmoid", x)

@@ -11,9 +11,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.overwriting import SharesMemory
 
 
-class Slice(HasOnnxForm):
+class Slice(HasOnnxForm, SharesMemory):
     """Cut at every `slice_point`, or into equal parts."""
 
     config = pb.SliceParameter
@@ -45,6 +46,9 @@ class Slice(HasOnnxForm):
         if not self.points:
             return torch.split(x, size // self.parts, self.axis)
         return torch.split(x, [after - before for before, after in pairwise((0, *self.points, size))], self.axis)
+
+    def shares_memory(self) -> bool:
+        return self.parts == 1
 
     def onnx(self, g: OnnxGraph, x: str) -> tuple[str, ...]:
         size = g.length(x, self.axis)

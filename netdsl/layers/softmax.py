@@ -8,11 +8,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape, axis_of
+from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 
 
-class Softmax(Elementwise):
+class Softmax(Elementwise, ReadsInBackward):
     """exp(x), divided by its sum along an axis."""
 
     config = pb.SoftmaxParameter
@@ -24,6 +25,15 @@ class Softmax(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.softmax(self.axis)
+
+    def reads_tops(self) -> Reads:
+        return Reads.VALUES
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        along = (gradients[0] * tops[0]).sum(self.axis, keepdim=True)
+        return [(gradients[0] - along) * tops[0]]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Softmax", x, axis=self.axis)

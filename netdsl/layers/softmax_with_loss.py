@@ -13,7 +13,7 @@ from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.layers._labels import of_class
+from netdsl.layers._labels import IGNORE, of_class
 from netdsl.layers._loss import ClassLoss, floored
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
@@ -23,7 +23,7 @@ class SoftmaxWithLoss(ClassLoss):
     """-log softmax(x)[label], times the weight that SegNet's `class_weighting` gives to the class, then normalised.
 
     The first R-FCN has a third top, the loss of every place before it is normalised, without a gradient. It has the
-    labels' shape; or if scores have 4 axes and labels but one, 4 axes too, as SmoothL1Loss has them.
+    labels' shape; or if labels have but one axis, 4 axes, as SmoothL1Loss has them: R-FCN's own labels have 4.
     """
 
     config = pb.SoftmaxParameter
@@ -50,7 +50,7 @@ class SoftmaxWithLoss(ClassLoss):
         return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        right = of_class(log, self.axis, classes.unsqueeze(self.axis)).squeeze(self.axis)
+        right = of_class(log, self.axis, classes.unsqueeze(self.axis), IGNORE).squeeze(self.axis)
         losses = -floored(right, _LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
 
@@ -62,8 +62,9 @@ class SoftmaxWithLoss(ClassLoss):
 
     def _places(self, scores: Shape, labels: Shape) -> Shape:
         """The shape of the third top."""
-        one_axis = len(labels) == 1 and len(scores) == 4
-        return (*scores[: self.axis], 1, *scores[self.axis + 1 :]) if one_axis else labels
+        if len(labels) != 1 or len(scores) > 4:
+            return labels
+        return (*scores[: self.axis], 1, *scores[self.axis + 1 :], *(1,) * (4 - len(scores)))
 
     def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
         if len(self.layer.top) < 3:

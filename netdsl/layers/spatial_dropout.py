@@ -11,11 +11,12 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ConversionError, NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import KeepsSigns
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._elementwise import Elementwise
 
 
-class SpatialDropout(Elementwise, ReplacesUserCode):
+class SpatialDropout(Elementwise, KeepsSigns, ReplacesUserCode):
     """x * mask / (1 - ratio), with one random bit for every channel of every item; in TEST the bottom itself.
 
     The ratio is in `spatial_dropout_param` or, in Intel's fork, in `dropout_param`. The Python layer of ENet is this

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
+from netdsl.layer.overwriting import SharesMemory
 
 Top = tuple[int, int]  # a layer's index, and which of its tops
 
 
-class Split(HasOnnxForm):
+class Split(HasOnnxForm, SharesMemory):
     """Every top is the bottom."""
 
     tops = (1, None)

@@ -9,9 +9,10 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.overwriting import SharesMemory
 
 
-class Squeeze(HasOnnxForm):
+class Squeeze(HasOnnxForm, SharesMemory):
     """Takes away the axes that are named, or all of size one if none is."""
 
     config = pb.SqueezeParameter

@@ -10,10 +10,11 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class Swish(Elementwise):
+class Swish(Elementwise, KeepsSigns, ReadsInBackward):
     """x * sigmoid(beta * x)."""
 
     config = pb.SwishParameter
@@ -24,6 +25,15 @@ class Swish(Elementwise):
 
     def forward(self, x: Tensor) -> Tensor:
         return x * (x * self.beta).sigmoid() if self.beta != 1 else F.silu(x)
+
+    def reads_tops(self) -> Reads:
+        return Reads.PASSED
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        top = self.beta * tops[0]
+        return [gradients[0] * (top + (seen[0] * self.beta).sigmoid() * (1 - top))]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Mul", x, g.node("Sigmoid", scaled(g, x, self.beta)))

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import OnnxGraph
+from netdsl.layer.overwriting import KeepsSigns, Reads, ReadsInBackward
 from netdsl.layers._elementwise import Elementwise
 
 
-class TanH(Elementwise):
+class TanH(Elementwise, KeepsSigns, ReadsInBackward):
     """tanh(x)."""
 
     config = pb.TanHParameter
 
     def forward(self, x: Tensor) -> Tensor:
         return x.tanh()
+
+    def reads_tops(self) -> Reads:
+        return Reads.PASSED
+
+    def caffe_gradients(
+        self, seen: Sequence[Tensor], bottoms: Sequence[Tensor], tops: Sequence[Tensor], gradients: Sequence[Tensor]
+    ) -> Sequence[Tensor | None]:
+        return [gradients[0] * (1 - tops[0].square())]
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         return g.node("Tanh", x)

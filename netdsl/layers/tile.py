@@ -14,6 +14,8 @@ class Tile(HasOnnxForm):
     """`tiles` copies of the bottom, one behind the other."""
 
     config = pb.TileParameter
+    in_place = True
+    in_place_in_caffe = "Caffe takes the bottom to be as long as the top, and writes behind its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -9,7 +9,8 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
-from netdsl.layer.onnx_form import flattened, repeated, reshaped, whole
+from netdsl.layer.onnx_form import repeated
+from netdsl.layers._unpooling import check_mask, put_back, put_back_onnx
 
 
 class Upsample(HasOnnxForm):
@@ -39,8 +40,7 @@ class Upsample(HasOnnxForm):
             raise NetError("scale must be 1 or more")
 
     def _check_unpooling(self, p: pb.UpsampleParameter, bottoms: Sequence[Shape]) -> None:
-        if bottoms[0] != bottoms[1]:
-            raise ShapeError(f"the mask has shape {list(bottoms[1])}, what it belongs to has {list(bottoms[0])}")
+        check_mask(bottoms)
         if self.fixed:
             if min(self.fixed) < 2:
                 raise NetError("upsample_h and upsample_w must be 2 or more")
@@ -57,15 +57,11 @@ class Upsample(HasOnnxForm):
         if mask is None:
             return x.repeat_interleave(scale_h, 2).repeat_interleave(scale_w, 3)
         height, width = self.fixed or (x.shape[2] * scale_h - missing_h, x.shape[3] * scale_w - missing_w)
-        empty = x.new_zeros(*x.shape[:2], height * width)
-        return empty.scatter(2, mask.flatten(2).long(), x.flatten(2)).view(*x.shape[:2], height, width)
+        return put_back(x, mask, height, width)
 
     def onnx(self, g: OnnxGraph, x: str, mask: str = "") -> str:
         if not mask:
             return repeated(g, x, *self.scales)
         (scale_h, scale_w), (missing_h, missing_w) = self.scales, self.missing
         height, width = self.fixed or (g.length(x, 2) * scale_h - missing_h, g.length(x, 3) * scale_w - missing_w)
-        planes = g.node("Shape", x, start=0, end=2)
-        empty = g.node("Expand", g.constant(0.0), g.node("Concat", planes, g.constant([height * width]), axis=0))
-        top = g.node("ScatterElements", empty, whole(g, flattened(g, mask, 2)), flattened(g, x, 2), axis=2)
-        return reshaped(g, top, 0, 0, height, width)
+        return put_back_onnx(g, x, mask, height, width)

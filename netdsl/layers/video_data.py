@@ -11,7 +11,8 @@ class VideoData(DataLayer):
     """A frame, and a number if there is a second top.
 
     SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
-    `num_segments` times `new_length` frames of a video, one behind the other in the channels.
+    `num_segments` times `new_length` frames of a video, one behind the other in the channels. Such a frame is an image
+    if the modality is RGB, and how far things move across and down if it is FLOW, as it is where nothing is said.
     """
 
     config = pb.VideoDataParameter
@@ -23,5 +24,7 @@ class VideoData(DataLayer):
 
     def item_shapes(self) -> list[Shape]:
         p = self.layer.video_data_param
-        frames = p.num_segments * p.new_length
-        return [self.image((p.new_height, p.new_width), channels=3 * frames), ()]
+        of_tsn = p.HasField("batch_size")
+        colours = 1 if p.grayscale else 3
+        each = 2 if of_tsn and p.modality == pb.VideoDataParameter.FLOW else colours
+        return [self.image((p.new_height, p.new_width), channels=each * p.num_segments * p.new_length), ()]

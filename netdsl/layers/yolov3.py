@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
-from netdsl.layers._labels import classes_of
+from netdsl.layers._labels import classes_of, within
 from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
@@ -113,7 +113,7 @@ class Yolov3(Loss):
         difference[:, :, :4].permute(0, 1, 3, 4, 2).index_put_(where, step[kept], accumulate=add)
         score = prediction[:, 4].sigmoid()
         difference[item, anchor, 4, row, column] = (score - 1) * (p.object_scale if p.use_logic_gradient else 1)
-        self._classes(difference, prediction[:, 5:].sigmoid(), at, classes_of(truth[:, 0]), first)
+        self._classes(difference, prediction[:, 5:].sigmoid(), at, self._labels(truth), first)
         if p.iou_loss == MSE or not len(truth):
             return raw.new_zeros(())
         kind = p.iou_loss if p.iou_loss in (GIOU, CIOU) else DIOU
@@ -133,6 +133,9 @@ class Yolov3(Loss):
         step = slope(box, truth[:, 1:], p.iou_loss)
         step = torch.cat([step[:, :2], step[:, 2:] * raw[:, 2:4].exp()], 1) * p.iou_normalizer
         return -step.nan_to_num(0, 0, 0).clamp(-p.max_delta, p.max_delta)
+
+    def _labels(self, truth: Tensor) -> Tensor:
+        return within(classes_of(truth[:, 0]), self.settings.num_class, "raise num_class")
 
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
         """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""

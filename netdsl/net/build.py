@@ -15,8 +15,17 @@ from torch import Tensor, nn
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
 from caffe_proto.locations import error_label, place
-from netdsl.errors import DialectWarning, NetError, ShapeError, UnknownLayerError, memory_shortage, user_code_problem
+from netdsl.errors import (
+    DialectWarning,
+    NetError,
+    ShapeError,
+    UnknownLayerError,
+    memory_shortage,
+    range_problem,
+    user_code_problem,
+)
 from netdsl.layer import BringsData, Layer, Loss, Shape
+from netdsl.layer.core import DialectDoubt
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
@@ -25,7 +34,18 @@ AUTOMATIC = "(automatic)"
 _NEW_TYPE = ". A type is one class: see 'How to add a layer type' in CONTRIBUTING.md"
 
 Types = Mapping[str, type[Layer]]
-Owners = dict[str, tuple[Layer, str]]  # named parameters, and who made them
+
+
+@dataclass
+class Owner:
+    """The layer that made a named parameter, the blob's name there, and the multipliers that any layer set for it."""
+
+    layer: Layer
+    blob: str
+    multipliers: dict[str, float] = field(default_factory=dict)
+
+
+Owners = dict[str, Owner]  # by the names of parameters
 
 
 @dataclass
@@ -65,14 +85,24 @@ def build(graph: Graph, types: Types) -> Built:
 
 def _tell_doubts(built: Built) -> None:
     """Warn of each thing that layers may mean otherwise, once for all of them."""
+    for doubt in doubts_of(built):
+        advice = "if the net is for another fork of Caffe, name its dialect"
+        warnings.warn(f"{doubt.sentence}; {advice}", DialectWarning, stacklevel=3)
+
+
+def doubts_of(built: Built) -> list[DialectDoubt]:
+    """Each thing that layers may mean otherwise, with the first of these layers."""
     layers: dict[str, list[pb.LayerParameter]] = {}
+    dialects: dict[str, dict[str, None]] = {}
     for node, layer in built.pairs():
         for doubt in layer.doubts:
-            layers.setdefault(doubt, []).append(node.layer)
-    for doubt, (first, *others) in layers.items():
+            layers.setdefault(doubt.sentence, []).append(node.layer)
+            dialects.setdefault(doubt.sentence, {}).update(dict.fromkeys(doubt.dialects))
+    doubts = []
+    for sentence, (first, *others) in layers.items():
         more = f" and {len(others)} more" if others else ""
-        advice = "if the net is for another fork of Caffe, name its dialect"
-        warnings.warn(f"{error_label(first)}{more}: {doubt}; {advice}", DialectWarning, stacklevel=3)
+        doubts.append(DialectDoubt(f"{error_label(first)}{more}: {sentence}", tuple(dialects[sentence])))
+    return doubts
 
 
 def reshape(built: Built, inputs: Mapping[int, Shape]) -> None:
@@ -189,6 +219,9 @@ def _with_layer(problem: Exception, layer: pb.LayerParameter) -> NetError | None
     shortage = memory_shortage(problem)
     if shortage is not None:
         return NetError(f"{where}: {shortage}")
+    out_of_range = range_problem(problem)
+    if out_of_range is not None:
+        return NetError(f"{where}, or a layer before it: {out_of_range}")  # a GPU says it late
     if isinstance(problem, (RuntimeError, ValueError, IndexError, TypeError, ZeroDivisionError)):
         return ShapeError(f"{where} ({layer.type}): {reason or type(problem).__name__}")
     return None
@@ -209,16 +242,25 @@ def _build_node(built: Built, node: Node, types: Types, owners: Owners) -> None:
     assert kind is not None
     bottoms = [built.shapes[edge] for edge in node.bottoms]
     layer = kind(node.layer, bottoms)
-    _check_in_place(node, kind)
+    _check_in_place(node, layer)
     _share(layer, owners, force=built.graph.net.force_backward)
     built.layers.append(layer)
     _infer(built, node, layer)
+    _check_empty(built, node)
 
 
-def _check_in_place(node: Node, kind: type[Layer]) -> None:
-    shared = [name for name in node.layer.top if name in node.layer.bottom]
-    if shared and not kind.in_place:
-        raise NetError(f"a layer of type {node.layer.type} can't work in place, and '{shared[0]}' is bottom and top")
+def _check_in_place(node: Node, layer: Layer) -> None:
+    if layer.works_in_place() and not layer.in_place:
+        shared = next(name for name in node.layer.top if name in node.layer.bottom)
+        raise NetError(f"a layer of type {node.layer.type} can't work in place, and '{shared}' is bottom and top")
+
+
+def _check_empty(built: Built, node: Node) -> None:
+    """Caffe gives no memory to blobs without values. A net that is there can be reshaped to a batch of none."""
+    for edge in node.tops:
+        if 0 in built.shapes[edge]:
+            what = f"top '{built.graph.blobs[edge]}' has shape {list(built.shapes[edge])}, which has no values"
+            raise ShapeError(f"{what}; make every length 1 or more")
 
 
 def _infer(built: Built, node: Node, layer: Layer) -> None:
@@ -235,7 +277,8 @@ def _infer(built: Built, node: Node, layer: Layer) -> None:
 def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
     """Caffe's rule: parameters of one name are one; STRICT asks for equal shapes, PERMISSIVE for equal counts.
 
-    One whose lr_mult is 0 needs no gradient, unless the net forces gradients everywhere.
+    Each layer may set its multipliers, but not to different values. One whose lr_mult is 0 needs no gradient, unless
+    the net forces gradients everywhere.
     """
     names = layer.blob_names()
     if len(layer.layer.param) > len(names):
@@ -246,9 +289,19 @@ def _share(layer: Layer, owners: Owners, *, force: bool) -> None:
             blob.requires_grad_(False)
         if not spec.name:
             continue
-        owner, owned = owners.setdefault(spec.name, (layer, name))
-        if owner is not layer:
-            _share_one(layer, name, owner, owned, permissive=spec.share_mode == spec.PERMISSIVE)
+        owner = owners.setdefault(spec.name, Owner(layer, name))
+        if owner.layer is not layer:
+            _share_one(layer, name, owner.layer, owner.blob, permissive=spec.share_mode == spec.PERMISSIVE)
+        _merge_multipliers(owner, spec)
+
+
+def _merge_multipliers(owner: Owner, spec: pb.ParamSpec) -> None:
+    for name in ("lr_mult", "decay_mult"):
+        value = getattr(spec, name)
+        if spec.HasField(name) and owner.multipliers.setdefault(name, value) != value:
+            whose = f"the parameter '{spec.name}' that it shares with layer '{owner.layer.layer.name}'"
+            values = f"is {owner.multipliers[name]:g} there and {value:g} here"
+            raise NetError(f"{name} of {whose} {values}; set it in one of the layers only, or to the same in all")
 
 
 def _share_one(layer: Layer, name: str, owner: Layer, owned: str, *, permissive: bool) -> None:

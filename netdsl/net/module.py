@@ -12,9 +12,12 @@ from torch import Tensor, nn
 
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer
+from netdsl.layer.overwriting import ReadsInBackward
 from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom
 from netdsl.net.build import Built
-from netdsl.net.graph import Node, Phase
+from netdsl.net.caffe_gradients import last_edges, run_as_caffe
+from netdsl.net.graph import Phase
+from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
 
 
@@ -34,20 +37,24 @@ class NetModule(nn.Module):
     """Runs the layers in their order.
 
     `forward` takes the inputs, by position or by name, and returns the outputs by name. Layers are in `layers` under
-    keys that torch allows; `keys` has the key of every layer, in order.
+    keys that torch allows; `keys` has the key of every layer, in order. With `caffe_gradients`, layers whose blobs
+    Caffe writes over have its gradients, for the data that it finds there; otherwise all have the true ones.
     """
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: Built, *, caffe_gradients: bool = False) -> None:
         super().__init__()
         self.built = built
         self.keys = _keys([node.layer.name for node in built.graph.nodes])
         self.layers = nn.ModuleDict(dict(zip(self.keys, built.layers, strict=True)))
         self.inputs = {built.graph.blobs[edge]: edge for edge in built.input_edges()}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
-        self.losses = _losses(built)
-        kept = {*self.outputs.values(), *self.losses}
+        self.losses = losses_of(built)
+        last = last_edges(built) if caffe_gradients else {}
+        self._as_caffe = {self.keys[index]: edges for index, edges in last.items()}
+        self._contents = {edge for edges in last.values() for edge in (*edges.bottoms, *edges.tops)}
+        kept = {*self.outputs.values(), *self.losses, *self._contents}
         self.steps = _steps(built, self.keys, kept)
-        for layer in _overwriting(built, kept):
+        for layer in () if last else _overwriting(built, kept):
             layer.may_overwrite = True
         self.train(built.graph.phase is Phase.TRAIN)
 
@@ -86,23 +93,31 @@ class NetModule(nn.Module):
 
     def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
         """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
+        contents = {edge: edges[edge].detach() for edge in self._contents & edges.keys()}
         for step in self.steps:
             bottoms = [edges[edge] for edge in step.bottoms]
             for position in step.cut:
                 bottoms[position] = bottoms[position].detach()
-            if step.following is None:
-                tops = self.layers[step.key](*bottoms)
-            else:
-                layer, following = self.layers[step.key], self.layers[step.following]
-                assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
-                tops = layer.forward_merged(following, *bottoms)
-            if not isinstance(tops, tuple):
-                tops = (tops,)
-            for edge, top in zip(step.tops, tops, strict=False):
+            for edge, top in zip(step.tops, self._tops(step, bottoms, contents), strict=False):
                 edges[edge] = top
+                if edge in self._contents:
+                    contents[edge] = top.detach()
             for edge in step.unneeded:
                 del edges[edge]
         return edges
+
+    def _tops(self, step: Step, bottoms: list[Tensor], contents: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
+        """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""
+        layer = self.layers[step.key]
+        if step.following is not None:
+            following = self.layers[step.following]
+            assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
+            return (layer.forward_merged(following, *bottoms),)
+        if step.key in self._as_caffe and torch.is_grad_enabled():
+            assert isinstance(layer, ReadsInBackward)
+            return run_as_caffe(layer, self._as_caffe[step.key], contents, bottoms)
+        tops = layer(*bottoms)
+        return tops if isinstance(tops, tuple) else (tops,)
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Caffe's loss: the sum of every top times its loss weight."""
@@ -125,12 +140,6 @@ def _keys(names: list[str]) -> list[str]:
         taken.add(key)
         keys.append(key)
     return keys
-
-
-def _losses(built: Built) -> dict[int, float]:
-    """The edges that count as losses, with their weights."""
-    weights = [pair for node, layer in built.pairs() for pair in zip(node.tops, layer.loss_weights(), strict=True)]
-    return {edge: weight for edge, weight in weights if weight}
 
 
 def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
@@ -178,26 +187,3 @@ def _merged(built: Built, kept: set[int]) -> dict[int, int]:
         if isinstance(first, MergesWithNext) and not cut_of(built, node, second) and first.merges_with(second):
             merged[maker] = index
     return merged
-
-
-def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
-    """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
-    forced = built.graph.net.force_backward
-    stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
-    return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)
-
-
-def learning_edges(built: Built) -> set[int]:
-    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
-    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
-    for node, layer in built.pairs():
-        cut = cut_of(built, node, layer)
-        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
-        if passed & learning or learned_blobs(layer):
-            learning.update(node.tops)
-    return learning
-
-
-def learned_blobs(layer: Layer) -> list[Tensor]:
-    """The blobs of a layer that get a gradient."""
-    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]

@@ -15,7 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import unlocated
 from netdsl.data.batches.user_batches import Values, check_not_empty
 from netdsl.dsl.assign import assign
-from netdsl.errors import NetError, WeightsError, WeightsWarning
+from netdsl.errors import GradientWarning, NetError, WeightsError, WeightsWarning
 from netdsl.html_table import html_table
 from netdsl.layers import LAYERS
 from netdsl.model import (
@@ -30,6 +30,7 @@ from netdsl.model import (
     take_dialect,
 )
 from netdsl.net.build import Types, build, running
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import average_batches
@@ -51,7 +52,8 @@ class Net:
     """A net for one phase, from a description, a message or a file of any format, which may have weights too.
 
     `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
-    net is for, where it doesn't say it itself.
+    net is for, where it doesn't say it itself. With `caffe_gradients` it is trained with Caffe's gradients also where
+    Caffe writes over what it reads backward.
     """
 
     def __init__(
@@ -64,12 +66,14 @@ class Net:
         stages: Sequence[str] = (),
         types: Types = LAYERS,
         dialect: str | None = None,
+        caffe_gradients: bool = False,
     ) -> None:
         model = open_model(net, dialect=dialect) if weights is None else open_net(net, dialect=dialect)
         files = [] if weights is None or isinstance(weights, Mapping) else open_caffe_files(_paths(weights))
         take_dialect(model.net, files)
         self._net = model.net
         self.phase, self._level, self._stages, self._types = phase_of(phase), level, stages, types
+        self._caffe_gradients = caffe_gradients
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
@@ -219,7 +223,8 @@ class Net:
             message = pb.NetParameter()
             message.CopyFrom(self._net)
             message.state.CopyFrom(state_of(message, phase, self._level, self._stages))
-            self._running[phase] = ModuleNet(message, Compute(self.device), self._types, self._values.get(phase))
+            compute = Compute(self.device, caffe_gradients=self._caffe_gradients)
+            self._running[phase] = ModuleNet(message, compute, self._types, self._values.get(phase))
         return self._running[phase]
 
     def train(self, steps: int, **settings: Any) -> float:
@@ -236,6 +241,8 @@ class Net:
     def _new_solver(self, settings: Mapping[str, Any]) -> Solver:
         param, net = pb.SolverParameter(), self._net_of(Phase.TRAIN)
         assign(param, settings, "a solver")
+        for note in memory_notes(net.built, caffe_gradients=self._caffe_gradients):
+            warnings.warn(note, GradientWarning, stacklevel=3)
         share_blobs(net.built, self.module.built)
         solver = Solver(param, net)
         share_blobs(self.module.built, net.built)  # the solver moved the blobs

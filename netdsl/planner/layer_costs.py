@@ -15,7 +15,8 @@ from netdsl.layer import BringsData, Layer
 from netdsl.layer.running import MergesWithNext, NeedsValues
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
-from netdsl.net.module import NetModule, Step, cut_of, learned_blobs, learning_edges
+from netdsl.net.learning import cut_of, learned_blobs, learning_edges
+from netdsl.net.module import NetModule, Step
 from netdsl.planner.operations import Operation, OperationKind, OperationRecorder, tensor_bytes
 from netdsl.planner.without_values import without_values
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.net.build import Built
-from netdsl.net.module import learned_blobs
+from netdsl.net.learning import learned_blobs
 from netdsl.planner.device import Device, MeasuredOperation, NumberType
 from netdsl.planner.layer_costs import LayerCost
 from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, Operation, OperationKind

@@ -23,8 +23,9 @@ from netdsl.layers import LAYERS
 from netdsl.model import load_weights
 from netdsl.net.build import Built, running, set_batch
 from netdsl.net.graph import Phase, filter_layers, state_of
+from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
-from netdsl.net.module import NetModule, cut_of, learned_blobs, learning_edges
+from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import layer_costs
 
 

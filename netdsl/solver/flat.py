@@ -112,7 +112,7 @@ def _unique_blobs(built: Built) -> list[FlatBlob]:
         for index, name in enumerate(layer.blob_names()):
             tensor = layer.owner_of(name)
             _, _, multipliers = blobs.setdefault(id(tensor), (layer.layer.name, tensor, {}))
-            _merge(multipliers, _multipliers(layer, index), layer.layer.name)
+            multipliers |= _multipliers(layer, index)  # which don't differ: the net was built
     return [
         FlatBlob(name, tensor, multipliers.get("lr_mult", 1.0), multipliers.get("decay_mult", 1.0), 0)
         for name, tensor, multipliers in blobs.values()
@@ -124,12 +124,3 @@ def _multipliers(layer: Layer, index: int) -> dict[str, float]:
         return {}
     spec = layer.layer.param[index]
     return {name: getattr(spec, name) for name in ("lr_mult", "decay_mult") if spec.HasField(name)}
-
-
-def _merge(multipliers: dict[str, float], others: dict[str, float], layer: str) -> None:
-    """Caffe's rule: layers that share a parameter may each set its multipliers, but not to different values."""
-    for name, value in others.items():
-        if multipliers.setdefault(name, value) != value:
-            raise SolverError(
-                f"layer '{layer}': {name} is {value:g} for a shared parameter that has {multipliers[name]:g}"
-            )

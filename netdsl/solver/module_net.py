@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
+from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
 from netdsl.net.compute_precision import ComputePrecision, products_of
@@ -23,12 +24,23 @@ from netdsl.tables.table import Table
 
 @dataclass(frozen=True)
 class Compute:
-    """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded."""
+    """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded.
+
+    With `caffe_gradients`, nets in which Caffe writes over blobs that it reads backward get the gradients that it finds
+    there, otherwise the true ones.
+    """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     precision: ComputePrecision = ComputePrecision.EXACT
     compiled: bool = False
     loading: Loading = field(default_factory=Loading)
+    caffe_gradients: bool = False
+
+    def __post_init__(self) -> None:
+        if self.compiled and self.caffe_gradients:
+            raise NetError(
+                "a net that torch compiles has true gradients only; leave out --compile or --caffe-gradients"
+            )
 
 
 class ModuleOnBatches:
@@ -114,7 +126,8 @@ class ModuleNet(ModuleOnBatches):
         self.feeds = Feeds.open(graph, types, loading=loading, user_blobs=supplied_blobs, table=table, device=device)
         if values is not None:
             self.feeds.give(values)
-        super().__init__(NetModule(build(graph, types)).allocate(device), self.feeds.next, compute)
+        module = NetModule(build(graph, types), caffe_gradients=compute.caffe_gradients).allocate(device)
+        super().__init__(module, self.feeds.next, compute)
 
     def positions(self) -> Positions:
         """How many batches each data layer has handed out."""

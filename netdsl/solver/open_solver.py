@@ -9,6 +9,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
+from netdsl.net.caffe_memory import memory_notes
 from netdsl.net.graph import Phase
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.class_check import data_events, output_names
@@ -60,6 +61,8 @@ def open_solver(
         if paths:
             reports = [load_weights(path, *(net.built for net in nets)) for path in paths]
             listen(WeightsLoaded(tuple(paths), LoadReport.of_all(reports)))
+        for note in memory_notes(nets[0].built, caffe_gradients=compute.caffe_gradients):
+            listen(Notice(note))
         unsupported = unsupported_scores(param, [net.built for net in nets[1:]])
         if unsupported:
             listen(Notice(unsupported))

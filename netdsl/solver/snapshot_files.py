@@ -6,11 +6,9 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
-
-import msgspec
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, FileError
@@ -20,24 +18,28 @@ from netdsl.errors import SolverError
 
 RESUME_SUFFIX = ".resume.json"
 Saved = TypeVar("Saved")
+Content = TypeVar("Content")
 
 _NUMBER = re.compile(r"([0-9]{1,18})\.solverstate(\.h5)?")
 _WITHOUT_IT = "if you remove it, training resumes, but not to the same bits"
 
 
-class _Hashes(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class _Hashes:
     model: str
     state: str
 
 
-class RandomStates(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class RandomStates:
     """The states of the random numbers of the processor and of each GPU, in base64."""
 
     cpu: str
     cuda: list[str]
 
 
-class ResumePoint(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class ResumePoint:
     """What Caffe's state lacks: the positions in the data of all nets, and the states of the random numbers."""
 
     iteration: int
@@ -63,7 +65,7 @@ def resume_path_of(state: Path) -> Path:
 
 def write_resume_file(state: Path, model: Path, point: ResumePoint) -> None:
     """Write the resume file, with the hashes of the other files as they are on the disk, and one of itself."""
-    content = {**msgspec.to_builtins(point), "files": {"model": file_hash(model), "state": file_hash(state)}}
+    content = {**asdict(point), "files": {"model": file_hash(model), "state": file_hash(state)}}
     content["hash"] = _own_hash(content)
     write_pieces(resume_path_of(state), [(json.dumps(content, indent=1) + "\n").encode()], durable=True)
 
@@ -182,10 +184,7 @@ def _hashes_of(content: dict[str, Any], path: Path) -> _Hashes | None:
         return None
     if content.get("hash") != _own_hash(content):
         raise SolverError(f"{path}: is damaged: its own hash is another; {_WITHOUT_IT}")
-    try:
-        return msgspec.convert(content.get("files"), _Hashes)
-    except msgspec.ValidationError as problem:
-        raise SolverError(f"{path}: is damaged ({problem}); {_WITHOUT_IT}") from None
+    return _checked(content.get("files"), _Hashes, path)
 
 
 def _own_hash(content: Mapping[str, Any]) -> str:
@@ -197,7 +196,14 @@ def _own_hash(content: Mapping[str, Any]) -> str:
 def _point_of(content: dict[str, Any], state: pb.SolverState, path: Path) -> ResumePoint:
     if content.get("iteration") != state.iter:
         raise SolverError(f"{path}: is of iteration {content.get('iteration')}, the state of {state.iter}")
+    return _checked(content, ResumePoint, path)
+
+
+def _checked(content: Any, kind: type[Content], path: Path) -> Content:
+    """What a resume file has, as an object, if it has everything in its type."""
+    import msgspec  # here, so that nets can be trained where it isn't
+
     try:
-        return msgspec.convert(content, ResumePoint)
+        return msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:
         raise SolverError(f"{path}: is damaged ({problem}); {_WITHOUT_IT}") from None

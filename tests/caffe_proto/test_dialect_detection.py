@@ -82,15 +82,16 @@ BY_HAND = {
     "CenterLoss": ("caffe-face", layer("CenterLoss", length(147, varint(1, 10572) + length(2, length(1, b"xavier"))))),
     "Correlation": ("flownet2", layer("Correlation", length(150, varint(2, 20) + varint(3, 1) + varint(4, 20)))),
     "raw values": ("nvcaffe-0.17", layer("InnerProduct", length(7, length(7, length(1, b"\x02")) + varint(10, 2)))),
-    "BN of DeconvNet": (  # the fields of its unpooling_param aren't known to us
+    "BN of DeconvNet": (
         "deconvnet",
-        length(2, length(4, b"u") + varint(5, 42) + length(44, varint(1, 1) + varint(2, 2)))
+        length(2, length(4, b"u") + varint(5, 42) + length(44, varint(1, 1) + varint(2, 2) + varint(12, 14)))
         + length(2, length(4, b"b") + varint(5, 43) + length(45, length(1, length(1, b"constant")) + varint(3, 1))),
     ),
     "MULTI_STAGE_MEANFIELD": (
         "crf-rnn-v1",
         length(2, length(4, b"m") + varint(5, 42) + length(44, varint(1, 0) + single(2, 1) + single(3, 160))),
     ),
+    "MultiStageMeanfield": ("crf-rnn-v2", layer("MultiStageMeanfield", length(146, single(3, 160) + varint(6, 10)))),
     "a type of data": ("opencl", layer("InnerProduct", length(7, length(7, length(1, b"\x02")) + varint(13, 0)))),
 }
 
@@ -196,8 +197,11 @@ IN_USE = {
     "flownet2": """layer { name: "c" type: "Correlation" correlation_param { pad: 20 kernel_size: 1 max_displacement: 20
             stride_1: 1 stride_2: 2 } }
         layer { name: "r" type: "Resample" resample_param { width: 64 height: 32 type: LINEAR } }""",
-    "deconvnet": """layers { name: "u" type: UNPOOLING unpooling_param { } }
+    "deconvnet": """layers { name: "u" type: UNPOOLING unpooling_param { unpool: TILE
+            kernel_size: 2 stride: 2 unpool_size: 14 } }
         layers { name: "b" type: BN bn_param { bn_mode: INFERENCE } }""",
+    "crf-rnn-v2": """layer { name: "m" type: "MultiStageMeanfield" multi_stage_meanfield_param { num_iterations: 10
+            compatibility_mode: POTTS threshold: 2 theta_alpha: 160 theta_beta: 3 theta_gamma: 3 } }""",
 }
 
 

@@ -13,6 +13,7 @@ from netdsl.distributed.journal import Journal, Retention, WorkerPart
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.transports.transport import Transport
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver import state
 from netdsl.solver.module_net import Compute
@@ -30,7 +31,7 @@ _RETENTION = Retention(5, 4)
 
 def make_runs(folder: Path) -> None:
     solver = pb.SolverParameter(net_param=text_format.Parse(_NET, pb.NetParameter()), base_lr=0.1, max_iter=12)
-    compute = Compute(torch.device("cpu"), torch.bfloat16, True, Loading(workers=7, bad=BadItems.SKIP))
+    compute = Compute(torch.device("cpu"), ComputePrecision.BF16, True, Loading(workers=7, bad=BadItems.SKIP))
     tables = {Phase.TRAIN: Table("arrow:rows", {"data": "image"}, shuffle=True), Phase.TEST: Table("digits")}
     for number, strategy in enumerate(("averaging:tau=auto", "elastic:alpha=0.25")):
         run = Run(solver, parse(strategy), 3, folder, ("a.caffemodel",), "some.solverstate", compute, tables=tables)

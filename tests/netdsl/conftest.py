@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
+
+from netdsl import pycaffe
+from tests.device import DEVICE
 
 
 @pytest.fixture(autouse=True)
 def _same_random_numbers() -> None:
     torch.manual_seed(0)
     np.random.seed(0)
+
+
+@pytest.fixture
+def pycaffe_on_device() -> Iterator[None]:
+    """Let pycaffe compute on the device that tests of numbers run on."""
+    if DEVICE.type == "cuda":
+        pycaffe.set_mode_gpu()
+    yield
+    pycaffe.set_mode_cpu()

@@ -14,6 +14,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from tests.device import DEVICE
 
 TEXT = (Path(__file__).parent.parent / "data/layers/cases.prototxts").read_text()
 CASES = dict(part.split("\n", 1) for part in TEXT.split("## ")[1:])
@@ -42,7 +43,7 @@ def module(case: str, dtype: torch.dtype = torch.float32) -> NetModule:
     torch.manual_seed(0)
     text = CASES[case]
     phase = Phase.TRAIN if "phase: TRAIN" in text.split("\n", 1)[0] else Phase.TEST
-    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate().to(dtype)
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate(DEVICE).to(dtype)
 
 
 def inputs(net: NetModule, dtype: torch.dtype = torch.float32) -> dict[int, Tensor]:
@@ -53,7 +54,7 @@ def inputs(net: NetModule, dtype: torch.dtype = torch.float32) -> dict[int, Tens
         readers = [(layer, node.bottoms.index(edge)) for node, layer in pairs if edge in node.bottoms]
         labels = any(place in layer.no_gradient for layer, place in readers)
         shape = net.built.shapes[edge]
-        found[edge] = torch.zeros(shape, dtype=dtype) if labels else torch.rand(shape, dtype=dtype) + 0.1
+        found[edge] = (torch.zeros(shape, dtype=dtype) if labels else torch.rand(shape, dtype=dtype) + 0.1).to(DEVICE)
     return found
 
 

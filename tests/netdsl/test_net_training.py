@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from netdsl import LinearLayer, Net, NetParams, RDDLayer
-from netdsl.dsl import Accuracy, SoftmaxWithLoss
-from netdsl.errors import DataError, NetError
+from netdsl.dsl import Accuracy, Reduction, Sigmoid, SoftmaxWithLoss, TanH
+from netdsl.errors import DataError, GradientWarning, NetError
 from netdsl.tables.table import Table
 
 XAVIER = {"type": "xavier"}
@@ -100,6 +100,25 @@ def test_data_may_be_a_table(tmp_path: Path) -> None:
     net.set_validation_data(Table(f"parquet:{tmp_path}/test", {"data": "x"}))
     net.train(60, base_lr=0.5)
     assert net.test(5)["accuracy"] > 0.9
+
+
+def test_gradients_that_differ_from_caffes_are_warned_of_and_caffes_are_for_the_asking() -> None:
+    params = NetParams(
+        "in place",
+        RDDLayer("data", shape=[8, 3]),
+        LinearLayer("ip", ["data"], num_outputs=2, weight_filler=XAVIER),
+        Sigmoid("sigmoid", ["ip"], tops=["ip"]),
+        TanH("tanh", ["ip"], tops=["ip"]),
+        Reduction("loss", ["ip"], loss_weight=1.0),
+    )
+    net, as_caffe = Net(params), Net(params, caffe_gradients=True)
+    as_caffe.set_weights(net.get_weights())
+    for each in (net, as_caffe):
+        each.set_training_data([{"data": item["data"]} for item in items(8)])
+    as_caffe.train(1)
+    with pytest.warns(GradientWarning, match="the gradients of layer 'sigmoid' differ from Caffe's"):
+        net.train(1)
+    assert not np.array_equal(net.get_weights()["ip"][0], as_caffe.get_weights()["ip"][0])
 
 
 def test_data_must_have_been_given() -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from netdsl import pycaffe
 
+pytestmark = pytest.mark.usefixtures("pycaffe_on_device")
+
 DATA = Path(__file__).parent.parent / "data/layers"
 ARRAYS = np.load(DATA / "recorded.npz")
 CASES = dict(part.split("\n", 1) for part in (DATA / "cases.prototxts").read_text().split("## ")[1:])

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from netdsl import pycaffe
 
+pytestmark = pytest.mark.usefixtures("pycaffe_on_device")
+
 DATA = Path(__file__).parent.parent / "data/solvers"
 VALUES = np.load(DATA / "recorded.npz")["values"]
 INDEX = json.loads((DATA / "index.json").read_text())
@@ -63,6 +65,7 @@ def test_a_solver_goes_the_way_that_caffe_went(case: str, tmp_path: Path, monkey
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("resume")])
 def test_a_solver_goes_on_from_a_snapshot(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("msgspec")
     first = solver_of(case, tmp_path, monkeypatch)
     follow(first, case)  # which saves after five iterations
     again = pycaffe.get_solver("solver.prototxt")

@@ -161,9 +161,9 @@ def _sentence(problem: Exception) -> str | None:
     if isinstance(problem, CaffeError):
         return str(problem)
     if isinstance(problem, RuntimeError):
-        from netdsl.errors import memory_shortage
+        from netdsl.errors import memory_shortage, range_problem
 
-        return memory_shortage(problem)
+        return memory_shortage(problem) or range_problem(problem)
     if isinstance(problem, (OSError, MemoryError)):
         _drop_output()
         reason = getattr(problem, "strerror", None) or str(problem) or repr(problem)

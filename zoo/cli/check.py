@@ -40,8 +40,10 @@ def command(
     """Check that each net can be parsed, has only known layer types, is connected in the phases that it is for, and has
     shapes that fit. The exit code is 1 if one doesn't.
 
-    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed. Of the
-    data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the same.
+    Where a net doesn't say the shape of its data, typical shapes are tried, and the one that fits is printed; so are
+    batches, for nets that take only multiples of some number. What means something else in some forks of Caffe is told.
+    Of the data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the
+    same. What works here but Caffe refuses, or computes otherwise, is said, and doesn't change the exit code either.
     """
     findings = []
     with progress_bar(len(files), "checking") as advance:
@@ -63,11 +65,13 @@ def command(
 
 
 def _lines(finding: Finding) -> Iterator[str]:
-    """What may be a typo, and then the result."""
+    """What may be a typo, what may mean something else, the result, and then what Caffe says otherwise."""
     yield from finding.skipped[:_MOST_SKIPPED]
     if len(finding.skipped) > _MOST_SKIPPED:
         yield f"{finding.file}: {len(finding.skipped) - _MOST_SKIPPED} more fields are unknown (skipped)"
+    yield from finding.doubts
     yield _result(finding)
+    yield from finding.caffe_notes
 
 
 def _result(finding: Finding) -> str:
@@ -83,6 +87,7 @@ def _result(finding: Finding) -> str:
         parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient` leaves out"]
     parts += ["runs"] if finding.ran else []
     parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
+    parts += [f"with a batch that is a multiple of {finding.batch}"] if finding.batch else []
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
     parts += [f"but data can't be read: {'; '.join(finding.unread)}"] if finding.unread else []
     return f"{finding.file}: {', '.join(parts)}"

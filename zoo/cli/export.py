@@ -43,6 +43,7 @@ def _numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @shapes.stages
 @click.option("--train-val", is_flag=True, help="Also write the net that was trained, to Caffe.")
 @click.option("--solver", metavar="FILE", help="Also write this solver and that net, to Caffe.")
+@click.option("--data-lmdb", is_flag=True, help="Also write the data that Caffe can't read, as LMDB.")
 @click.option("--fold", is_flag=True, help="Fold BatchNorm and Scale into the layers before them.")
 @click.option("--fully-convolutional", is_flag=True, help="Make fully connected layers convolutions.")
 @click.option("--rgb", is_flag=True, help="Take images in RGB, where the net was made for BGR.")
@@ -65,6 +66,7 @@ def command(
     stages: tuple[str, ...],
     train_val: bool,
     solver: str | None,
+    data_lmdb: bool,
     fold: bool,
     fully_convolutional: bool,
     rgb: bool,
@@ -78,8 +80,11 @@ def command(
 
     After each step, and after writing, the net is run beside the one before. The differences of their outputs are
     printed relative to the outputs' spread; beyond the tolerance nothing is written.
+
+    A net to train can have settings and sources of data that BVLC's Caffe doesn't know. They are named; with
+    --data-lmdb its data are written beside it, prepared as far as Caffe can't do it.
     """
-    _check(target, verify, tolerance, opset, train_val=train_val or solver is not None)
+    _check(target, verify, tolerance, opset, train_val=train_val or solver is not None, data_lmdb=data_lmdb)
     with progress_bar(doing="exporting"):
         from converters.rewriting import Rewrites
         from netdsl.weights.tensor_files import Precision
@@ -102,15 +107,20 @@ def command(
             opset,
             train_val,
             solver,
+            data_lmdb,
         )
         exported = export(settings)
     _show(exported, as_json)
 
 
-def _check(target: str, verify: bool, tolerance: float | None, opset: int | None, *, train_val: bool) -> None:
+def _check(
+    target: str, verify: bool, tolerance: float | None, opset: int | None, *, train_val: bool, data_lmdb: bool
+) -> None:
     """Raise a usage error if options don't go together."""
     if target != "caffe" and train_val:
         raise click.UsageError("--train-val and --solver are for --to caffe")
+    if data_lmdb and not train_val:
+        raise click.UsageError("--data-lmdb is for the data of --train-val or --solver")
     if target != "onnx" and opset is not None:
         raise click.UsageError("--opset is for --to onnx")
     if not verify and tolerance is not None:
@@ -120,7 +130,7 @@ def _check(target: str, verify: bool, tolerance: float | None, opset: int | None
 def _show(exported: ExportedFiles, as_json: bool) -> None:
     if as_json:
         files = [str(path) for path in exported.files]
-        known = {"files": files, "inputs": exported.inputs, "unproved": exported.unproved}
+        known = {"files": files, "inputs": exported.inputs, "unproved": exported.unproved, "notes": exported.notes}
         print_json({**known, **proofs.plain(exported.proofs, exported.names)})
         return
     inputs = [f"input {name} {'x'.join(map(str, shape))}" for name, shape in exported.inputs.items()]
@@ -132,5 +142,6 @@ def _show(exported: ExportedFiles, as_json: bool) -> None:
             for name in exported.unproved
         ),
         *(f"wrote {path}" for path in exported.files),
+        *exported.notes,
     ]:
         click.echo(line)

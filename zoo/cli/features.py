@@ -23,6 +23,7 @@ def command(
     workers: int | None,
     columns: tuple[str, ...],
     invalid: str,
+    device: str | None,
     blobs: tuple[str, ...],
     as_json: bool,
     **what: Any,
@@ -32,13 +33,14 @@ def command(
     run.
     """
     table_backend = table_options.table_backend_of(backend, master, workers)
+    on_device = table_options.table_device_of(device, table_backend)
     blob_columns = table_options.columns_of(columns)
     from netdsl.prediction.add_columns import ColumnNames
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.predicting import PredictRequest, predict
 
     names = ColumnNames({blob: blob for blob in blobs}, prediction="", probability="")
-    request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), **what)
+    request = PredictRequest(names=names, columns=blob_columns, invalid=InvalidRows(invalid), device=on_device, **what)
     predict(request, progress_bar, table_backend, listen=_warn if as_json else tell)
     if as_json:
         print_json({"output": str(request.output), "columns": list(blobs)})

@@ -9,7 +9,6 @@ import click
 
 from zoo.backends import LocalBackend, SparkBackend
 from zoo.cli import options, table_options
-from zoo.cli.devices import devices_of
 from zoo.cli.image_answers import ImageOptions, print_answers
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
@@ -39,7 +38,7 @@ INPUT is any of
 @click.option("--blob", metavar="NAME", help="The blob that is the answer, if a net has several outputs.")
 @table_options.columns
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Images or rows at once.")
-@click.option("--device", metavar="NAME", help="cpu or cuda:0.")
+@table_options.device
 @click.option(
     "--invalid",
     type=table_options.INVALID,
@@ -89,9 +88,7 @@ def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkB
     if problem:
         advice = f"{output} is to be a table; answers about images go to a file .jsonl, .csv or .txt"
         raise click.UsageError(f"{problem}, and {advice}.")
-    if what.device is not None and isinstance(backend, SparkBackend):
-        raise click.UsageError("--device is for this process; Spark's tasks compute on processors.")
-    device = devices_of(what.device)[0]
+    device = table_options.table_device_of(what.device, backend)
     from netdsl.prediction.add_columns import ColumnNames
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.predicting import PredictRequest, predict
@@ -99,7 +96,7 @@ def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkB
     names = ColumnNames({}, "prediction", "probability", predicted_class="predicted_class")
     invalid = InvalidRows(what.invalid or "error")
     request = PredictRequest(
-        what.model, what.inputs[0], output, names, what.weights, what.columns, what.batch, invalid, str(device)
+        what.model, what.inputs[0], output, names, what.weights, what.columns, what.batch, invalid, device
     )
     predict(request, progress_bar, backend, listen=tell)
     click.echo(f"wrote {output}")

@@ -9,6 +9,7 @@ import click
 
 from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, SparkBackend
 from zoo.cli import options
+from zoo.cli.devices import devices_of
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -23,6 +24,8 @@ columns: Decorator = click.option(
 weights: Decorator = click.option(
     "--weights", multiple=True, metavar="FILE", help="Its weights, if NET is a net without any."
 )
+
+device: Decorator = click.option("--device", metavar="NAME", help="cpu or cuda:0.")
 
 _BACKEND_OPTIONS = (
     click.option("--backend", type=_BACKENDS, help="The place to compute: this process, or tasks of Spark."),
@@ -46,6 +49,7 @@ _TABLE_OPTIONS = (
         default="error",
         help="What becomes of rows whose values or predictions aren't finite; kept ones get NaN.",
     ),
+    device,
     options.allow_python,
     options.net_dialect,
 )
@@ -74,6 +78,15 @@ def backend_of(name: str | None, master: str | None) -> Backend:
     if master is not None:
         raise click.UsageError("--master is about Spark; give --backend spark too.")
     return kind()
+
+
+def table_device_of(name: str | None, backend: LocalBackend | SparkBackend) -> str:
+    """The device that a table's rows are computed on: the one that is named, or the first GPU of this process."""
+    if not isinstance(backend, SparkBackend):
+        return str(devices_of(name)[0])
+    if name is not None:
+        raise click.UsageError("--device is for this process; Spark's tasks compute on processors.")
+    return "cpu"
 
 
 def table_backend_of(name: str | None, master: str | None, workers: int | None) -> LocalBackend | SparkBackend:

@@ -51,6 +51,11 @@ _TRANSPORTS = click.Choice([transport.value for transport in Transport])
     help=f"What products are computed with, {options.COMPUTE_PRECISIONS[0]} by default.",
 )
 @click.option("--compile", "compiled", is_flag=True, help="Let torch compile the nets first.")
+@click.option(
+    "--caffe-gradients",
+    is_flag=True,
+    help="Where layers in place change what Caffe reads backward, take its gradients.",
+)
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option(
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
@@ -264,6 +269,7 @@ def _run(
     decoders: int | None,
     skip_bad: bool,
     allow_nonfinite: bool,
+    caffe_gradients: bool,
     workers: int | None,
 ) -> Run:
     """The run that the options describe, with so many workers on this machine if that is known."""
@@ -287,7 +293,13 @@ def _run(
         folder=folder,
         weights=weights,
         snapshot=snapshot,
-        compute=Compute(devices[0], ComputePrecision(precision or options.COMPUTE_PRECISIONS[0]), compiled, loading),
+        compute=Compute(
+            devices[0],
+            ComputePrecision(precision or options.COMPUTE_PRECISIONS[0]),
+            compiled,
+            loading,
+            caffe_gradients,
+        ),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,
     )

@@ -42,7 +42,12 @@ def kind_of(node: Node, kind: type[Layer] | None) -> LayerKind:
         return LayerKind.WINDOW
     if len(node.bottoms) > 1:
         return LayerKind.JOINS
-    return LayerKind.EACH_VALUE if kind.in_place else LayerKind.OTHER
+    return LayerKind.EACH_VALUE if usually_in_place(kind) else LayerKind.OTHER
+
+
+def usually_in_place(kind: type[Layer]) -> bool:
+    """Whether layers of a type change each value where it is, and nobody asks in Caffe whether they may."""
+    return kind.in_place and not kind.in_place_in_caffe
 
 
 _BASES: tuple[tuple[type[Layer], LayerKind], ...] = (

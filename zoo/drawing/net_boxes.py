@@ -17,7 +17,7 @@ from netdsl.layer import Layer, Shape
 from netdsl.layers import LAYERS
 from netdsl.net.build import type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
-from zoo.drawing.layer_kinds import LayerKind, kind_of
+from zoo.drawing.layer_kinds import LayerKind, kind_of, usually_in_place
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
 _MOST_SETTINGS = 4  # that a box names
@@ -119,7 +119,7 @@ class _Collector:
 
     def _host(self, node: Node, kind: type[Layer] | None) -> int | None:
         """The box that a layer is folded into, if it could work in place there: nobody else needs its bottom."""
-        if kind is None or not kind.in_place or len(node.bottoms) != 1 or len(node.tops) != 1:
+        if kind is None or not usually_in_place(kind) or len(node.bottoms) != 1 or len(node.tops) != 1:
             return None
         bottom = node.bottoms[0]
         host = self._maker[bottom]

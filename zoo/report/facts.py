@@ -68,6 +68,8 @@ def training_facts(recorded: RecordedRun) -> list[Fact]:
     facts.append(Fact("Device", ", ".join(dict.fromkeys(map(str, run.devices))) or str(run.compute.device)))
     precision = run.compute.precision.value
     facts.append(Fact("Precision", f"{precision}, compiled" if run.compute.compiled else precision))
+    if run.compute.caffe_gradients:
+        facts.append(Fact("Gradients", "as Caffe's where layers work in place"))
     if run.weights:
         facts.append(Fact("Began with", ", ".join(Path(name).name for name in run.weights)))
     facts.append(Fact("Rounds", f"{summary.rounds:,}"))

@@ -114,10 +114,10 @@ def test_a_forks_settings_without_an_equal_are_refused() -> None:
         layer_of("name: 'a' binary_accuracy_param {}")
 
 
-def test_settings_of_another_message_than_todays_are_refused() -> None:
-    assert pb.LayerParameter.DESCRIPTOR.fields_by_name["unpooling_param"]
-    with pytest.raises(UpgradeError, match="unpooling_param has no equal"):
-        layer_of("unpooling_param {}")
+def test_settings_of_deconvnet_become_those_of_today() -> None:
+    layer = layer_of("type: UNPOOLING unpooling_param { unpool: AVE kernel_size: 2 unpool_size: 14 }")
+    assert (layer.type, layer.unpooling_param.unpool) == ("Unpooling", pb.UnPoolingParameter.AVE)
+    assert (layer.unpooling_param.kernel_size, layer.unpooling_param.unpool_size) == (2, 14)
 
 
 def with_unknown(number: int, value: int) -> pb.NetParameter:

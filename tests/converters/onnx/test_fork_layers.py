@@ -68,7 +68,9 @@ CASES = {
     "ImResize to a size": (IMAGE, "imresize_param { target_spatial_height: 5 target_spatial_width: 12 }"),
     "Interp": (IMAGE, "interp_param { zoom_factor: 3 pad_beg: -1 pad_end: -2 }"),
     "Interp to a size": (IMAGE, "interp_param { height: 5 width: 13 }"),
+    "Interp to another bottom's size": (f"{IMAGE}; 2 1 5 13", "interp_param { pad_beg: -1 }"),
     "Interp of all pixels": (IMAGE, "interp_param { full_zoom_factor: 2 }"),
+    "L1Loss": ("2 6 1 1; 2 6", ""),
     "MVN": (IMAGE, "mvn_param { add_eps_before_sqrt: true eps: 0.5 }"),
     "Normalize": (IMAGE, "norm_param { add_eps_before_sqrt: false eps: 0.5 }"),
     "Normalize of happynear": ("2 6", "top: 'norm' normalize_param { normalize_type: 'L1' }"),
@@ -122,6 +124,16 @@ CASES = {
     "SpatialDropout": (IMAGE, ""),
     "Split": (IMAGE, ""),
     "Squeeze": ("2 1 9 1", "squeeze_param { axis: 1 axis: -1 }"),
+    "Switch": ("2 3; 2 3", ""),
+    "Unpooling": (IMAGE, "unpooling_param { kernel_size: 2 stride: 2 unpool_size: 12 }"),
+    "Unpooling of windows": (
+        IMAGE,
+        "unpooling_param { unpool: AVE kernel_size: 3 stride: 2 unpool_h: 18 unpool_w: 20 }",
+    ),
+    "Unpooling of repeated windows": (
+        IMAGE,
+        "unpooling_param { unpool: TILE kernel_size: 2 stride: 1 unpool_size: 12 }",
+    ),
     "Upsample": (IMAGE, "upsample_param { scale: 3 }"),
     "UpsampleDarknet": (IMAGE, "upsample_darknet_param { stride: 2 }"),
     "YoloDetectionOutput": (
@@ -174,13 +186,20 @@ def test_a_model_computes_what_torch_computes(case: str) -> None:
     assert report.passed, report
 
 
-def test_unpooling_puts_values_where_pooling_found_them() -> None:
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("Upsample", "upsample_param { scale: 2 }"),
+        ("Unpooling", "unpooling_param { kernel_size: 2 unpool_h: 8 unpool_w: 6 }"),
+    ],
+)
+def test_unpooling_puts_values_where_pooling_found_them(kind: str, settings: str) -> None:
     net = Net(
         from_text(
-            """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [2, 3, 8, 6] } } }
-            layer { name: "p" type: "Pooling" bottom: "x" top: "p" top: "mask"
-                    pooling_param { kernel_size: 2 stride: 2 } }
-            layer { name: "u" type: "Upsample" bottom: "p" bottom: "mask" top: "u" upsample_param { scale: 2 } }""",
+            f"""layer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ dim: [2, 3, 8, 6] }} }} }}
+            layer {{ name: "p" type: "Pooling" bottom: "x" top: "p" top: "mask"
+                    pooling_param {{ kernel_size: 2 stride: 2 }} }}
+            layer {{ name: "u" type: "{kind}" bottom: "p" bottom: "mask" top: "u" {settings} }}""",
             pb.NetParameter,
         )
     )

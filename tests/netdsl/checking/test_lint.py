@@ -325,3 +325,43 @@ def test_a_trial_writes_no_files(check, tmp_path: Path) -> None:
     output = f"hdf5_output_param {{ file_name: '{tmp_path / 'out.h5'}' }}"
     assert check(inputs, f"layer {{ name: 'o' type: 'HDF5Output' bottom: 'a' bottom: 'b' {output} }}").ran
     assert not (tmp_path / "out.h5").exists()
+
+
+SEGMENTATION = """
+layer { name: 'data' type: 'Data' top: 'data' data_param { source: 'nowhere' batch_size: 2 } }
+layer { name: 'label' type: 'Data' top: 'label' data_param { source: 'nowhere' batch_size: 2 } }
+layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'data' bottom: 'label' top: 'loss' }"""
+
+
+def test_labels_of_pixels_may_come_from_a_data_layer_of_their_own(check) -> None:
+    found = check(SEGMENTATION)
+    assert (found.resolved, found.ran) == (True, True)
+    assert found.assumed == {"label": (1, 224, 224)}
+
+
+REGIONS = """
+layer { name: 'data' type: 'Python' top: 'data' top: 'rois' top: 'labels' top: 'targets'
+  python_param { module: 'roi_data_layer.layer' layer: 'RoIDataLayer' param_str: "'num_classes': 5" } }
+layer { name: 'pool' type: 'ROIPooling' bottom: 'data' bottom: 'rois' top: 'pool'
+  roi_pooling_param { pooled_h: 2 pooled_w: 2 spatial_scale: 0.1 } }
+layer { name: 'boxes' type: 'InnerProduct' bottom: 'pool' top: 'boxes' inner_product_param { num_output: 8 } }
+layer { name: 'loss' type: 'SmoothL1LossOHEM' bottom: 'boxes' bottom: 'targets' top: 'loss' top: 'each' }
+layer { name: 'sum' type: 'Eltwise' bottom: 'each' bottom: 'each' top: 'sum' }"""
+
+
+def test_box_targets_are_as_many_as_the_net_predicts(check) -> None:
+    found = check(REGIONS, run=False)  # all classes have the same boxes, which no setting of the data says
+    assert (found.resolved, found.assumed) == (True, {"targets": (8,)})
+
+
+UP_AND_DOWN = """
+layer { name: 'data' type: 'Python' top: 'data' top: 'im_info' top: 'gt_boxes'
+  python_param { module: 'roi_data_layer.layer' layer: 'RoIDataLayer' param_str: "'num_classes': 5" } }
+layer { name: 'down' type: 'Pooling' bottom: 'data' top: 'down' pooling_param { kernel_size: 16 stride: 16 } }
+layer { name: 'up' type: 'Upsample' bottom: 'down' top: 'up' upsample_param { scale: 16 } }
+layer { name: 'sum' type: 'Eltwise' bottom: 'up' bottom: 'data' top: 'sum' }"""
+
+
+def test_images_of_any_size_may_be_larger_than_usual(check) -> None:
+    found = check(UP_AND_DOWN, run=False)  # of 600 rows 38 are left, which become 608
+    assert (found.resolved, found.assumed) == (True, {"data": (3, 608, 1024)})

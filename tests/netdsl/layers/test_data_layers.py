@@ -49,7 +49,10 @@ LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotate
         ("LaneData", LANES % "seg_resize_width: 5 seg_resize_height: 6", [(4, 3, 64, 64), (4, 1, 1, 1), (4, 1, 5, 6)]),
         ("MemoryData", "memory_data_param { batch_size: 4 channels: 1 height: 5 width: 6 }", [(4, 1, 5, 6), (4,)]),
         ("VideoData", "data_param { batch_size: 4 }", [(4, 3, 224, 224), (4,)]),
-        ("VideoData", "video_data_param { batch_size: 4 num_segments: 3 new_length: 5 }", [(4, 45, 224, 224), (4,)]),
+        ("VideoData", "video_data_param { batch_size: 4 num_segments: 3 new_length: 5 }", [(4, 30, 224, 224), (4,)]),
+        ("VideoData", "video_data_param { batch_size: 4 modality: RGB num_segments: 3 }", [(4, 9, 224, 224), (4,)]),
+        ("VideoData", "video_data_param { batch_size: 4 modality: RGB grayscale: true }", [(4, 1, 224, 224), (4,)]),
+        ("WindowSegData", IMAGES % SIZE + "transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4, 1, 9, 9)]),
         ("WindowData", "window_data_param { batch_size: 4 } transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),
     ],
 )  # fmt: skip

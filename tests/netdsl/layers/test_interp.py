@@ -87,3 +87,25 @@ def test_synopsys_counts_pixels():
         assert layer.top_shapes([(1, 1, 1, 2)])[0][3] == width
     with pytest.raises(NetError, match="full_zoom_factor must be 1 or more"):
         interp("full_zoom_factor: 0")
+
+
+def test_a_second_bottom_says_the_size():
+    message = from_text("top: 't' interp_param { pad_end: -1 }", pb.LayerParameter)
+    layer, x = Interp(message, [(2, 3, 5, 7), (2, 1, 4, 9)]), np.random.default_rng(1).normal(size=(2, 3, 5, 7))
+    top = layer(torch.from_numpy(x), torch.rand(2, 1, 4, 9))
+    assert tuple(top.shape) == layer.top_shapes([x.shape, (2, 1, 4, 9)])[0] == (2, 3, 4, 9)
+    np.testing.assert_allclose(top, naive(x[:, :, :4, :6], 4, 9), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "second", "says"),
+    [
+        ("height: 4 width: 9", (2, 1, 4, 9), "height says a size, and so does the second bottom"),
+        ("zoom_factor: 2", (2, 1, 4, 9), "zoom_factor says a size"),
+        ("", (3, 1, 4, 9), "same batch"),
+        ("", (2, 4), "4 and 2"),
+    ],
+)
+def test_a_second_bottom_that_does_not_fit(settings, second, says):
+    with pytest.raises(NetError, match=says):
+        Interp(from_text(f"top: 't' interp_param {{ {settings} }}", pb.LayerParameter), [(2, 3, 5, 7), second])

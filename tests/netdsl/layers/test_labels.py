@@ -55,6 +55,63 @@ def test_a_label_beyond_the_classes(kind: str, value: int) -> None:
         run(kind, [0, 2, 1, value])
 
 
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("SoftmaxWithLoss", "set it as ignore_label if it shouldn't count, or give the first bottom more classes"),
+        ("Accuracy", "set it as ignore_label if it shouldn't count, or give the first bottom more classes"),
+        ("HingeLoss", "give the first bottom more classes"),
+        ("MarginInnerProduct", "raise num_output"),
+    ],
+)
+def test_what_to_do_about_a_label_beyond_the_classes(kind: str, advice: str) -> None:
+    with pytest.raises(NetError, match=f": change it, or {advice}$"):
+        run(kind, [0, 2, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("Embed", "index -1 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
+        ("Embed", "index 3 is none of 3 rows, which are 0 to 2; it is at [1] of the indices: change it, or raise"),
+        ("Embed", "index 1.5 is no index, for it isn't a whole number; it is at [1] of the indices: change it"),
+        ("BatchReindex", "index -1 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
+        ("BatchReindex", "index 3 is none of 3 items, which are 0 to 2; it is at [1] of the indices: change it, or"),
+        ("Upsample", "index 36 is none of 36 places, which are 0 to 35; it is at [0, 0, 1] of the indices: change it"),
+        ("ROIPooling", "index 3 is none of 3 images, which are 0 to 2; it is at [1] of the indices: change it, or"),
+        ("PSROIPooling", "index 3 is none of 3 images, which are 0 to 2; it is at [1] of the indices: change it, or"),
+    ],
+)
+def test_an_index_that_there_is_not(kind: str, message: str) -> None:
+    index = float(message.split()[1])
+    settings = {
+        "Embed": "embed_param { input_dim: 3 num_output: 2 }",
+        "ROIPooling": "roi_pooling_param { pooled_h: 1 pooled_w: 1 }",
+        "PSROIPooling": "psroi_pooling_param { output_dim: 1 group_size: 2 spatial_scale: 1 }",
+        "Upsample": "upsample_param { scale: 2 }",
+    }
+    values = {
+        "Embed": [torch.tensor([0, index])],
+        "BatchReindex": [torch.rand(3, 4), torch.tensor([0, index])],
+        "Upsample": [torch.rand(1, 1, 1, 9).view(1, 1, 3, 3), torch.tensor([0, index, *range(7)]).view(1, 1, 3, 3)],
+    }
+    regions = torch.tensor([[0, 0, 0, 1, 1], [index, 0, 0, 1, 1]])
+    bottoms = values.get(kind, [torch.rand(3, 4, 5, 5), regions])
+    shapes = " ".join(f"shape {{ {' '.join(f'dim: {length}' for length in each.shape)} }}" for each in bottoms)
+    names = ["x", "index"][-len(bottoms) :]
+    tops, reads = ("".join(f" {what}: '{name}'" for name in names) for what in ("top", "bottom"))
+    net = Net(
+        from_text(
+            f"layer {{ name: 'in' type: 'Input' {tops} input_param {{ {shapes} }} }}"
+            f"layer {{ name: 'chosen' type: '{kind}' {reads} top: 'y' {settings.get(kind, '')} }}",
+            pb.NetParameter,
+        )
+    )
+    with pytest.raises(NetError) as raised:
+        net.forward(**dict(zip(names, bottoms, strict=True)))
+    assert str(raised.value).startswith(f"layer 'chosen': {message}")
+
+
 @pytest.mark.parametrize("kind", LAYERS)
 def test_labels_that_are_classes(kind: str) -> None:
     run(kind, [0, 2, 1, 0])

@@ -120,7 +120,7 @@ def test_synopsys_can_add_eps_to_the_root():
 
 
 def test_a_net_that_leaves_its_fork_open_is_in_doubt():
-    assert "happynear" in of_fork("", (1, 2)).doubts[0]
+    assert "happynear" in of_fork("", (1, 2)).doubts[0].sentence
     for settings, dialect in (("norm_param { }", ""), ("normalize_param { }", ""), ("", "ssd")):
         assert not of_fork(settings, (1, 2), dialect).doubts
 

@@ -59,7 +59,8 @@ def test_softmax_tells_the_loss_of_every_place(made, shape, kind):
     chance = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     losses = [-np.log(own[label]) if label >= 0 else 0 for own, label in zip(chance, wanted, strict=True)]
     slopes = [own - np.eye(4)[label] if label >= 0 else 0 * own for own, label in zip(chance, wanted, strict=True)]
-    assert each.shape == labels.shape
+    assert tuple(each.shape) == layer.top_shapes([x.shape, labels.shape])[2]
+    assert tuple(each.shape) == (tuple(labels.shape) if labels.dim() > 1 else (6, 1, 1, 1))
     np.testing.assert_allclose(each.flatten(), losses)
     assert loss.item() == pytest.approx(sum(losses) / (len(losses) - 1))
     np.testing.assert_allclose(probabilities.movedim(1, -1).reshape(-1, 4), chance)
@@ -67,7 +68,8 @@ def test_softmax_tells_the_loss_of_every_place(made, shape, kind):
 
 
 @pytest.mark.parametrize("suffix", ["", "OHEM"])
-def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made, suffix):
-    layer = made(f"SoftmaxWithLoss{suffix}", "", (6, 4, 1, 1), (6,), tops=3)
-    boxes = made(f"SmoothL1Loss{suffix}", "", (6, 8, 1, 1), (6, 8), tops=2)
-    assert layer.top_shapes([(6, 4, 1, 1), (6,)])[2] == boxes.top_shapes([(6, 8, 1, 1), (6, 8)])[1] == (6, 1, 1, 1)
+@pytest.mark.parametrize("more", [(), (1, 1)])
+def test_losses_of_regions_can_be_added_to_those_of_their_boxes(made, suffix, more):
+    layer = made(f"SoftmaxWithLoss{suffix}", "", (6, 4, *more), (6,), tops=3)
+    boxes = made(f"SmoothL1Loss{suffix}", "", (6, 8, *more), (6, 8), tops=2)
+    assert layer.top_shapes([(6, 4, *more), (6,)])[2] == boxes.top_shapes([(6, 8, *more), (6, 8)])[1] == (6, 1, 1, 1)

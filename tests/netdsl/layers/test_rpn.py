@@ -149,7 +149,7 @@ def test_happynears_proposals_have_scales_in_pixels():
     # 16 * sqrt(2) = 22.63, which is 23, and 12 of its halves; then 33 times as much
     assert boxes["pvanet"] == [((16 - 23 * 33) / 2, (16 - 12 * 33) / 2, (14 + 23 * 33) / 2, (14 + 12 * 33) / 2)]
     message.ClearField("dialects")
-    assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0]
+    assert "in pixels" in LAYERS["Proposal"](message, shapes).doubts[0].sentence
 
 
 OBJECTS = torch.tensor([(8.0, 12, 50, 60, 3), (60, 20, 120, 80, 7), (30, 5, 100, 40, 7)])
@@ -289,3 +289,9 @@ def test_what_does_not_fit_is_told():
     layer = made("AnchorTargetLayer", "'feat_stride': 16", [(1, 18, 1, 1), (1, 5), (1, 3)], 4)
     with pytest.raises(ShapeError, match="inside"):
         layer(torch.zeros(1, 18, 1, 1), OBJECTS, IMAGE)
+
+
+def test_pvanets_anchors_have_ratios_of_their_own() -> None:
+    shapes = [(1, 84, 3, 5), (1, 5), (1, 3)]
+    settings = "{'feat_stride': 16, 'ratios': [0.333, 0.5, 0.667, 1, 1.5, 2, 3], 'scales': [2, 3, 5, 9, 16, 32]}"
+    assert made("AnchorTargetLayer", settings, shapes, 4).top_shapes(shapes)[0] == (1, 1, 42 * 3, 5)

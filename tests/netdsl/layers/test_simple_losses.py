@@ -1,4 +1,4 @@
-"""EuclideanLoss, HingeLoss and MultinomialLogisticLoss."""
+"""EuclideanLoss, L1Loss, HingeLoss and MultinomialLogisticLoss."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.errors import ShapeError
+from netdsl.errors import NetError, ShapeError
 from netdsl.layers import LAYERS
 
 
@@ -27,6 +27,21 @@ def test_euclidean_is_half_the_square_over_the_batch_and_goes_to_both_bottoms():
     torch.testing.assert_close(loss.detach(), difference.square().sum() / 6)
     torch.testing.assert_close(x.grad, difference / 3)
     torch.testing.assert_close(y.grad, -difference.reshape(3, 8) / 3)
+
+
+def test_l1_is_the_distance_over_the_batch_and_goes_to_both_bottoms():
+    x, y = scores(3, 4, 2), (scores(3, 8) * 2).detach().requires_grad_()
+    loss = make("L1Loss", ((3, 4, 2), (3, 8)))(x, y)
+    loss.backward()
+    difference = x.detach() - y.detach().reshape(3, 4, 2)
+    torch.testing.assert_close(loss.detach(), difference.abs().sum() / 3)
+    torch.testing.assert_close(x.grad, difference.sign() / 3)
+    torch.testing.assert_close(y.grad, -difference.reshape(3, 8).sign() / 3)
+
+
+def test_what_flownets_l1_does_besides_is_refused():
+    with pytest.raises(NetError, match="'l2_per_location' is a setting of a fork"):
+        make("L1Loss", ((3, 4), (3, 4)), "l1_loss_param { l2_per_location: true }")
 
 
 @pytest.mark.parametrize("norm", ["L1", "L2"])

@@ -113,7 +113,7 @@ def test_a_weight_that_is_said_counts_in_every_fork(made):
 def test_a_net_that_leaves_its_fork_open_is_in_doubt_about_the_weight(made):
     layer = made("SmoothL1Loss", "", (2, 3), (2, 3))
     assert layer.loss_weights() == [1]
-    assert "weighs 0" in layer.doubts[0]
+    assert "weighs 0" in layer.doubts[0].sentence
     assert not made("SmoothL1Loss", "loss_weight: 1", (2, 3), (2, 3)).doubts
 
 
@@ -127,7 +127,7 @@ def test_intel_divides_by_nothing_where_a_net_says_so(made, dialect, loss):
     x, target = torch.tensor([[2.5], [0]]), torch.tensor([[0.0], [3.5]])  # losses of 2 and 3
     settings = "loss_weight: 1 loss_param { normalization: NONE }"
     assert made("SmoothL1Loss", settings, (2, 1), (2, 1), dialect=dialect)(x, target).item() == loss
-    assert "Intel" in made("SmoothL1Loss", settings, (2, 1), (2, 1)).doubts[0]
+    assert "Intel" in made("SmoothL1Loss", settings, (2, 1), (2, 1)).doubts[0].sentence
 
 
 def test_the_first_rfcn_divides_by_all_places(made):

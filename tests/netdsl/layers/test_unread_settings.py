@@ -50,6 +50,11 @@ WITHOUT_EFFECT_THERE = {
     "Im2col": dict.fromkeys(("num_output", "bias_term", "weight_filler", "bias_filler"), "it has no filters"),
     "InnerProduct": {"negative_slope": "only with relu, which is refused"},
     "LRN": {"pooling_param": "only with fuse_type, which is refused"},
+    "MultiStageMeanfield": {
+        "compatibility_mode": "it has one value",
+        "force_cpu": _FASTER,
+        **dict.fromkeys(("threshold", "forced_spatial_filter_weight", "forced_bilateral_filter_weight"), _UNUSED),
+    },
     "ReLU": {"fuse": _FASTER},
     "RegionLoss": dict.fromkeys(("jitter", "absolute", "random", "side"), _UNUSED),
     "SegAccuracy": {"metric": _UNUSED},

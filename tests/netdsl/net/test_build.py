@@ -14,7 +14,7 @@ from netdsl.errors import NetError, ShapeError, UnknownLayerError, user_code_pro
 from netdsl.layer import Layer
 from netdsl.layer.allowed_python import allowing
 from netdsl.layers import LAYERS
-from netdsl.net.build import Built, build, reshape, running
+from netdsl.net.build import Built, build, reshape, running, set_batch
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 
@@ -68,7 +68,7 @@ def test_types_of_one_s_own():
             NetError,
             "layer 'one': has 3 param for 2 blobs",
         ),
-        (layer("InnerProduct", IP, top="x"), NetError, "layer 'one': a layer of type InnerProduct can't work in place"),
+        (layer("Flatten", "", top="x"), NetError, "layer 'one': a layer of type Flatten can't work in place"),
         (layer("Eltwise", "bottom: 'z'"), ShapeError, "layer 'one'"),
         (layer("Concat", "top: 'w'"), NetError, "layer 'one': a layer of type Concat takes 1 tops, not 2"),
         (layer("Slice", "top: 'v' slice_param { slice_point: 99 }"), NetError, "layer 'one'"),
@@ -77,6 +77,27 @@ def test_types_of_one_s_own():
 def test_what_does_not_fit_is_told_with_its_layer(text, error, why):
     with pytest.raises(error, match=why):
         built(text)
+
+
+def test_a_top_without_values_is_refused_when_the_net_is_built_but_a_batch_of_none_is_not():
+    with pytest.raises(
+        ShapeError, match=r"layer 'none': top 'none' has shape \[0, 3\], which has no values; make every"
+    ):
+        built("layer { name: 'none' type: 'Input' top: 'none' input_param { shape { dim: 0 dim: 3 } } }")
+    net = built(layer("InnerProduct", IP))
+    set_batch(net, 0)
+    assert net.shapes[-1] == (0, 4)
+
+
+def test_what_a_gpu_says_of_numbers_out_of_range_is_a_sentence():
+    net = built(layer("InnerProduct", IP))
+
+    def forward(self: object) -> None:
+        raise RuntimeError("CUDA error: device-side assert triggered\nCUDA kernel errors might be ...")
+
+    why = "^layer 'one', or a layer before it: a label or an index is out of range; on a CPU the error says which one"
+    with pytest.raises(NetError, match=why), running(net):
+        forward(net.layers[1])
 
 
 def test_a_loss_without_a_top_gets_one():
@@ -101,6 +122,22 @@ def test_layers_whose_parameters_have_one_name_have_one_parameter():
     assert one.weight.requires_grad and two.bias.requires_grad and not one.bias.requires_grad
     tops = net(torch.ones(2, 6), torch.ones(2, 4))
     assert tops["y"].any() and torch.equal(tops["y"], tops["w"])
+
+
+@pytest.mark.parametrize(("name", "mine"), [("lr_mult", 2), ("decay_mult", 0)])
+def test_layers_that_share_a_parameter_must_agree_on_its_multipliers(name, mine):
+    def shared(first: str, last: str) -> Built:
+        text = "".join(
+            layer("InnerProduct", f"{IP} param {{ name: 'w' {each} }}", name=f"ip{index}", top=f"ip{index}")
+            for index, each in enumerate((first, "", last))
+        )
+        return built(text)
+
+    shared(f"{name}: 3", f"{name}: 3")
+    shared("", f"{name}: 3")
+    why = f"layer 'ip2': {name} of the parameter 'w' that it shares with layer 'ip0' is 3 there and {mine} here; set it"
+    with pytest.raises(NetError, match=why):
+        shared(f"{name}: 3", f"{name}: {mine}")
 
 
 def test_a_permissive_layer_takes_a_parameter_in_its_own_shape():

@@ -54,12 +54,6 @@ def test_what_learns_at_one_pace_lies_together_and_the_rest_behind(regression) -
     assert all(stop <= start for (_, stop), (start, _) in pairwise(starts))
 
 
-def test_layers_that_share_a_parameter_must_agree_on_its_pace(regression) -> None:
-    FlatWeights(regression(text=SHARED % "lr_mult: 3").built)
-    with pytest.raises(SolverError, match="layer 'b': lr_mult is 5 for a shared parameter that has 3"):
-        FlatWeights(regression(text=SHARED % "lr_mult: 5").built)
-
-
 def test_a_net_without_blobs_cannot_be_trained(regression) -> None:
     text = SHARED[: SHARED.index('layer { name: "a"')]
     with pytest.raises(SolverError, match="nothing to learn"):

@@ -20,7 +20,7 @@ layer { name: "slice" type: "Slice" bottom: "data" top: "one" top: "two" slice_p
 layer { name: "sum" type: "Eltwise" bottom: "one" bottom: "two" top: "sum" }
 """
 FIELDS = ["file", "parsed", "resolved", "ran", "reason", "phases", "needs_code", "assumed", "stubbed"]
-FIELDS += ["unread", "skipped"]
+FIELDS += ["unread", "skipped", "batch", "doubts", "caffe_notes"]
 
 
 @pytest.fixture
@@ -32,6 +32,20 @@ def files(zoo) -> None:
 def test_a_good_net_is_good(zoo, files) -> None:
     assert zoo("check", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN\n", "")
     assert zoo("check", "--run", "good.prototxt") == (0, "good.prototxt: good for TEST and TRAIN, runs\n", "")
+
+
+def test_what_caffe_refuses_of_a_good_net_is_said_behind_it(zoo) -> None:
+    loss = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "x" bottom: "y" top: "loss" top: "prob" }'
+    Path("two.prototxt").write_text(
+        'layer { name: "in" type: "Input" top: "x" top: "y" input_param { shape { dim: [2, 3] } shape { dim: 2 } } }\n'
+        + loss
+    )
+    code, out, err = zoo("check", "two.prototxt")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "two.prototxt: good for TEST and TRAIN",
+        "two.prototxt:2: layer 'loss': Caffe refuses 2 tops without loss_weight; give one for each",
+    ]
 
 
 def test_every_file_has_its_line_and_one_bad_one_fails(zoo, files) -> None:
@@ -133,6 +147,17 @@ def test_json_has_a_finding_for_every_file(zoo, files) -> None:
     assert found[4]["assumed"] == {"data": [2, 28, 28]}
 
 
+def test_gradients_that_differ_from_caffes_are_said_in_a_line(zoo, files) -> None:
+    clip = 'layer { name: "clip" type: "Clip" bottom: "conv" top: "conv" clip_param { min: 0 max: 1 } } '
+    loss = 'layer { name: "loss" type: "Reduction" bottom: "conv" top: "loss" loss_weight: 1 }'
+    Path("good.prototxt").write_text(GOOD + clip + loss)
+    code, out, err = zoo("check", "good.prototxt")
+    assert (code, err) == (0, "")
+    good, note = out.splitlines()
+    assert good == "good.prototxt: good for TEST and TRAIN"
+    assert note.startswith("good.prototxt: the gradients of layer 'clip' differ from Caffe's")
+
+
 def test_files_are_needed(zoo) -> None:
     code, _, err = zoo("check")
     assert code == 2
@@ -159,3 +184,32 @@ def test_many_unknown_fields_are_counted(zoo) -> None:
     assert [line.partition(": ")[0] for line in lines[:5]] == [f"fork.prototxt:{line}:1" for line in range(2, 7)]
     assert lines[5] == "fork.prototxt: 3 more fields are unknown (skipped)"
     assert lines[6].startswith("fork.prototxt: good for TEST and TRAIN without what is unknown, which `zoo upgrade")
+
+
+SEGMENTS = """input: "data"
+layer { name: "r" type: "Reshape" bottom: "data" top: "r" reshape_param { shape { dim: [-1, 10, 3, 224, 224] } } }
+"""
+
+
+def test_a_net_for_batches_of_so_many_is_told_from_a_broken_one(zoo) -> None:
+    Path("segments.prototxt").write_text(SEGMENTS)
+    code, out, _ = zoo("check", "segments.prototxt")
+    fits = "good for TEST and TRAIN, with data taken as 3x224x224, with a batch that is a multiple of 10"
+    assert (code, out.splitlines()[0]) == (0, f"segments.prototxt: {fits}")
+    Path("one.prototxt").write_text(SEGMENTS.replace('"data"\n', '"data" input_shape { dim: [1, 3, 224, 224] }\n', 1))
+    code, out, _ = zoo("check", "one.prototxt")
+    assert code == 1
+    assert out.endswith("which can't become [-1, 10, 3, 224, 224]; with a batch that is a multiple of 10 it fits\n")
+    Path("broken.prototxt").write_text(SEGMENTS.replace("3, 224, 224]", "7, 1, 9]"))
+    assert "multiple" not in zoo("check", "broken.prototxt")[1]
+
+
+def test_what_forks_mean_otherwise_is_said(zoo) -> None:
+    bn = 'layer { name: "b" type: "BN" bottom: "data" top: "b" bn_param { momentum: 0.9 } }'
+    Path("doubt.prototxt").write_text(f'input: "data" input_shape {{ dim: [1, 3, 4, 4] }}\n{bn}')
+    code, out, _ = zoo("check", "doubt.prototxt")
+    doubt, result = out.splitlines()
+    assert (code, result) == (0, "doubt.prototxt: good for TEST and TRAIN")
+    assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is taken as PSPNet's and TSN's; happynear's averages")
+    assert doubt.endswith("; if it is happynear-ms, say so with --dialect")
+    assert zoo("check", "--dialect", "pspnet", "doubt.prototxt")[1] == f"{result}\n"

@@ -12,6 +12,7 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net, read_solver
 from netdsl.net.net import Net
+from zoo.names import catalogue_folder
 
 needs_onnx = pytest.mark.skipif(not find_spec("onnx") or not find_spec("onnxruntime"), reason="needs the extra onnx")
 NET = """name: "small"
@@ -57,6 +58,27 @@ def test_a_trained_net_is_exported_to_caffe_with_its_proof(zoo) -> None:
     assert Path("out/deploy.caffemodel").read_bytes() == Path("small.caffemodel").read_bytes()
     assert [layer.type for layer in read_net("out/deploy.prototxt").message.layer][-1] == "Softmax"
     assert read_solver("out/solver.prototxt").message.net == "train_val.prototxt"
+
+
+def test_what_caffe_cannot_read_of_a_training_is_said_or_written_for_it(zoo, monkeypatch) -> None:
+    lenet = catalogue_folder("lenet").path
+    Net(lenet / "train_val.prototxt").save("lenet.caffemodel")
+    words = ["export", "lenet", "--weights", "lenet.caffemodel", "--to", "caffe"]
+    words += ["--solver", str(lenet / "solver.prototxt"), "--no-verify"]
+    code, out, err = zoo(*words, "-o", "said")
+    assert (code, err) == (0, "")
+    unread = (
+        "layer 'data': Caffe can't read source 'digits:%s', resize_param%s; export it with --data-lmdb, which writes"
+    )
+    said = [line for line in out.splitlines() if "Caffe" in line]
+    assert len(said) == 2 and unread % ("train", ", shuffle") in said[0] and unread % ("test", "") in said[1]
+    code, out, err = zoo(*words, "-o", "written", "--data-lmdb")
+    assert (code, err) == (0, "") and "Caffe" not in out
+    assert {"wrote written/train_lmdb", "wrote written/test_lmdb"} <= set(out.splitlines())
+    monkeypatch.chdir("written")
+    assert zoo("train", "--solver", "solver.prototxt", "--max-iter", "1")[0] == 0
+    monkeypatch.chdir("..")
+    assert "_lmdb: is a directory; name another folder" in zoo(*words, "-o", "written", "--data-lmdb")[2]
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan")])
@@ -177,6 +199,7 @@ def test_the_tolerance_is_for_what_is_written_too(zoo) -> None:
         (["--to", "caffe", "--weights", "small.caffemodel", "--prune-to", "x"], 2, "there is no layer 'x'"),
         (["--to", "caffe", "--mean", "red"], 2, "'red' isn't like 104,117,123"),
         (["--to", "onnx", "--train-val"], 2, "--train-val and --solver are for --to caffe"),
+        (["--to", "caffe", "--data-lmdb"], 2, "--data-lmdb is for the data of --train-val or --solver"),
         (["--to", "caffe", "--opset", "3"], 2, "--opset is for --to onnx"),
         (["--to", "caffe", "--no-verify", "--tolerance", "1"], 2, "--tolerance is for verifying"),
     ],

@@ -50,3 +50,4 @@ def test_features_say_where_they_are(zoo, digits) -> None:
     code, out, err = zoo(*words, "-o", "out.parquet", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == {"output": "out.parquet", "columns": ["hidden"]}
+    assert "there is no 'cuda:99'" in zoo(*words, "-o", "other.parquet", "--device", "cuda:99").err

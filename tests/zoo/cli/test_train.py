@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from netdsl.distributed.run import Run
 from netdsl.solver.event_log import read_event_log
 from zoo.names import catalogue_folder
 
@@ -154,6 +155,41 @@ def test_one_worker_has_a_run_and_a_report_too(zoo) -> None:
     assert not list(Path().glob("lenet*"))
     assert "one: 1 worker" in zoo("report", "one").out
     assert zoo("train", "--resume", "one").code == 0
+
+
+def in_place_training(*options: str) -> tuple[str, ...]:
+    Path("solver.prototxt").write_text("""
+        base_lr: 0.1 lr_policy: "fixed" max_iter: 2 random_seed: 3 snapshot_prefix: "s"
+        net_param {
+          layer { name: "data" type: "DummyData" top: "x" dummy_data_param {
+            shape { dim: 4 dim: 3 } data_filler { type: "uniform" } } }
+          layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param {
+            num_output: 5 weight_filler { type: "gaussian" } } }
+          layer { name: "sigmoid" type: "Sigmoid" bottom: "ip" top: "ip" }
+          layer { name: "tanh" type: "TanH" bottom: "ip" top: "ip" }
+          layer { name: "loss" type: "Reduction" bottom: "ip" top: "loss" loss_weight: 1 } }
+    """)
+    return "train", "--solver", "solver.prototxt", *options
+
+
+def test_caffes_gradients_are_for_the_asking_where_layers_work_in_place(zoo) -> None:
+    train = in_place_training()
+    said = zoo(*train)
+    true = Path("s_iter_2.caffemodel").read_bytes()
+    assert said.err.startswith("zoo: the gradients of layer 'sigmoid' differ from Caffe's") and said.code == 0
+    assert zoo(*train, "--caffe-gradients").err == ""
+    assert Path("s_iter_2.caffemodel").read_bytes() != true
+    assert zoo(*train, "--caffe-gradients", "--compile").code == 2
+
+
+def test_workers_have_them_too_and_a_run_keeps_that(zoo) -> None:
+    train = in_place_training("--strategy", "allreduce", "--workers", "2")
+    for folder in ("first", "second"):
+        assert zoo(*train, "--caffe-gradients", "--run", folder).err == ""
+    assert zoo(*train, "--run", "true").err.count("differ from Caffe's") == 1
+    first, second, true = (Path(each, "model.caffemodel").read_bytes() for each in ("first", "second", "true"))
+    assert first == second != true
+    assert Run.load(Path("first")).compute.caffe_gradients
 
 
 def test_what_was_learned_is_tested_at_the_end_whatever_the_interval(zoo) -> None:

@@ -1,17 +1,17 @@
-"""Every line of docs/caffe_differences.md, shown with small numbers: what netdsl computes, and what the other does."""
+"""Which tests show the lines of docs/caffe_differences.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-_SHOWN: dict[str, Callable[[], None]] = {}
+SHOWN: dict[str, Callable[[], None]] = {}  # by the first column of the line
 
 
 def shows(what: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
     """Say which line of the page a test shows, by its first column."""
 
     def note(test: Callable[[], None]) -> Callable[[], None]:
-        _SHOWN[what] = test
+        SHOWN[what] = test
         return test
 
     return note

@@ -1,0 +1,210 @@
+"""The net and the solver of a training, as BVLC's Caffe takes them, and what it doesn't take of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.descriptors import set_fields
+from caffe_proto.dialects import BVLC, PRIVATE
+from caffe_proto.errors import CaffeError, few
+from caffe_proto.locations import error_label
+from caffe_proto.net_dialect import fork_settings, mark
+from netdsl.checking.caffe_notes import caffe_notes
+from netdsl.checking.lint import resolve_shapes
+from netdsl.data.transforms.beforehand import Beforehand
+from netdsl.data.transforms.mean import Mean
+from netdsl.data.writing.caffe_database import write_caffe_database
+from netdsl.data.writing.mean_image import write_mean
+from netdsl.errors import ConversionError
+from netdsl.layer import BringsData
+from netdsl.layer.capabilities import capabilities
+from netdsl.layer.data import DataOrigin, HasDatabaseForm
+from netdsl.layers import LAYERS
+from netdsl.net.build import type_of
+from netdsl.net.graph import Node, Phase, is_included, resolve_all, state_of
+
+_MOST_NAMES = 3  # of layers in one sentence
+_OF_TESTS = ("test_iter", "test_interval", "test_state", "test_initialization", "test_compute_loss")
+
+
+@dataclass(frozen=True)
+class Database:
+    """An LMDB to be written in place of what a data layer reads, and the mean image for it, if there is one."""
+
+    name: str
+    layer: HasDatabaseForm
+    beforehand: Beforehand
+    mean: Mean | None
+
+    def write(self, folder: Path) -> None:
+        """Write both into a folder."""
+        message = self.layer.layer
+        try:
+            reading = self.layer.reading(seed=0)
+            with closing(reading.source):
+                write_caffe_database(reading, self.beforehand, folder / self.name)
+            if self.mean is not None and self.mean.image is not None:
+                write_mean(
+                    np.asarray(self.beforehand.cropped(self.mean.image), np.float32), folder / _mean_of(self.name)
+                )
+        except CaffeError as problem:
+            raise ConversionError(f"{error_label(message)}: can't become an LMDB: {problem}") from None
+
+
+@dataclass(frozen=True)
+class CaffeTraining:
+    """A net and a solver for Caffe. `notes` has what it won't take; `unread` are those that databases would help."""
+
+    net: pb.NetParameter
+    solver: pb.SolverParameter | None
+    databases: tuple[Database, ...] = ()
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def training_for_caffe(
+    net: pb.NetParameter, solver: pb.SolverParameter | None, *, with_databases: bool = False
+) -> CaffeTraining:
+    """Leave out of a solver what only forks know, and say what else Caffe won't take.
+
+    With databases, a data layer that Caffe can't read becomes one that reads an LMDB, to be written beside the net.
+    """
+    made, databases, unread = pb.NetParameter(), list[Database](), list[str]()
+    made.CopyFrom(net)
+    for layer in made.layer:
+        data = _data_layer(layer, net)
+        unknown = _unknown_data(layer, data) if data is not None else []
+        if data is None or not unknown:
+            continue
+        if with_databases:
+            database = _database(data, _name(net, layer, databases))
+            databases.append(database)
+            _replace(layer, data.from_database(database.name, database.beforehand.rest))
+        else:
+            unread.append(f"{error_label(layer)}: Caffe can't read {', '.join(unknown)}")
+    if not any(fork_settings(made)) and all(_is_caffes(layer) for layer in made.layer):
+        mark(made, ())  # what the dialect told of is gone
+    readable, solver_notes = _solver_for_caffe(made, solver)
+    notes = [*_unknown_settings(made, unread_too=with_databases), *_inputs(made), *_refused(made), *solver_notes]
+    return CaffeTraining(made, readable, tuple(databases), tuple(notes), tuple(unread))
+
+
+def _replace(layer: pb.LayerParameter, made: pb.LayerParameter) -> None:
+    """Put another layer in the place of one, in the same phases."""
+    if layer.HasField("phase"):
+        made.phase = layer.phase
+    else:
+        made.ClearField("phase")
+    layer.CopyFrom(made)
+
+
+def _data_layer(layer: pb.LayerParameter, net: pb.NetParameter) -> HasDatabaseForm | None:
+    """The data layer of a message, if its data can be in a database; in TRAIN if it is for both phases."""
+    kind = type_of(Node(layer, (), ()), LAYERS)
+    if kind is None or not issubclass(kind, HasDatabaseForm):
+        return None
+    message = pb.LayerParameter()
+    message.CopyFrom(layer)
+    message.phase = pb.TRAIN if Phase.TRAIN in _phases(layer, net) else pb.TEST
+    return kind(message, [])
+
+
+def _phases(layer: pb.LayerParameter, net: pb.NetParameter) -> list[Phase]:
+    return [phase for phase in Phase if is_included(layer, state_of(net, phase))]
+
+
+def _unknown_data(layer: pb.LayerParameter, data: HasDatabaseForm) -> list[str]:
+    source = data.unknown_source()
+    return [*([f"source '{source}'"] if source else []), *dict.fromkeys(fork_settings(layer))]
+
+
+def _database(data: HasDatabaseForm, name: str) -> Database:
+    message = data.layer
+    try:
+        beforehand = Beforehand.of(message.transform_param, train=message.phase == pb.TRAIN)
+        mean = Mean(message.transform_param) if message.transform_param.mean_file else None
+    except CaffeError as problem:
+        raise ConversionError(f"{error_label(message)}: {problem}") from None
+    if mean is not None:
+        beforehand.rest.mean_file = _mean_of(name)
+    return Database(name, data, beforehand, mean)
+
+
+def _name(net: pb.NetParameter, layer: pb.LayerParameter, others: Sequence[Database]) -> str:
+    """A name as Caffe's examples have it, such as train_lmdb."""
+    phases = _phases(layer, net)
+    stem = phases[0].name.lower() if len(phases) == 1 else "data"
+    taken = {database.name for database in others}
+    names = (f"{stem}{number}_lmdb" for number in ["", *range(2, len(others) + 3)])
+    return next(name for name in names if name not in taken)
+
+
+def _mean_of(name: str) -> str:
+    return f"{name.removesuffix('_lmdb')}_mean.binaryproto"
+
+
+def _is_caffes(layer: pb.LayerParameter) -> bool:
+    """Whether a layer is of a type that isn't a fork's."""
+    kind = LAYERS.get(layer.type)
+    return kind is None or BVLC.name in capabilities(kind).origins
+
+
+def _unknown_settings(net: pb.NetParameter, *, unread_too: bool) -> Iterator[str]:
+    """A sentence for each type or setting that Caffe lacks, but for those of data that a database would help."""
+    layers: dict[str, list[str]] = {}
+    for layer in net.layer:
+        kind = type_of(Node(layer, (), ()), LAYERS)
+        if not _is_caffes(layer):
+            layers.setdefault(f"layers of type {layer.type}", []).append(layer.name)
+        elif unread_too or kind is None or not issubclass(kind, HasDatabaseForm):
+            for name in dict.fromkeys(fork_settings(layer)):
+                layers.setdefault(name, []).append(layer.name)
+    for what, names in layers.items():
+        where = f"layer{'s' if len(names) > 1 else ''} {few(names, _MOST_NAMES)}"
+        yield f"Caffe can't read {what} ({where}), which only forks have; train it in one of them"
+
+
+def _inputs(net: pb.NetParameter) -> Iterator[str]:
+    """A sentence for each layer that has no data of its own to train on."""
+    for layer in net.layer:
+        kind = type_of(Node(layer, (), ()), LAYERS)
+        by_program = kind is not None and issubclass(kind, BringsData) and kind.data_origin is not DataOrigin.FILES
+        if by_program and Phase.TRAIN in _phases(layer, net):
+            yield f"{error_label(layer)}: reads no data; a program has to give Caffe each batch of it"
+
+
+def _refused(net: pb.NetParameter) -> list[str]:
+    """What Caffe refuses in the layers themselves; of a net that can't be built nothing is known."""
+    with suppress(CaffeError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whoever opened the net heard them
+        resolved = resolve_shapes(net)
+        return caffe_notes(resolve_all(net), resolved.builts, LAYERS)
+    return []
+
+
+def _solver_for_caffe(
+    net: pb.NetParameter, solver: pb.SolverParameter | None
+) -> tuple[pb.SolverParameter | None, list[str]]:
+    """A solver without what Caffe doesn't know or can't do with this net, and a sentence for each of these."""
+    if solver is None:
+        return None, []
+    made, notes = pb.SolverParameter(), list[str]()
+    made.CopyFrom(solver)
+    of_forks = [field.name for field, _ in set_fields(made) if field.number >= PRIVATE]
+    if of_forks:
+        notes.append(f"solver.prototxt: {', '.join(of_forks)} left out, which only forks have")
+    phases = {graph.phase for graph in resolve_all(net)}
+    of_tests = [field.name for field, _ in set_fields(made) if field.name in _OF_TESTS and Phase.TEST not in phases]
+    if of_tests:
+        what = f"{', '.join(of_tests)} left out, since the net has no data for TEST"
+        notes.append(f"solver.prototxt: {what}; export the prototxt, with --weights, to have them")
+    for name in (*of_forks, *of_tests):
+        made.ClearField(name)
+    return made, notes

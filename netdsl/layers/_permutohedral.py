@@ -1,0 +1,129 @@
+"""The permutohedral lattice of Adams, Baek and Davis (2010): a blur over points of many features, in linear time.
+
+Points are spread over the corners of the simplices that they lie in, corners are blurred along each axis of the
+lattice, and points gather what their corners have. Features are in units of the blur's deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from netdsl.errors import NetError
+
+_MOST_PLACES = 2**62  # corners are told apart by one number each, which must fit into 64 bits
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The corners that points lie between. A place behind the last corner stands for corners that aren't there."""
+
+    corners: Tensor  # points x (features + 1): which corners a point lies between
+    shares: Tensor  # the same: what part of it each has
+    neighbours: Tensor  # axes x 2 x corners: the next corner on both sides
+
+    @classmethod
+    def of(cls, features: Tensor) -> Lattice:
+        """The lattice of points x features."""
+        keys, shares = _simplices(features.detach().float())
+        places, steps = _places(keys)
+        known, corners = torch.unique(places, return_inverse=True)
+        return cls(corners, shares, torch.stack([_neighbours(known, step) for step in steps]))
+
+    def blur(self, values: Tensor, *, reverse: bool = False) -> Tensor:
+        """Values (channels x points) blurred; `reverse` goes along the axes in the other order, for gradients."""
+        corners = self._spread(values.T)
+        for before, after in self.neighbours.flip(0) if reverse else self.neighbours:
+            corners = corners + 0.5 * F.pad(corners[before] + corners[after], [0, 0, 0, 1])
+        points = torch.zeros_like(values.T)
+        for corner, share in zip(self.corners.T, self.shares.to(values.dtype).T, strict=True):
+            points += share[:, None] * corners[corner]
+        return points.T / (1 + 2.0 ** -(self.corners.shape[1] - 1))
+
+    def _spread(self, points: Tensor) -> Tensor:
+        """What the corners get of the points, and a row of zeros for those that aren't there."""
+        corners = points.new_zeros(self.neighbours.shape[2] + 1, points.shape[1])
+        for corner, share in zip(self.corners.T, self.shares.to(points.dtype).T, strict=True):
+            corners.index_add_(0, corner, share[:, None] * points)
+        return corners
+
+
+class _Filtered(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, lattice: Lattice) -> Tensor:
+        ctx.lattice = lattice
+        return lattice.blur(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.lattice.blur(gradients[0], reverse=True), None
+
+
+def blurred(values: Tensor, lattice: Lattice) -> Tensor:
+    """Values (channels x points) blurred over a lattice."""
+    result: Tensor = _Filtered.apply(values, lattice)  # type: ignore[no-untyped-call]
+    return result
+
+
+def _elevated(features: Tensor) -> Tensor:
+    """The points on the plane of the lattice, whose coordinates add up to 0. A blur has a deviation of 1 there."""
+    count = features.shape[1]
+    order = torch.arange(1, count + 1, device=features.device, dtype=features.dtype)
+    scaled = features * ((count + 1) * math.sqrt(2 / 3) / (order * (order + 1)).sqrt())
+    sums = F.pad(scaled.flip(1).cumsum(1).flip(1), [0, 1])  # of the features from each one on
+    return sums - F.pad(scaled * order, [1, 0])
+
+
+def _simplices(features: Tensor) -> tuple[Tensor, Tensor]:
+    """The corners of the simplex around each point, points x corners x features, and the point's shares in them."""
+    count = features.shape[1]
+    elevated = _elevated(features)
+    turns = (elevated / (count + 1)).round()
+    nearest, total = turns * (count + 1), turns.sum(1, keepdim=True)
+    rank = _ranks(elevated - nearest) + total
+    wrap = (count + 1) * ((rank < 0).to(rank) - (rank > count).to(rank))
+    rank, nearest = (rank + wrap).long(), nearest + wrap
+    shares = _barycentric((elevated - nearest) / (count + 1), rank)
+    corner = torch.arange(count + 1, device=features.device)[:, None]
+    offsets = corner - (count + 1) * (rank[:, None, :count] > count - corner)
+    return nearest[:, None, :count].long() + offsets, shares
+
+
+def _ranks(distances: Tensor) -> Tensor:
+    """How many coordinates of a point are larger; of equal ones the first counts as larger."""
+    ours, theirs = distances[:, :, None], distances[:, None]
+    later = torch.ones_like(ours[:1] + theirs[:1]).triu(1).bool()
+    return torch.where(later, ours < theirs, ours <= theirs).to(distances).sum(2) - 1
+
+
+def _barycentric(distances: Tensor, rank: Tensor) -> Tensor:
+    count = rank.shape[1]
+    shares = distances.new_zeros(len(distances), count + 1)
+    shares.scatter_add_(1, count - 1 - rank, distances)
+    shares.scatter_add_(1, count - rank, -distances)
+    first = shares[:, :1] + 1 + shares[:, count:]
+    return torch.cat((first, shares[:, 1:count]), 1)
+
+
+def _places(keys: Tensor) -> tuple[Tensor, list[int]]:
+    """A number for each corner, and what it differs by from the next corner's along each axis."""
+    count = keys.shape[2]
+    least = keys.amin((0, 1)) - count
+    lengths = [int(length) for length in keys.amax((0, 1)) + count + 1 - least]
+    if math.prod(lengths) > _MOST_PLACES:
+        raise NetError("the image varies too much against theta_beta: it has too many places between its colours")
+    radix = [math.prod(lengths[axis + 1 :]) for axis in range(count)]
+    places = ((keys - least) * torch.tensor(radix, device=keys.device)).sum(2)
+    return places, [(count + 1) * step - sum(radix) for step in (*radix, 0)]
+
+
+def _neighbours(known: Tensor, step: int) -> Tensor:
+    """The indices of the corners before and after each of those that are known, which are sorted."""
+    sought = torch.stack((known - step, known + step))
+    at = torch.searchsorted(known, sought).clamp_max(len(known) - 1)
+    return torch.where(known[at] == sought, at, len(known))

@@ -1,0 +1,127 @@
+"""MultiStageMeanfield: the conditional random field of CRF-RNN, as so many steps of mean-field inference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape, new_blob
+from netdsl.layer.running import NeedsValues, not_compiled
+from netdsl.layer.samples import BlobKind
+from netdsl.layers._permutohedral import Lattice, blurred
+
+_COLOURS = 3
+_TINY = 1e-20  # so that nothing is divided by 0
+
+
+class MultiStageMeanfield(NeedsValues, Layer):
+    """Scores for every pixel, once its neighbours have been heard, above all those of its own colour.
+
+    Bottoms are the scores of a net, what the first step begins with (the same scores, as a rule), and the image. In
+    every step probabilities are blurred over near pixels, and over near pixels of similar colours; what comes of both
+    is weighed by a matrix each, then by what classes think of each other, and taken off the scores. The image gets no
+    gradient.
+    """
+
+    config = pb.MultiStageMeanfieldParameter
+    blobs = ("spatial_weights", "bilateral_weights", "compatibility")
+    bottoms = (3, 3)
+    no_gradient = (2,)
+    bottom_kinds = (BlobKind.NUMBER,) * 3
+    spatial_weights: nn.Parameter
+    bilateral_weights: nn.Parameter
+    compatibility: nn.Parameter
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        p = layer.multi_stage_meanfield_param
+        _check_shapes(bottoms)
+        if p.num_iterations < 2:
+            raise NetError(f"num_iterations is {p.num_iterations}; it must be 2 or more")
+        if min(p.theta_alpha, p.theta_beta, p.theta_gamma) <= 0:
+            raise NetError("theta_alpha, theta_beta and theta_gamma must be more than 0")
+        self.steps, self.near, self.apart = p.num_iterations, p.theta_gamma, (p.theta_alpha, p.theta_beta)
+        classes = bottoms[0][1]
+        self.diagonals = (
+            _diagonal(p.spatial_filter_weights_str, p.spatial_filter_weight, classes),
+            _diagonal(p.bilateral_filter_weights_str, p.bilateral_filter_weight, classes),
+            [-1.0] * classes,  # Potts's model: only the same class counts
+        )
+        for name in self.blobs:
+            setattr(self, name, new_blob(pb.FillerParameter(), (1, 1, classes, classes)))
+
+    def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
+        """The first values are on the diagonals."""
+        missing = {name for name in self.blobs if getattr(self, name).is_meta and id(getattr(self, name)) not in done}
+        super().allocate(device, done)
+        with torch.no_grad():
+            for name, diagonal in zip(self.blobs, self.diagonals, strict=True):
+                if name in missing:
+                    getattr(self, name)[0, 0].copy_(torch.tensor(diagonal).diag())
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        _check_shapes(bottoms)
+        return [bottoms[0]]
+
+    @not_compiled
+    def forward(self, scores: Tensor, first: Tensor, image: Tensor) -> Tensor:
+        items = zip(scores, first, image.detach(), strict=True)
+        return torch.stack([self._inferred(*item) for item in items])
+
+    def _inferred(self, scores: Tensor, state: Tensor, image: Tensor) -> Tensor:
+        """One item's scores after all steps."""
+        unary, state = scores.flatten(1), state.flatten(1)
+        places = _places(image)
+        alpha, beta = self.apart
+        colours = image[:_COLOURS].flatten(1).T
+        spatial = _Kernel(places / self.near, unary)
+        bilateral = _Kernel(torch.cat((places / alpha, colours / beta), 1), unary)
+        for _ in range(self.steps):
+            chances = state.softmax(0)
+            message = self.spatial_weights[0, 0] @ spatial(chances) + self.bilateral_weights[0, 0] @ bilateral(chances)
+            state = unary - self.compatibility[0, 0] @ message
+        return state.view_as(scores)
+
+
+class _Kernel:
+    """A blur over points of so many features, whose weights add up to 1 for every point."""
+
+    def __init__(self, features: Tensor, like: Tensor) -> None:
+        self.lattice = Lattice.of(features)
+        self.scale = 1 / (self.lattice.blur(torch.ones_like(like[:1])) + _TINY)
+
+    def __call__(self, values: Tensor) -> Tensor:
+        return blurred(values, self.lattice) * self.scale
+
+
+def _places(image: Tensor) -> Tensor:
+    """The column and row of every pixel."""
+    rows, columns = (torch.arange(length, device=image.device, dtype=torch.float32) for length in image.shape[1:])
+    return torch.stack((columns.repeat(len(rows)), rows.repeat_interleave(len(columns))), 1)
+
+
+def _check_shapes(bottoms: Sequence[Shape]) -> None:
+    scores, first, image = bottoms
+    if len(scores) != 4 or len(image) != 4:
+        raise ShapeError("works on images: every bottom needs 4 axes")
+    if scores != first:
+        raise ShapeError(f"the first two bottoms must have the same shape, not {list(scores)} and {list(first)}")
+    if (image[0], *image[2:]) != (scores[0], *scores[2:]) or image[1] < _COLOURS:
+        raise ShapeError(f"the image must be as large as the scores {list(scores)}, with 3 colours, not {list(image)}")
+
+
+def _diagonal(text: str, value: float, classes: int) -> list[float]:
+    """The numbers of a text, one for each class, or one number for all."""
+    if not text:
+        return [value] * classes
+    try:
+        numbers = [float(word) for word in text.split()]
+    except ValueError:
+        raise NetError(f"the filter weights {text!r} must be numbers with spaces between them") from None
+    if len(numbers) != classes:
+        raise NetError(f"there are {len(numbers)} filter weights for {classes} classes; give one for each")
+    return numbers

@@ -1,0 +1,38 @@
+"""Where a net learns: which bottoms, edges and blobs get gradients, and which edges are losses."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from netdsl.layer import Layer
+from netdsl.net.build import Built
+from netdsl.net.graph import Node
+
+
+def losses_of(built: Built) -> dict[int, float]:
+    """The edges that count as losses, with their weights."""
+    weights = [pair for node, layer in built.pairs() for pair in zip(node.tops, layer.loss_weights(), strict=True)]
+    return {edge: weight for edge, weight in weights if weight}
+
+
+def cut_of(built: Built, node: Node, layer: Layer) -> tuple[int, ...]:
+    """Caffe's rule: `propagate_down: false` stops the gradient, but not in a net that forces gradients everywhere."""
+    forced = built.graph.net.force_backward
+    stopped = [index for index, goes in enumerate(node.layer.propagate_down) if not goes and not forced]
+    return tuple(index for index in range(len(node.bottoms)) if index in stopped or index in layer.no_gradient)
+
+
+def learning_edges(built: Built) -> set[int]:
+    """The edges that get a gradient. Caffe's rule: those that come from something learned, unless all are forced to."""
+    learning = set(range(len(built.shapes))) if built.graph.net.force_backward else set()
+    for node, layer in built.pairs():
+        cut = cut_of(built, node, layer)
+        passed = {edge for place, edge in enumerate(node.bottoms) if place not in cut}
+        if passed & learning or learned_blobs(layer):
+            learning.update(node.tops)
+    return learning
+
+
+def learned_blobs(layer: Layer) -> list[Tensor]:
+    """The blobs of a layer that get a gradient."""
+    return [blob for blob in map(layer.owner_of, layer.blob_names()) if blob.requires_grad]

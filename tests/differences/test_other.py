@@ -1,0 +1,373 @@
+"""What netdsl computes otherwise than Caffe or a fork, line by line of docs/caffe_differences.md."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+import netdsl.pycaffe as caffe
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from caffe_proto.files import read_net, write
+from caffe_proto.net_dialect import marks_of
+from netdsl import Net
+from netdsl.errors import NetError, SolverError, WeightsError
+from netdsl.layer import Layer
+from netdsl.layer.allowed_python import allowing, in_folder
+from netdsl.layers import LAYERS
+from netdsl.net.build import type_of
+from netdsl.net.graph import Node
+from netdsl.open_net import open_net
+from netdsl.solver.open_solver import open_solver
+from netdsl.solver.state import restore
+from tests.differences.shown import shows
+
+Array = NDArray[Any]
+
+# What computes otherwise: gradients and values, layer by layer
+
+
+def made(kind: str, settings: str, *shapes: tuple[int, ...], tops: int = 1, dialect: str = "") -> Layer:
+    """A layer on bottoms of some shapes, in the TEST phase."""
+    message = from_text(f'name: "l" type: "{kind}" {settings}', pb.LayerParameter)
+    message.bottom.extend(f"bottom{index}" for index in range(len(shapes)))
+    message.top.extend(f"top{index}" for index in range(tops))
+    message.dialects.extend([dialect] if dialect else [])
+    message.phase = pb.TEST
+    layer = LAYERS[kind](message, shapes).eval()
+    layer.top_shapes(shapes)
+    layer.allocate("cpu", {})
+    return layer
+
+
+def gradient(layer: Layer, x: Array, *others: Array, top: Array) -> Array:
+    """What the first bottom gets back where a top's own gradient is known."""
+    bottom = torch.from_numpy(x).requires_grad_()
+    tops = layer(bottom, *map(torch.from_numpy, others))
+    (tops if isinstance(tops, torch.Tensor) else tops[0]).backward(torch.from_numpy(top))
+    found: Array = np.zeros_like(x) if bottom.grad is None else bottom.grad.numpy()
+    return found
+
+
+def softmax(x: Array) -> Array:
+    exponents: Array = np.exp(x)
+    return exponents / exponents.sum(1, keepdims=True)
+
+
+@shows("`BN` of PSPNet, TSN and happynear, in TEST and not `frozen`")
+def test_the_gradient_of_bn_in_a_test() -> None:
+    draw = np.random.default_rng(0)
+    x, back = draw.normal(size=(4, 1, 2, 2)), draw.normal(size=(4, 1, 2, 2))
+    layer = made("BN", "bn_param { slope_filler { value: 3 } eps: 0.5 }", x.shape, dialect="pspnet").double()
+    layer.mean.fill_(0.25)
+    layer.variance.fill_(2)
+    averaged = (back * 3) / np.sqrt(2.5)  # the way forward took the averages as numbers
+    np.testing.assert_allclose(gradient(layer, x, top=back), averaged)
+
+    deviation = np.sqrt(x.var() + 0.5)
+    normal = (x - x.mean()) / deviation
+    of_batch = 3 / deviation * (back - back.mean() - normal * (back * normal).mean())
+    np.testing.assert_allclose(gradient(layer.train(), x, top=back), of_batch)
+    assert not np.allclose(averaged, of_batch)
+
+
+@shows("`Reorg` of MobileNet-YOLO and Intel")
+def test_the_gradient_of_reorg() -> None:
+    layer = made("Reorg", "reorg_param { stride: 2 }", (1, 4, 2, 2))
+    places = np.arange(16, dtype=np.float32).reshape(1, 4, 2, 2)
+    top = layer(torch.from_numpy(places)).numpy()  # where each value came from
+    back = np.random.default_rng(0).normal(size=top.shape).astype(np.float32)
+    found, buffer = gradient(layer, places, top=back), np.zeros(16)  # the fork's is what it finds, here zeros
+    np.testing.assert_array_equal(found.flatten()[top.flatten().astype(int)], back.flatten())
+    assert not np.array_equal(found.flatten(), buffer)
+
+    text = """layer {{ name: "x" type: "Input" top: "x" input_param {{ shape {{ dim: [1, 1, 2, 2] }} }} }}
+        layer {{ name: "c" type: "Convolution" bottom: "x" top: "c"
+            convolution_param {{ num_output: 4 kernel_size: 1 weight_filler {{ value: 1 }} }} }}
+        layer {{ name: "r" type: "Reorg" bottom: "c" top: "r" reorg_param {{ stride: 2 }} {0} }}
+        layer {{ name: "s" type: "Reduction" bottom: "r" top: "s" loss_weight: 1 }}"""
+    assert before_reorg(text.format("")) == [4.0] * 4  # a 1 of each of four pixels
+    assert before_reorg(text.format("propagate_down: false")) == [0.0] * 4
+
+
+def before_reorg(text: str) -> list[float]:
+    """What the bias of the convolution before it learns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "net.prototxt")
+        path.write_text(text)
+        net = caffe.Net(str(path), caffe.TRAIN)
+        net.forward()
+        net.backward()
+        slopes: list[float] = net.params["c"][1].diff.tolist()
+    return slopes
+
+
+SCORES = np.array([[1.0, 2.0], [3.0, 1.0], [0.5, 0.0]])
+LABELS = np.array([-1.0, 1.0, 0.0])
+LOSSES = np.array([0.0, -np.log(softmax(SCORES)[1, 1]), -np.log(softmax(SCORES)[2, 0])])  # the first is ignored
+
+
+@shows("`SoftmaxWithLossOHEM` of Intel with ignored labels")
+def test_ignored_labels_of_softmax_with_loss_ohem() -> None:
+    layer = made("SoftmaxWithLossOHEM", "loss_param { ignore_label: -1 }", (3, 2), (3,), dialect="intel")
+    loss = layer(torch.from_numpy(SCORES), torch.from_numpy(LABELS)).item()
+    assert loss == pytest.approx(LOSSES.sum() / 2)
+    assert loss != pytest.approx(LOSSES[:2].sum() / 2)  # the first two, since two count
+    slopes = (softmax(SCORES) - np.array([[0, 0], [0, 1], [1, 0]])) / 2 * [[0], [1], [1]]  # the same for both
+    np.testing.assert_allclose(gradient(layer, SCORES, LABELS, top=np.array(1.0)), slopes)
+
+
+@shows("`SoftmaxWithLossOHEM` of Intel with three tops")
+def test_three_tops_of_softmax_with_loss_ohem() -> None:
+    bottoms = torch.from_numpy(SCORES), torch.from_numpy(np.maximum(LABELS, 0))
+    for tops in (2, 3):
+        layer = made("SoftmaxWithLossOHEM", "", (3, 2), (3,), tops=tops, dialect="intel")
+        np.testing.assert_allclose(layer(*bottoms)[1], softmax(SCORES))  # the fork's second of three isn't written
+
+
+@shows("`YoloDetectionOutput` and `Yolov3DetectionOutput` of a batch")
+def test_a_batch_of_yolo() -> None:
+    grid = torch.zeros(2, 6, 1, 1)
+    grid[:, 4] = torch.tensor([2.0, 1.0]).view(2, 1, 1)  # both images show the same box, the second less surely
+    settings = "num_classes: 1 num_box: 1 biases: [1, 1] confidence_threshold: 0.5 nms_threshold: 0.5"
+    of_v3 = "num_classes: 1 num_box: 1 biases: [1, 1] mask: 0 confidence_threshold: 0.2 nms_threshold: 0.5"
+    for kind, text in (
+        ("YoloDetectionOutput", f"yolo_detection_output_param {{ {settings} }}"),
+        ("Yolov3DetectionOutput", f"yolov3_detection_output_param {{ {of_v3} anchors_scale: 1 mask_group_num: 1 }}"),
+    ):
+        layer = made(kind, text, (2, 6, 1, 1))
+        both = layer(grid)[0, 0]
+        assert both[:, 0].tolist() == [0, 1]  # the fork's: one row, of image 0, which suppresses the other
+        alone = [layer(grid[image : image + 1])[0, 0] for image in (0, 1)]
+        assert [len(rows) for rows in alone] == [1, 1]
+        assert torch.equal(torch.cat(alone)[:, 1:], both[:, 1:])
+
+
+@shows("`Nms` of rtpose on maps that are not square")
+def test_peaks_of_maps_that_are_not_square() -> None:
+    settings = "nms_param { threshold: 0.9 max_peaks: 2 num_parts: 2 }"
+    tall = np.zeros((1, 2, 12, 5), np.float32)
+    tall[0, 0, 7, 2], tall[0, 0, 4, 2] = 1, 0.5
+    x, y, _ = made("Nms", settings, tall.shape)(torch.from_numpy(tall))[0, 0, 1].tolist()
+    assert (x, y) == (2, 4)  # rows from 5 on, which is the width, are left out in both
+
+    wide = np.zeros((1, 2, 5, 12), np.float32)
+    wide[0, 0, 3, 4], wide[0, 0, 1, 4], wide[0, 1, 1, 4] = 1, 0.5, 0.5
+    top = made("Nms", settings, wide.shape)(torch.from_numpy(wide))[0, 0, 1]
+    assert top[1].item() == pytest.approx((3 * 1 + 1 * 0.5) / 1.5)
+    memory = wide.reshape(-1, 12)[1:7, 4]  # three rows each way, some of which are the next map's
+    behind = (memory * np.arange(1, 7)).sum() / memory.sum()
+    assert behind == pytest.approx((3 * 1 + 1 * 0.5 + 6 * 0.5) / 2)
+    square = np.pad(wide, ((0, 0), (0, 0), (0, 7), (0, 0)))  # where there is nothing to be read behind the map
+    assert torch.equal(made("Nms", settings, square.shape)(torch.from_numpy(square))[0, 0, 1], top)
+
+
+@shows("`ROIPooling` on a GPU, of a region that ends before it begins")
+def test_a_region_that_ends_before_it_begins() -> None:
+    x, region = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3), np.array([[0, 2, 1, 0, 0]], np.float32)
+    one = np.ones((1, 1, 1, 1), np.float32)
+    for dialect, wanted in (("", 0), ("faster-rcnn", 0), ("intel", 1)):
+        settings = "roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 1 }"
+        layer = made("ROIPooling", settings, x.shape, region.shape, dialect=dialect)
+        assert layer(torch.from_numpy(x), torch.from_numpy(region)).item() == x[0, 0, 1, 2]
+        assert gradient(layer, x, region, top=one).sum() == gradient(layer, x, region, top=one)[0, 0, 1, 2] == wanted
+
+
+@shows("`AssistedExcitation` of a batch")
+def test_a_batch_of_assisted_excitation() -> None:
+    layer = made("AssistedExcitation", "", (2, 1, 2, 2), (2, 5), (2, 1, 2, 2))
+    x, boxes = torch.ones(2, 1, 2, 2), torch.tensor([[1.0, 0.25, 0.25, 0.5, 0.5]] * 2)
+    top = layer(x, boxes, x)
+    strengthened = torch.tensor([[2.0, 1.0], [1.0, 1.0]])
+    assert top[:, 0].tolist() == [strengthened.tolist()] * 2  # the fork's second image is [[1, 1], [1, 1]]
+    assert layer(x[:1], boxes[:1], x[:1])[0, 0].tolist() == strengthened.tolist()
+
+
+@shows("`Unpooling` of DeconvNet with `AVE` or `TILE`, on a CPU")
+def test_unpooling_a_second_time() -> None:
+    x = np.array([[[[4.0, 8.0]]]], np.float32)
+    for method, each in (("AVE", x / 4), ("TILE", x)):
+        once = each.repeat(2, 2).repeat(2, 3)  # the fork's second pass adds as much again
+        settings = f"unpool: {method} kernel_size: 2 stride: 2 unpool_h: 2 unpool_w: 4"
+        layer = made("Unpooling", f"unpooling_param {{ {settings} }}", x.shape)
+        for _ in range(2):
+            np.testing.assert_array_equal(layer(torch.from_numpy(x)), once)
+
+
+@shows("DetectNet's lists of more than 50 boxes")
+def test_lists_of_more_than_50_boxes() -> None:
+    layer = pb.LayerParameter(name="l", type="Python", top=["boxes"], phase=pb.TEST)
+    layer.python_param.module, layer.python_param.layer = "caffe.layers.detectnet.clustering", "ClusterGroundtruth"
+    layer.python_param.param_str = "128, 128, 16, 1"
+    shapes = [(1, 1, 8, 8), (1, 4, 8, 8)]
+    (found,) = type_of(Node(layer, (), ()), LAYERS)(layer, shapes)(torch.ones(shapes[0]), torch.zeros(shapes[1]))
+    places = [(x * 16, y * 16) * 2 for y in range(8) for x in range(8)]
+    assert found[0, :, :4].tolist() == [list(place) for place in places[:50]]
+    with pytest.raises(ValueError, match="could not broadcast"):
+        np.zeros((1, 50, 4))[0, : len(places)] = places  # what the layer's own code does with 64
+
+
+@shows("`MultiStageMeanfield` of CRF-RNN, before it has learned")
+def test_the_first_weights_of_mean_field() -> None:
+    shapes = [(1, 2, 3, 3), (1, 2, 3, 3), (1, 3, 3, 3)]
+    text = "multi_stage_meanfield_param {{ num_iterations: 2 spatial_filter_weight: 3 {0} }}"
+    layer = made("MultiStageMeanfield", text.format(""), *shapes)
+    assert layer.spatial_weights[0, 0].tolist() == [[3, 0], [0, 3]]
+    in_file = "4 5"  # of spatial.par, which the fork reads from the current folder
+    layer = made("MultiStageMeanfield", text.format(f"spatial_filter_weights_str: '{in_file}'"), *shapes)
+    assert layer.spatial_weights[0, 0].tolist() == np.diag([float(word) for word in in_file.split()]).tolist()
+
+
+# Files and settings
+
+
+@shows("A setting that a layer type doesn't read")
+def test_a_setting_that_is_not_read() -> None:
+    with pytest.raises(NetError, match="'saturate' is a setting of a fork"):
+        made("Pooling", "pooling_param { kernel_size: 2 saturate: Signed }", (1, 1, 4, 4))
+    x = torch.arange(16.0).view(1, 1, 4, 4)
+    top = made("Pooling", "pooling_param { kernel_size: 2 stride: 2 }", (1, 1, 4, 4))(x)
+    assert top.flatten().tolist() == [5, 7, 13, 15]
+
+
+BN = """layer { name: "x" type: "Input" top: "x" input_param { shape { dim: [1, 2, 1, 1] } } }
+layer { name: "b" type: "BN" bottom: "x" top: "y" bn_param { slope_filler { } } }"""
+
+
+@shows("`BN` blobs of shape 1xC, as TSN and happynear write them")
+def test_the_shapes_of_bns_blobs() -> None:
+    values = [[2.0, 3.0], [0.5, 0.5], [1.0, 1.0], [4.0, 9.0]]
+    wanted = (np.array([5.0, 7.0]) - 1) / np.sqrt([4, 9]) * [2, 3] + 0.5
+    for shape in ((1, 2), (1, 2, 1, 1)):
+        net = Net(from_text(BN, pb.NetParameter), dialect="pspnet")
+        net.set_weights({"b": [np.float32(value).reshape(shape) for value in values]})
+        top = net.forward(x=np.float32([5, 7]).reshape(1, 2, 1, 1))["y"].flatten()
+        np.testing.assert_allclose(top, wanted, rtol=1e-5)
+        weights = net.get_weights()["b"]
+        assert [each.shape for each in weights] == [(1, 2, 1, 1)] * 4
+        assert [each.reshape(1, 2).tolist() for each in weights] == [[value] for value in values]
+
+
+@shows("The dialect of a net")
+def test_the_dialect_of_a_net() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "net.prototxt")
+        path.write_text(BN)
+        write(read_net(path, dialect="tsn"), path)
+        assert path.read_text().splitlines() == ["# dialect: tsn", *BN.splitlines()]
+        assert marks_of(open_net(path).net) == ("tsn",)
+        path.write_text(BN)
+        assert len(marks_of(open_net(path).net)) > 1
+        assert marks_of(open_net(path, dialect="happynear-ms").net) == ("happynear-ms",)
+
+
+@shows("`normalization: NONE` of `SmoothL1Loss`")
+def test_a_smooth_l1_loss_that_is_not_normalised() -> None:
+    x, target = np.array([[3.0, 0], [0, 5.0]]), np.zeros((2, 2))
+    settings = "loss_weight: 1 loss_param { normalization: NONE }"
+    total = 2.5 + 4.5
+    for dialect, wanted in (("", total / 2), ("rfcn", total / 2), ("intel", total)):
+        layer = made("SmoothL1Loss", settings, x.shape, x.shape, dialect=dialect)
+        assert layer(torch.from_numpy(x), torch.from_numpy(target)).item() == pytest.approx(wanted)
+        assert ["NONE" in doubt.sentence for doubt in layer.doubts] == ([] if dialect else [True])
+
+
+@shows("`MultiStageMeanfield` of a batch")
+def test_a_batch_of_mean_field() -> None:
+    draw = np.random.default_rng(0)
+    scores, image = draw.normal(size=(2, 2, 3, 3)), draw.uniform(0, 20, (2, 3, 3, 3))
+    settings = "multi_stage_meanfield_param { num_iterations: 2 }"
+    bottoms = [torch.from_numpy(each).float() for each in (scores, scores, image)]
+    layer = made("MultiStageMeanfield", settings, scores.shape, scores.shape, image.shape)
+    both = layer(*bottoms)
+    for item in (0, 1):
+        alone = layer(*(bottom[item : item + 1] for bottom in bottoms))
+        assert torch.equal(alone[0], both[item])
+        assert not torch.allclose(alone[0], bottoms[0][item])  # as if nothing had been inferred
+
+
+@shows("A Python layer")
+def test_a_python_layer() -> None:
+    code = """import caffe
+class Double(caffe.Layer):
+    def setup(self, bottom, top): pass
+    def reshape(self, bottom, top): top[0].reshape(*bottom[0].shape)
+    def forward(self, bottom, top): top[0].data[...] = 2 * bottom[0].data
+"""
+    settings = 'python_param { module: "doubling_of_mine" layer: "Double" }'
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "doubling_of_mine.py").write_text(code)
+        with pytest.raises(NetError, match="--allow-python doubling_of_mine"):
+            made("Python", settings, (2,))
+        with allowing(in_folder(["doubling_of_mine"], folder)):
+            assert made("Python", settings, (2,))(torch.tensor([1.0, 3]))[0].tolist() == [2, 6]
+
+
+@shows("Weights of which a net has no layer")
+def test_weights_of_another_net() -> None:
+    net = Net(from_text(BN, pb.NetParameter), dialect="pspnet")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "other.caffemodel")
+        net.save(path)
+        other = from_text(BN.replace('name: "b"', 'name: "c"'), pb.NetParameter)
+        with pytest.raises(WeightsError, match="has no such layer"):
+            Net(other, weights=path, dialect="pspnet")
+    slope = Net(other, dialect="pspnet").get_weights()["c"][0]
+    assert slope.flatten().tolist() == [0, 0]  # as Caffe goes on then, with what the fillers say
+
+
+SOLVER = """net_param {{
+  layer {{ name: "x" type: "DummyData" top: "x"
+    dummy_data_param {{ shape {{ dim: [2, 1] }} data_filler {{ value: {0} }} }} }}
+  layer {{ name: "y" type: "InnerProduct" bottom: "x" top: "y"
+    inner_product_param {{ num_output: 1 weight_filler {{ type: "gaussian" std: 1 }} }} }}
+  layer {{ name: "s" type: "Reduction" bottom: "y" top: "s" loss_weight: 1 }} }}
+random_seed: 3 base_lr: 0.1 lr_policy: "fixed" max_iter: 2 snapshot_prefix: "{1}" """
+
+
+@shows("A loss that isn't finite")
+def test_a_loss_that_is_not_finite() -> None:
+    param = from_text(SOLVER.format("inf", "nowhere"), pb.SolverParameter)
+    param.snapshot_after_train = False
+    with open_solver(param) as solver, pytest.raises(SolverError, match=r"iteration 0: the loss is -?inf"):
+        solver.solve()
+    with open_solver(param, require_finite=False) as solver:
+        solver.solve()
+        assert solver.iteration == 2
+
+
+@shows("A snapshot")
+def test_a_snapshot() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        param = from_text(SOLVER.format(1, Path(folder, "s")), pb.SolverParameter)
+        with open_solver(param) as solver:
+            solver.solve()
+        of_caffe = {"s_iter_2.caffemodel", "s_iter_2.solverstate"}
+        ours = Path(folder, "s_iter_2.resume.json")
+        assert {path.name for path in Path(folder).iterdir()} == {*of_caffe, ours.name}
+        ours.unlink()
+        with open_solver(param) as solver:
+            restore(solver, Path(folder, "s_iter_2.solverstate"))
+            assert solver.iteration == 2
+
+
+@shows("Random numbers: what fillers, Dropout, crops, mirrors and shuffling draw")
+def test_random_numbers() -> None:
+    param, drawn = from_text(SOLVER.format(1, "s"), pb.SolverParameter), []
+    for _ in range(2):
+        with open_solver(param) as solver:
+            drawn.append(solver.net.module.layers["y"].weight.item())
+    torch.manual_seed(param.random_seed)
+    assert drawn == [torch.empty(1).normal_().item()] * 2  # torch's generator, where Caffe has Boost's
+    with tempfile.TemporaryDirectory() as folder:
+        net, path = Net(param.net_param), Path(folder, "begin.caffemodel")
+        net.set_weights({"y": [np.float32([[0.25]]), np.float32([0])]})  # what Caffe drew
+        net.save(path)
+        with open_solver(param, weights=[path]) as solver:
+            assert solver.net.module.layers["y"].weight.item() == 0.25

@@ -1,0 +1,93 @@
+"""Training on the device that NETDSL_DEVICE names: as on the CPU, with the same bits again, in the memory foreseen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.net.build import set_batch
+from netdsl.net.compute_precision import ComputePrecision, products_of
+from netdsl.net.graph import Phase
+from netdsl.planner.memory import training_memory
+from netdsl.solver.module_net import Compute, ModuleNet
+from netdsl.solver.solver import Solver
+from tests.device import DEVICE
+from zoo import catalogue
+
+on_a_gpu = pytest.mark.skipif(DEVICE.type != "cuda", reason="says something on a GPU only")
+CPU = torch.device("cpu")
+
+
+def batches(count: int, size: int) -> list[dict[str, np.ndarray]]:
+    random = np.random.default_rng(0)
+    return [
+        {"data": random.random((size, 1, 28, 28), np.float32), "label": random.integers(0, 10, size)}
+        for _ in range(count)
+    ]
+
+
+def lenet(size: int) -> pb.NetParameter:
+    net = catalogue.entry_of("lenet").train_val.message
+    net.state.phase = pb.TRAIN
+    for layer in net.layer:
+        layer.data_param.batch_size = size
+    return net
+
+
+def solver_of(device: torch.device, kind: str, precision: ComputePrecision = ComputePrecision.EXACT) -> Solver:
+    torch.manual_seed(3)
+    net = ModuleNet(lenet(16), Compute(device, precision), values=batches(4, 16))
+    settings = pb.SolverParameter(
+        type=kind, base_lr=0.001, lr_policy="fixed", momentum=0.0 if kind in ("AdaGrad", "RMSProp") else 0.9,
+        weight_decay=5e-4, clip_gradients=5.0, rms_decay=0.98, max_iter=100,
+    )  # fmt: skip
+    return Solver(settings, net)
+
+
+def trained(device: torch.device, kind: str, precision: ComputePrecision = ComputePrecision.EXACT) -> torch.Tensor:
+    solver = solver_of(device, kind, precision)
+    solver.step(4)
+    return solver.weights.buffer.cpu().clone()
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Nesterov", "AdaGrad", "AdaDelta", "RMSProp", "Adam"])
+def test_a_solver_goes_the_same_way_as_on_the_cpu(kind: str) -> None:
+    torch.testing.assert_close(trained(DEVICE, kind), trained(CPU, kind), rtol=1e-4, atol=1e-5)
+
+
+def test_the_same_training_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.equal(trained(DEVICE, "SGD"), trained(DEVICE, "SGD"))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@on_a_gpu
+def test_products_are_exact_unless_tf32_is_asked_for() -> None:
+    x, weight = torch.randn(8, 64, 16, 16, device=DEVICE), torch.randn(64, 64, 3, 3, device=DEVICE)
+    wanted = F.conv2d(x.double(), weight.double())
+    gaps = {}
+    for precision in (ComputePrecision.EXACT, ComputePrecision.TF32):
+        with products_of(precision):
+            gaps[precision] = ((F.conv2d(x, weight) - wanted).abs().max() / wanted.abs().max()).item()
+    assert gaps[ComputePrecision.EXACT] < 1e-5 < gaps[ComputePrecision.TF32] < 1e-2
+
+
+@on_a_gpu
+def test_training_takes_the_memory_that_is_foreseen() -> None:
+    size = 2048
+    net = ModuleNet(lenet(size), Compute(DEVICE), values=batches(2, size))
+    settings = pb.SolverParameter(base_lr=1e-6, lr_policy="fixed", momentum=0.9, max_iter=10)
+    solver = Solver(settings, net)
+    solver.step(1)  # which loads libraries
+    torch.cuda.reset_peak_memory_stats(DEVICE)
+    solver.step(1)
+    measured = torch.cuda.max_memory_allocated(DEVICE)
+    set_batch(net.built, size)
+    assert net.built.graph.phase is Phase.TRAIN
+    assert training_memory(net.built, settings, DEVICE.type).total == pytest.approx(measured, rel=0.1)
