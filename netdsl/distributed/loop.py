@@ -108,7 +108,7 @@ class Loop:
         for test in tests:
             prefix = f"{test.net}." if test.net else ""
             worker.record.accuracy |= {prefix + name: value for name, value in as_numbers(test.outputs).items()}
-        self._score = _score(tests[0]) if tests else None
+        self._score = model_score(tests[0]) if tests else None
 
     def _take_final_snapshot(self) -> None:
         if self.worker.solver.param.snapshot_after_train:
@@ -147,7 +147,7 @@ class Loop:
             self._score = None
 
 
-def _score(test: TestFinished) -> float | None:
+def model_score(test: TestFinished) -> float | None:
     """The score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus the
     loss.
     """

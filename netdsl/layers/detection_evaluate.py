@@ -69,7 +69,7 @@ class DetectionEvaluate(JudgesDetections):
 
     def boxes(self, bottoms: Sequence[NDArray[np.float64]]) -> tuple[DetectedBoxes, ObjectBoxes]:
         detections, objects = (bottom.reshape(bottom.shape[2:]) for bottom in bottoms)
-        objects = objects[(objects[:, 0] == -1).cumsum() == 0]
+        objects = objects[(objects[:, 0] == -1).cumsum() == 0]  # as in forward
         ignored = (objects[:, 7] != 0) & (not self.settings.evaluate_difficult_gt)
         boxes = ObjectBoxes.of(np.delete(objects[:, :7], 2, 1), difficult=ignored)
         return DetectedBoxes.of(detections[(detections[:, 0] != -1) & (detections[:, 1] != -1)]), boxes

@@ -9,7 +9,7 @@ from netdsl.errors import SolverError
 from netdsl.net.build import Built
 from netdsl.scores.precision import PrecisionRule
 from netdsl.scores.segmentation import SegmentationScores
-from netdsl.solver.events import ClassScore, Output
+from netdsl.solver.events import LabelScore, Output
 from netdsl.solver.set_scores import SetScores, gather_scores
 
 DETECTION, SEGMENTATION = "detection", "segmentation"
@@ -73,7 +73,7 @@ def _shares(scores: SegmentationScores) -> Iterator[tuple[str, float | None]]:
     yield "weighted_iou_acc", scores.weighted_iou
 
 
-def class_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[ClassScore, ...]:
+def label_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[LabelScore, ...]:
     """The scores of the classes that are there, with `show_per_class_result`."""
     if not param.show_per_class_result:
         return ()
@@ -82,4 +82,4 @@ def class_scores(param: pb.SolverParameter, scores: SetScores) -> tuple[ClassSco
         values = [(each.label, each.average) for table in tables for each in table]
     else:
         values = [(each.label, each.iou) for test in scores.segmentations for each in test.scores.by_class()]
-    return tuple(ClassScore(label, value) for label, value in values if value is not None)
+    return tuple(LabelScore(label, value) for label, value in values if value is not None)

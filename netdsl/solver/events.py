@@ -113,7 +113,7 @@ class TestStarted:
 
 
 @dataclass(frozen=True)
-class ClassScore:
+class LabelScore:
     """The score of a class over a whole test set."""
 
     label: int
@@ -131,7 +131,7 @@ class TestFinished:
     net: int
     loss: float | None  # only with test_compute_loss
     outputs: tuple[Output, ...]
-    classes: tuple[ClassScore, ...] = ()  # only with show_per_class_result
+    classes: tuple[LabelScore, ...] = ()  # only with show_per_class_result
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from netdsl.layer.running import on_cpu
 from netdsl.solver import state
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.debug_info import record_magnitudes
-from netdsl.solver.eval_type import asks_for_scores, class_scores, scored_outputs
+from netdsl.solver.eval_type import asks_for_scores, label_scores, scored_outputs
 from netdsl.solver.evaluation import average_batches, outputs_of
 from netdsl.solver.events import (
     DebugInfo,
@@ -213,7 +213,7 @@ class Solver:
         loss, outputs = averages
         outputs = tuple(sorted((*outputs, *scored_outputs(self.param, scores)), key=lambda output: output.name))
         shown_loss = loss if self.param.test_compute_loss else None
-        result = TestFinished(self.iteration, index, shown_loss, outputs, class_scores(self.param, scores))
+        result = TestFinished(self.iteration, index, shown_loss, outputs, label_scores(self.param, scores))
         self.listen(result)
         return result
 

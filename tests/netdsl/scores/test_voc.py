@@ -53,6 +53,12 @@ def test_a_difficult_object_counts_neither_found_nor_missed() -> None:
     assert (only.objects, only.detections, only.average) == (1, 1, 1.0)
 
 
+def test_a_crowd_counts_neither_found_nor_missed() -> None:
+    things = [Thing(0, 1, LEFT), Thing(0, 1, RIGHT, crowd=True)]
+    judged = judge_as_voc(detected([Found(0, 1, 0.9, RIGHT), Found(0, 1, 0.5, LEFT)]), objects(things))
+    assert (judged.right.tolist(), judged.wrong.tolist(), judged.objects) == ([False, True], [False, False], {1: 1})
+
+
 def test_the_first_of_two_detections_with_the_same_score_is_right() -> None:
     judged = judge_as_voc(detected([Found(0, 1, 0.5, NEAR_LEFT), Found(0, 1, 0.5, LEFT)]), objects([Thing(0, 1, LEFT)]))
     assert (judged.right.tolist(), judged.wrong.tolist()) == ([True, False], [False, True])

@@ -124,6 +124,14 @@ def test_rows_of_detections_have_no_mean() -> None:
     assert result_of(net_of(DETECTOR, detections()), 2).outputs == ()
 
 
+def test_an_output_whose_batches_differ_in_shape_has_no_mean() -> None:
+    text = TRAIN + 'layer { name: "s" type: "Sigmoid" bottom: "p" top: "s" }'
+    batches = [{"x": np.ones((rows, 3), np.float32), "y": np.ones((rows, 1), np.float32)} for rows in (2, 1)]
+    for count, names in ((1, ["loss", "s"]), (2, ["loss"])):
+        means = average_batches(net_of(text, batches), count)
+        assert means is not None and [output.name for output in means[1]] == names
+
+
 def test_coco_counts_the_images_of_all_batches() -> None:
     test = net_of(DETECTOR, detections())
     with gather_scores(test.built) as scores:
