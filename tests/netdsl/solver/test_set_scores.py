@@ -144,6 +144,15 @@ def test_coco_counts_the_images_of_all_batches() -> None:
     assert detection.table(PrecisionRule.VOC_2010).mean == pytest.approx(1 / 3)
 
 
+def test_a_detection_isnt_compared_with_objects_of_another_batch() -> None:
+    rows = [([(0, 1, 0.9, *RIGHT)], [(0, 1, 0, *LEFT, 0)]), ([(0, 1, 0.5, *LEFT)], [(0, 1, 0, *RIGHT, 0)])]
+    batches = [{"d": np.array(d * 5)[None, None], "o": np.array(o * 3)[None, None]} for d, o in rows]
+    test = net_of(DETECTOR, batches)
+    with gather_scores(test.built) as scores:
+        average_batches(test, 2)
+    assert scores.detections[0].coco().precision() == 0
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_pixels_of_all_batches_give_one_score(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if compiled:  # without a compiler of C++, which not every machine has
