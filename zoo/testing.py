@@ -1,4 +1,4 @@
-"""Tests of a net with weights: its mean loss and outputs on its own data or on others."""
+"""Tests of a net with weights: its mean loss and outputs, and its scores, on its own data or on others."""
 
 from __future__ import annotations
 
@@ -18,27 +18,39 @@ from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model import Model, copy_model, match_names, open_model
+from netdsl.net.build import Built
 from netdsl.net.graph import filter_layers
 from netdsl.net.module import NetModule
 from netdsl.prediction.infer_shapes import infer_shapes
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.scoring import RowScore, Scorer, build_for_scoring, scoring_inputs
-from netdsl.solver.class_check import data_events
+from netdsl.solver.class_check import data_events, opened_data
 from netdsl.solver.created import net_created
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import DataOpened, Event, Listener, Notice, Output, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import split_names
+from netdsl.solver.set_scores import gather_scores
 from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.predicting import COLUMN, parquet_of
+from zoo.score_tables import ScoreTable, score_tables
 
 BATCHES = 50  # the default number
 
-TestResult = tuple[float, tuple[Output, ...]]
+
+@dataclass(frozen=True)
+class TestResult:
+    """The mean loss and the mean outputs over batches or rows, and the scores of the whole set."""
+
+    __test__ = False  # no test of pytest's
+
+    loss: float
+    outputs: tuple[Output, ...]
+    tables: tuple[ScoreTable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,23 +77,22 @@ def test(
     backend: LocalBackend | SparkBackend = HERE,
     listen: Listener = ignore_event,
 ) -> TestResult:
-    """The mean loss and the mean outputs over batches, or over rows.
+    """The mean loss and the mean outputs over batches or rows; of a net that detects or segments also its scores.
 
-    `listen` hears of the data and the weights, and of nets and batches that are run here.
+    Tasks of Spark give no such scores. `listen` hears of the data and the weights, and of nets and batches run here.
     """
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     try:
-        _check_weights(request, model, listen)
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, backend, listen))
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
-            return _means(model.net, _here(request, model, table, device, listen))
+            return _here(request, model, table, device, listen)
+        return _test_batches(request, model, device, listen)
     except NetError as problem:
         raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
-    return _test_batches(request, model, device, listen)
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
@@ -91,9 +102,9 @@ def _trained_net(request: TestRequest, model: Model) -> str:
     return "; this file has trained weights and the net of their training, so name the prototxt, and it as --weights"
 
 
-def _check_weights(request: TestRequest, model: Model, listen: Listener) -> None:
+def _check_weights(request: TestRequest, model: Model, built: Built, listen: Listener) -> None:
     """Tell which layers have weights; an error if one has none, since a score of random weights says nothing."""
-    report = match_names(model, build_for_scoring(model.net))
+    report = match_names(model, built)
     if report.missing and not (report.matched and request.partial):
         raise WeightsError(f"{report}; name the file that has the weights of all layers")
     listen(WeightsLoaded(model.files, report))
@@ -104,13 +115,21 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
     table = None if request.data is None else _with_source(model.net, request.data, request.columns)
     with closing(ModuleNet(model.net, Compute(device), values=table)) as running:
         listen(net_created(running.built, ""))
+        _check_weights(request, model, running.built, listen)
         copy_model(model, running.built)
         for event in data_events([running]):
             listen(event)
             _compare_names(request, event, listen)
-        means = average_batches(running, request.batches or BATCHES, listen=listen)
+        with gather_scores(running.built) as scores:
+            means = average_batches(running, request.batches or BATCHES, listen=listen)
+        classes = next((opened.classes for opened in opened_data(running) if opened.classes), ())
     assert means is not None  # nothing interrupts it
-    return means
+    return TestResult(*means, score_tables(scores, classes or _model_names(request)))
+
+
+def _model_names(request: TestRequest) -> tuple[str, ...]:
+    """The names of the classes that the model tells apart."""
+    return class_names_of_model(*reversed(request.weights), request.net)
 
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
@@ -128,7 +147,7 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
     """Send a notice if the data and the model number a class otherwise."""
     if not isinstance(event, DataOpened) or not event.classes:
         return
-    names = class_names_of_model(*reversed(request.weights), request.net)
+    names = _model_names(request)
     for label, (name, learned) in enumerate(zip(event.classes, names, strict=False)):
         if name != learned:
             listen(Notice(f"{event.source}: label {label} is '{name}' there, and the net learned it as '{learned}'"))
@@ -137,24 +156,29 @@ def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None
 
 def _here(
     request: TestRequest, model: Model, source: tuple[TableFormat, str], device: torch.device, listen: Listener
-) -> RowScore:
+) -> TestResult:
+    _check_weights(request, model, build_for_scoring(model.net), listen)
     table = TableFiles(*source)
-    _tell_rows(request, source[1], len(table), table.schema, listen)
+    classes = _tell_rows(request, source[1], len(table), table.schema, listen)
     inputs = _inputs(request, model.net, table.schema.names)
     scorer = Scorer(infer_shapes(model.net, table.first(), inputs), model.weights, request.columns, device)
-    return scorer.score(table.batches(scorer.batch), str(request.data))
+    with gather_scores(scorer.built) as scores:
+        means = _means(model.net, scorer.score(table.batches(scorer.batch), str(request.data)))
+    return replace(means, tables=score_tables(scores, classes or _model_names(request)))
 
 
-def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> None:
-    """Tell what table is tested on."""
+def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: Listener) -> tuple[str, ...]:
+    """Tell what table is tested on; returns the names of its classes."""
     columns = list(request.columns.values())
     classes = class_names_of_table(Path(path), schema, [*columns, *schema.names])
     opened = DataOpened(str(request.data), rows, classes, tests=True)
     listen(opened)
     _compare_names(request, opened, listen)
+    return classes
 
 
 def _on_spark(request: TestRequest, model: Model, backend: SparkBackend, listen: Listener) -> RowScore:
+    _check_weights(request, model, build_for_scoring(model.net), listen)
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
     path = parquet_of(request.data)
@@ -181,4 +205,4 @@ def _means(net: pb.NetParameter, score: RowScore) -> TestResult:
     loss, outputs = score.means()
     module = NetModule(build_for_scoring(net))
     weights = {name: module.losses.get(edge, 0.0) for name, edge in module.outputs.items()}
-    return loss, tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items()))
+    return TestResult(loss, tuple(Output(name, values, weights[name]) for name, values in sorted(outputs.items())))

@@ -108,7 +108,7 @@ class Loop:
         for test in tests:
             prefix = f"{test.net}." if test.net else ""
             worker.record.accuracy |= {prefix + name: value for name, value in as_numbers(test.outputs).items()}
-        self._score = _score(tests[0]) if tests else None
+        self._score = model_score(tests[0]) if tests else None
 
     def _take_final_snapshot(self) -> None:
         if self.worker.solver.param.snapshot_after_train:
@@ -147,10 +147,14 @@ class Loop:
             self._score = None
 
 
-def _score(test: TestFinished) -> float | None:
-    """The score of a model in a test, of which more is better: the accuracy if there is one, else minus the loss."""
+def model_score(test: TestFinished) -> float | None:
+    """The score of a model in a test, of which more is better: one of the whole set, or the accuracy, else minus the
+    loss.
+    """
+    scores = tuple(output for output in test.outputs if output.is_score)
     numbers = as_numbers(test.outputs)
-    accuracy = next((value for name, value in numbers.items() if "acc" in name.lower()), None)
+    accuracies = (value for name, value in numbers.items() if "acc" in name.lower())
+    accuracy = next(iter(as_numbers(scores).values()), next(accuracies, None))
     if accuracy is not None:
         return accuracy
     return -next(iter(numbers.values())) if numbers else None

@@ -14,6 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
+from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import reshaped, scaled, whole
 from netdsl.layers._labels import classes_of
 
@@ -86,7 +87,7 @@ class LabelLoss(Loss):
         return None if self.ignored is None else g.node("Not", g.node("Equal", labels, g.constant(self.ignored)))
 
 
-class ClassLoss(LabelLoss, HasOnnxForm):
+class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
     """A loss on the softmax of predictions along an axis, with a label for each place.
 
     The second top is the softmax; Caffe gives it no gradient.
@@ -101,6 +102,9 @@ class ClassLoss(LabelLoss, HasOnnxForm):
         self.normaliser = Normaliser.of(layer.loss_param)
         self.shows_softmax = len(layer.top) == 2
         self.check_places(bottoms)
+
+    def ignored_labels(self) -> list[int]:
+        return [] if self.ignored is None else [self.ignored]
 
     def check_places(self, bottoms: Sequence[Shape]) -> None:
         """Raise a ShapeError unless there is a label for each place."""

@@ -11,13 +11,14 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import HasOnnxForm, NotDeployed, OnnxGraph, Shape, axis_of
+from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
+from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import UNKNOWN, clamped, reduced, reshaped, whole
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import IGNORE, classes_of, of_class
 
 
-class Accuracy(NotDeployed, HasOnnxForm):
+class Accuracy(ComparesClasses, HasOnnxForm):
     """The share of labels for which fewer than `top_k` other classes score as high; a second top has it by class."""
 
     config = pb.AccuracyParameter
@@ -44,6 +45,9 @@ class Accuracy(NotDeployed, HasOnnxForm):
         if self.top_k > classes:
             raise ShapeError(f"top_k {self.top_k} is more than the {classes} classes")
         return [(), (classes,)] if self.by_class else [()]
+
+    def ignored_labels(self) -> list[int]:
+        return [] if self.ignore_label is None else [self.ignore_label]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         label = classes_of(label.reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]))

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.listing import numbered_lines
 from netdsl.errors import DataError, NetError, ShapeError
-from netdsl.layer import NotDeployed, Shape
+from netdsl.layer import Shape
+from netdsl.layer.measuring import JudgesDetections
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import best_first, overlaps
+from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
+from netdsl.scores.precision import JudgedDetections
 
 
-class DetectionEvaluate(NotDeployed):
+class DetectionEvaluate(JudgesDetections):
     """First a row (-1, label, objects, -1, -1) for each class, then (image, label, score, true, false) for detections.
 
     Bottoms are the rows of DetectionOutput and those of AnnotatedData. A detection is true if the object that it
@@ -29,7 +34,6 @@ class DetectionEvaluate(NotDeployed):
     bottoms = (2, 2)
     no_gradient = (0, 1)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.OBJECT)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -56,6 +60,19 @@ class DetectionEvaluate(NotDeployed):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check(bottoms)
         return [(1, 1, len(self.classes) + bottoms[0][2], 5)]
+
+    def judged(self, top: NDArray[np.float64]) -> JudgedDetections:
+        rows = top.reshape(-1, 5)
+        heads, rows = rows[: len(self.classes)], rows[len(self.classes) :]
+        objects = dict(heads[:, 1:3].astype(np.int64).tolist())
+        return JudgedDetections(rows[:, 1].astype(np.int64), rows[:, 2], rows[:, 3] > 0, rows[:, 4] > 0, objects)
+
+    def boxes(self, bottoms: Sequence[NDArray[np.float64]]) -> tuple[DetectedBoxes, ObjectBoxes]:
+        detections, objects = (bottom.reshape(bottom.shape[2:]) for bottom in bottoms)
+        objects = objects[(objects[:, 0] == -1).cumsum() == 0]  # as in forward
+        ignored = (objects[:, 7] != 0) & (not self.settings.evaluate_difficult_gt)
+        boxes = ObjectBoxes.of(np.delete(objects[:, :7], 2, 1), difficult=ignored)
+        return DetectedBoxes.of(detections[(detections[:, 0] != -1) & (detections[:, 1] != -1)]), boxes
 
     @torch.no_grad()
     def forward(self, detections: Tensor, objects: Tensor) -> Tensor:

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
-from netdsl.layer import NotDeployed, Shape
+from netdsl.layer import Shape
+from netdsl.layer.measuring import ComparesClasses
 from netdsl.layers._labels import classes_of, of_class
 
 
-class EltwiseAccuracy(NotDeployed):
+class EltwiseAccuracy(ComparesClasses):
     """The share of pixels whose label is among the `top_k` best classes; of classes that score alike the last is best.
 
     Without any label that counts it is NaN.
@@ -23,6 +24,7 @@ class EltwiseAccuracy(NotDeployed):
     bottoms = (2, 2)
     no_gradient = (0, 1)
     predictions = (0,)
+    axis = 1
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -39,6 +41,9 @@ class EltwiseAccuracy(NotDeployed):
         if self.top_k > scores[1]:
             raise ShapeError(f"top_k {self.top_k} is more than the {scores[1]} classes")
         return [(1, 1, 1, 1)]
+
+    def ignored_labels(self) -> list[int]:
+        return [] if self.ignored is None else [self.ignored]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         label = classes_of(label)

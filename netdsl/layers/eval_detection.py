@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import NotDeployed, Shape
+from netdsl.layer import Shape
+from netdsl.layer.measuring import JudgesDetections
 from netdsl.layers._boxes import best_first, overlaps
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import boxes, corners, newest, pairs, per_anchor
 from netdsl.layers._yolo_detections import survivors
+from netdsl.scores.precision import JudgedDetections
 
 _LEAST = 0.005  # darknet's rule: detections of a lower score don't count
 
@@ -28,7 +32,7 @@ class _Detections(NamedTuple):
     box: Tensor
 
 
-class EvalDetection(NotDeployed):
+class EvalDetection(JudgesDetections):
     """For every item, how many truths each class has, then class, score, right and wrong of every detection.
 
     Detections are sorted by class and then by score; rows that are left over are 0. One is right if the truth of its
@@ -40,7 +44,6 @@ class EvalDetection(NotDeployed):
     config = pb.EvalDetectionParameter
     bottoms = (2, 3)
     no_gradient = (0, 1, 2)
-    predictions = (0,)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -56,6 +59,12 @@ class EvalDetection(NotDeployed):
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         p = self.settings
         return [(bottoms[0][0], p.num_class + p.side**2 * p.num_object * 4)]
+
+    def judged(self, top: NDArray[np.float64]) -> JudgedDetections:
+        classes = self.settings.num_class
+        objects = dict(enumerate(top[:, :classes].sum(0).astype(np.int64).tolist(), 1))
+        label, score, right, wrong = top[:, classes:].reshape(-1, 4).T
+        return JudgedDetections(label.astype(np.int64) + 1, score, right > 0, wrong > 0, objects)
 
     @torch.no_grad()
     def forward(self, x: Tensor, label: Tensor, image: Tensor | None = None) -> Tensor:

@@ -9,11 +9,12 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
-from netdsl.layer import NotDeployed, Shape
+from netdsl.layer import Shape
+from netdsl.layer.measuring import ComparesClasses
 from netdsl.layers._labels import can_be_checked, classes_of
 
 
-class SegAccuracy(NotDeployed):
+class SegAccuracy(ComparesClasses):
     """Three numbers: accuracy, mean recall of the classes that are there, mean intersection over union of all classes.
 
     With `reset: false` pixels are counted from the first batch on. A class that is neither labelled nor found has an
@@ -24,6 +25,7 @@ class SegAccuracy(NotDeployed):
     bottoms = (2, 2)
     no_gradient = (0, 1)
     predictions = (0,)
+    axis = 1
     counts: Tensor
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -36,6 +38,9 @@ class SegAccuracy(NotDeployed):
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         return [(1, 1, 1, 3)]
+
+    def ignored_labels(self) -> list[int]:
+        return self.ignored
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
         batch_counts, counts = self._counted(x, label), self.counts

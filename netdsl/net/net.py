@@ -36,6 +36,7 @@ from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import as_numbers
 from netdsl.solver.module_net import Compute, ModuleNet
+from netdsl.solver.set_scores import SetScores, gather_scores
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
@@ -255,6 +256,16 @@ class Net:
         means = average_batches(net, batches)
         assert means is not None
         return dict(as_numbers(means[1]))
+
+    def score(self, batches: int) -> SetScores:
+        """The scores, over some batches as one set, of detections that layers judge and of pixels that they compare."""
+        net = self._net_of(Phase.TEST)
+        share_blobs(net.built, self.module.built)
+        with gather_scores(net.built) as scores:
+            average_batches(net, batches)
+        if not (scores.detections or scores.segmentations):
+            raise NetError("no layer of the test net judges detections or compares the classes of pixels")
+        return scores
 
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as in Caffe's snapshots."""

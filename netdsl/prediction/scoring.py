@@ -87,10 +87,10 @@ class Scorer:
         device: torch.device | None = None,
     ) -> None:
         self._device = device or torch.device("cpu")
-        self._built = build_for_scoring(net)
-        self._module = NetModule(self._built).allocate(self._device)
-        self._inputs = scoring_inputs(self._built, columns)
-        fill_weights(self._built, weights)
+        self.built = build_for_scoring(net)
+        self._module = NetModule(self.built).allocate(self._device)
+        self._inputs = scoring_inputs(self.built, columns)
+        fill_weights(self.built, weights)
 
     @property
     def batch(self) -> int:
@@ -113,7 +113,7 @@ class Scorer:
             for net_input in self._inputs
         }
         module, count = self._module, batch.num_rows
-        with torch.no_grad(), running(self._built):
+        with torch.no_grad(), running(self.built):
             blobs = module.run(edges)
             loss = [module.loss(blobs)] if module.losses else []
         tops = {name: blobs[edge] for name, edge in module.outputs.items() if edge in blobs}

@@ -63,6 +63,8 @@ class CaffeLog:
             case TestFinished():
                 if event.loss is not None:
                     self._info("solver.cpp:401", f"Test loss: {event.loss:g}")
+                for each in event.classes:
+                    self._info("solver.cpp:540", f"class{each.label}: {each.value:g}")
                 self._outputs("solver.cpp:414", "Test", event.outputs)
             case SnapshotSaved():
                 kind = "HDF5" if event.model.suffix == ".h5" else "binary proto"

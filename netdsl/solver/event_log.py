@@ -53,7 +53,15 @@ def event_as_json(event: Event) -> dict[str, Any] | None:
         case TestFinished():
             loss = {} if event.loss is None else {"loss": _number(event.loss)}
             numbers = _finite(as_numbers(event.outputs))
-            return {"event": "test", "iteration": event.iteration, "net": event.net, **loss, "outputs": numbers}
+            classes = {"classes": {str(each.label): each.value for each in event.classes}} if event.classes else {}
+            return {
+                "event": "test",
+                "iteration": event.iteration,
+                "net": event.net,
+                **loss,
+                "outputs": numbers,
+                **classes,
+            }
         case SnapshotSaved():
             files = {"model": str(event.model), "state": str(event.state)}
             return {"event": "snapshot", "iteration": event.iteration, **files}

@@ -16,6 +16,7 @@ class Output:
     name: str
     values: tuple[float, ...]
     loss_weight: float = 0.0
+    is_score: bool = False  # of a whole test set, of which more is better
 
 
 @dataclass(frozen=True)
@@ -112,13 +113,25 @@ class TestStarted:
 
 
 @dataclass(frozen=True)
+class LabelScore:
+    """The score of a class over a whole test set."""
+
+    label: int
+    value: float
+
+
+@dataclass(frozen=True)
 class TestFinished:
-    """The mean loss and the mean outputs of a test net over its batches."""
+    """The mean loss and the mean outputs of a test net over its batches.
+
+    Where the settings ask for scores of the whole set, these are among the outputs.
+    """
 
     iteration: int
     net: int
     loss: float | None  # only with test_compute_loss
     outputs: tuple[Output, ...]
+    classes: tuple[LabelScore, ...] = ()  # only with show_per_class_result
 
 
 @dataclass(frozen=True)

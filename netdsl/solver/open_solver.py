@@ -14,10 +14,11 @@ from netdsl.net.graph import Phase
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.class_check import data_events, output_names
 from netdsl.solver.created import net_created
+from netdsl.solver.eval_type import unsupported_scores
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.nets import find_file, inline_nets, net_sources, split_names, test_nets, train_net
-from netdsl.solver.settings import seed, unsupported_scores
+from netdsl.solver.settings import seed
 from netdsl.solver.solver import Solver, ignore_event
 from netdsl.tables.table import Table
 from netdsl.weights.match import LoadReport
@@ -62,8 +63,9 @@ def open_solver(
             listen(WeightsLoaded(tuple(paths), LoadReport.of_all(reports)))
         for note in memory_notes(nets[0].built, caffe_gradients=compute.caffe_gradients):
             listen(Notice(note))
-        if nets[1:] and unsupported_scores(param):
-            listen(Notice(unsupported_scores(param)))
+        unsupported = unsupported_scores(param, [net.built for net in nets[1:]])
+        if unsupported:
+            listen(Notice(unsupported))
         yield Solver(
             param,
             nets[0],

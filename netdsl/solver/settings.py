@@ -12,6 +12,7 @@ from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.upgrade import upgrade_solver
 from netdsl.errors import SolverError
+from netdsl.solver.eval_type import DETECTION, precision_rule
 from netdsl.solver.nets import find_file
 from netdsl.solver.rate import next_step, policy_of
 
@@ -61,6 +62,8 @@ def check(param: pb.SolverParameter) -> None:
     policy_of(param)
     next_step(param, 0, 0)  # an error if the policy's steps make no sense
     _refuse_forks(param)
+    if param.eval_type == DETECTION:
+        precision_rule(param)
     if param.snapshot and not param.HasField("snapshot_prefix"):
         raise SolverError("the solver has a snapshot interval, but no snapshot_prefix that says where snapshots go")
 
@@ -69,16 +72,6 @@ _HARMLESS = {  # forks' settings that don't change what is learned
     *("engine", "device", "layer_wise_reduce", "per_parameter_reduce", "store_blobs_in_old_format"),
     *("eval_type", "ap_version", "show_per_class_result", "log_avg_gradient_norm"),
 }
-
-
-def unsupported_scores(param: pb.SolverParameter) -> str:
-    """What a user should know of the scores that the settings ask for; empty if tests give them."""
-    if param.eval_type in ("", "classification"):
-        return ""
-    return (
-        f"eval_type is '{param.eval_type}', which asks for a score of whole test sets such as mAP; it isn't computed, "
-        "and tests give the means of the net's outputs over batches instead"
-    )
 
 
 def _refuse_forks(param: pb.SolverParameter) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
@@ -16,6 +16,7 @@ from netdsl.layer.running import on_cpu
 from netdsl.solver import state
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.debug_info import record_magnitudes
+from netdsl.solver.eval_type import asks_for_scores, label_scores, scored_outputs
 from netdsl.solver.evaluation import average_batches, outputs_of
 from netdsl.solver.events import (
     DebugInfo,
@@ -30,6 +31,7 @@ from netdsl.solver.events import (
 )
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.rate import next_step, rate_at
+from netdsl.solver.set_scores import SetScores, gather_scores
 from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.trainable_net import TrainableNet
@@ -204,11 +206,14 @@ class Solver:
         net = self.tests[index]
         share_blobs(net.built, self.net.built)
         self.listen(TestStarted(self.iteration, index))
-        averages = average_batches(net, self.param.test_iter[index], self._interrupted)
+        with gather_scores(net.built) if asks_for_scores(self.param) else nullcontext(SetScores()) as scores:
+            averages = average_batches(net, self.param.test_iter[index], self._interrupted)
         if averages is None:
             return None
         loss, outputs = averages
-        result = TestFinished(self.iteration, index, loss if self.param.test_compute_loss else None, outputs)
+        outputs = tuple(sorted((*outputs, *scored_outputs(self.param, scores)), key=lambda output: output.name))
+        shown_loss = loss if self.param.test_compute_loss else None
+        result = TestFinished(self.iteration, index, shown_loss, outputs, label_scores(self.param, scores))
         self.listen(result)
         return result
 

@@ -67,5 +67,4 @@ def read_blobs(model: Path) -> Blobs:
 def accuracy(folder: Path, model: Path) -> float:
     """The accuracy of a model on the test data of its folder's net."""
     request = TestRequest(str(folder / "net.prototxt"), (str(model),), batches=_BATCHES)
-    _, outputs = test(request, device=torch.device("cpu"))
-    return as_numbers(outputs)["accuracy"]
+    return as_numbers(test(request, device=torch.device("cpu")).outputs)["accuracy"]

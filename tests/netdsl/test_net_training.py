@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from netdsl import LinearLayer, Net, NetParams, RDDLayer
+from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
 from netdsl.dsl import Accuracy, Reduction, Sigmoid, SoftmaxWithLoss, TanH
 from netdsl.errors import DataError, GradientWarning, NetError
 from netdsl.tables.table import Table
@@ -47,6 +47,31 @@ def test_it_learns_from_items_and_is_tested_on_others() -> None:
     assert last < first
     assert after["accuracy"] > max(0.9, before["accuracy"])
     assert set(after) == {"accuracy", "loss"}
+
+
+def test_a_net_that_segments_is_scored_over_batches_as_one_set() -> None:
+    net = Net(
+        NetParams(
+            "places",
+            RDDLayer("data", shape=[4, 3, 5, 6]),
+            RDDLayer("label", shape=[4, 1, 5, 6]),
+            ConvLayer("score", ["data"], kernel=1, num_filters=2, weight_filler=XAVIER),
+            SoftmaxWithLoss("loss", ["score", "label"]),
+        )
+    )
+    data = np.random.default_rng(0).normal(size=(12, 3, 5, 6)).astype(np.float32)
+    images = [{"data": image, "label": (image[:1] > 0).astype(np.float32)} for image in data]
+    net.set_training_data(images)
+    net.set_validation_data(images)
+    (before,) = net.score(3).segmentations
+    net.train(60, base_lr=0.5)
+    (after,) = net.score(3).segmentations
+    assert (after.blob, after.counts.sum(1).tolist()) == ("score", before.counts.sum(1).tolist())
+    assert after.counts.sum() == 12 * 5 * 6 and after.scores.mean_iou > max(0.9, before.scores.mean_iou)
+    classifier = net_of()
+    classifier.set_validation_data(items(8))
+    with pytest.raises(NetError, match="judges detections or compares the classes of pixels"):
+        classifier.score(1)
 
 
 def test_data_may_be_a_function_that_returns_batches() -> None:

@@ -163,7 +163,8 @@ def _test(flags: Flags) -> None:
     request = TestRequest(
         model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
     )
-    log_test(*test(request, device=device, listen=TestLog(flags.iterations)))
+    result = test(request, device=device, listen=TestLog(flags.iterations))
+    log_test(result.loss, result.outputs)
 
 
 def _time(flags: Flags) -> None:

@@ -1,17 +1,25 @@
-"""`zoo test`: the loss and the outputs of a net on test data."""
+"""`zoo test`: the loss, the outputs and the scores of a net on test data."""
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import click
+from rich import box
+from rich.markup import escape
+from rich.table import Table
 
 from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, shapes, table_options
+from zoo.cli.console import table_console
 from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
+
+if TYPE_CHECKING:
+    from zoo.score_tables import ScoreTable
 
 
 @click.command("test", short_help="Test a net with weights on its test data.")
@@ -52,6 +60,10 @@ def command(
     Batches then count by their numbers of rows, so a last one that isn't full counts less, and means over rows, such as
     accuracy and loss, don't depend on how tasks of Spark divide the table. Outputs with a value for each row have no
     mean over batches of different sizes, and are left out.
+
+    A net whose layers judge detections or compare the classes of pixels is scored over the whole set too, with a table
+    of classes: by mean average precision as VOC 2007, VOC 2010 and COCO have it, or by accuracy and intersection over
+    union.
     """
     table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
@@ -70,13 +82,16 @@ def command(
                 tell(event)
 
         request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
-        loss, outputs = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
+        result = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
     if as_json:
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
-        print_json({"loss": loss, "outputs": dict(as_numbers(outputs)), "weights": report})
+        scores = {"scores": [_plain(table) for table in result.tables]} if result.tables else {}
+        print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
         return
-    for line in _lines(loss, outputs):
+    for line in _lines(result.loss, result.outputs):
         click.echo(line)
+    for table in result.tables:
+        _print_scores(table)
 
 
 def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
@@ -88,3 +103,33 @@ def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
     ):
         return lines
     return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]
+
+
+def _plain(table: ScoreTable) -> dict[str, object]:
+    """The scores of a blob as JSON."""
+    classes = [
+        {"label": each.label, "name": each.name, table.counted: each.count, "scores": dict(each.scores)}
+        for each in table.classes
+    ]
+    return {"blob": table.blob, "task": table.task.value, "scores": dict(table.totals), "classes": classes}
+
+
+def _print_scores(scores: ScoreTable) -> None:
+    """Print the scores of the whole set, and a table of its classes."""
+    click.echo(f"{scores.task.value} ({scores.blob}): {_counted(scores)}")
+    for name, value in scores.totals.items():
+        if value is not None:
+            click.echo(f"{name} {value:.6g}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("class", overflow="fold")
+    for head in (scores.counted, *scores.score_names):
+        table.add_column(head, justify="right")
+    for each in scores.classes:
+        values = ["" if value is None else f"{value:.4f}" for value in each.scores.values()]
+        table.add_row(escape(each.name), f"{each.count:,}", *values)
+    table_console().print(table)
+
+
+def _counted(scores: ScoreTable) -> str:
+    there = [each.count for each in scores.classes if each.count]
+    return f"{sum(there):,} {scores.counted} of {len(there):,} class{'' if len(there) == 1 else 'es'}"

@@ -86,6 +86,8 @@ class TrainingDisplay:
                 name = f"test {event.net}" if event.net else "test"
                 loss = "" if event.loss is None else f"  loss {event.loss:.4g}"
                 self._print(f"iteration {event.iteration}  {name}{loss}{_single_values(event.outputs)}")
+                for each in event.classes:
+                    self._print(f"iteration {event.iteration}  {name}, class {each.label}: {each.value:.4g}")
             case SnapshotSaved():
                 self._print(f"iteration {event.iteration}  saved {event.model} and {event.state.name}")
             case Notice():

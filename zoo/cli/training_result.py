@@ -44,7 +44,9 @@ class TrainingResult:
                 self._loss = event.loss
             case TestFinished():
                 outputs = dict(as_numbers(event.outputs))
-                self._tests[event.net] = {"iteration": event.iteration, "loss": event.loss, "outputs": outputs}
+                test: dict[str, object] = {"iteration": event.iteration, "loss": event.loss, "outputs": outputs}
+                classes = {str(each.label): each.value for each in event.classes}
+                self._tests[event.net] = {**test, **({"classes": classes} if classes else {})}
             case SnapshotSaved():
                 self._snapshot = {
                     "iteration": event.iteration,

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from netdsl.scores.segmentation import count_confusions
+
 
 @dataclass(frozen=True)
 class ClassScores:
@@ -40,8 +42,7 @@ class Confusion:
     @classmethod
     def of(cls, labels: NDArray[np.int64], predicted: NDArray[np.int64], classes: Sequence[str]) -> Confusion:
         """The confusion of some items."""
-        counts = np.bincount(labels * len(classes) + predicted, minlength=len(classes) ** 2)
-        return cls(tuple(classes), counts.reshape(len(classes), len(classes)))
+        return cls(tuple(classes), count_confusions(labels, predicted, len(classes)))
 
     @property
     def accuracy(self) -> float | None:

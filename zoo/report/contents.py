@@ -25,9 +25,11 @@ from zoo.report.facts import Fact, SummaryTile, command_of, solver_facts, start_
 from zoo.report.first_filters import FirstFilters, first_filters
 from zoo.report.planned import PlannedFigure, planned_figures
 from zoo.report.recorded_run import Points, RecordedRun
+from zoo.report.scored_set import score_test_data
 from zoo.report.stated_net import stated_net
 from zoo.report.tested_items import TestPredictions, predict_test_data
 from zoo.report.timeline import Timeline, timeline_of
+from zoo.score_tables import ScoreTable
 
 ITEMS = 2000  # of the test data, by default
 
@@ -95,10 +97,16 @@ class ReportContents:
     drawing: str
     charts: tuple[Chart, ...]
     classification: Classification | str | None
+    scores: tuple[ScoreTable, ...] | str
     filters: FirstFilters | str | None
     slow_layers: SlowLayers | str
     workers: tuple[WorkerSummary, ...]
     timeline: Timeline
+
+    @property
+    def has_predictions(self) -> bool:
+        """Whether something is said of what the net predicts."""
+        return self.classification is not None or bool(self.scores)
 
     @property
     def worker_times(self) -> list[str]:
@@ -140,6 +148,7 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         drawing=svg_of(picture_of(boxes_of(net))),
         charts=tuple(charts_of(recorded)),
         classification=_answer(lambda weights: _classified(recorded, weights, items), recorded, items),
+        scores=_answer(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
         filters=_answer(lambda weights: first_filters(net, weights), recorded, items=1),
         slow_layers=_slow_layers(net, items),
         workers=recorded.summary.workers,

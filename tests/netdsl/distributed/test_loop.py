@@ -9,6 +9,7 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.link import Link
+from netdsl.distributed.loop import model_score
 from netdsl.errors import DataError, DistributedError
 from netdsl.solver import events
 from tests.netdsl.distributed.conftest import Simulate
@@ -49,6 +50,13 @@ def test_the_journal_is_bounded_and_keeps_the_best(run: Simulate, folder: Path, 
     kept = sorted(int(path.name[-8:]) for path in folder.iterdir())
     assert {11, 12} <= set(kept) and len(kept) <= 3
     assert max(scores[number] for number in kept) == scores[best]
+
+
+def test_a_model_is_as_good_as_its_score_of_the_set_or_else_its_accuracy_or_else_its_loss_is_small() -> None:
+    loss, accuracy = events.Output("loss", (2.0,), 1.0), events.Output("accuracy", (0.5,))
+    score = events.Output("detection_eval", (0.25,), is_score=True)
+    for outputs, wanted in (((loss, accuracy, score), 0.25), ((loss, accuracy), 0.5), ((loss,), -2), ((), None)):
+        assert model_score(events.TestFinished(0, 0, None, outputs)) == wanted
 
 
 def test_a_state_of_another_strategy(run: Simulate, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -54,6 +55,18 @@ def test_a_row_for_each_class_and_each_detection():
     assert judged(found, objects)[7] == [1, 1, 0.5, 1, 0]
     assert judged(found, objects, "overlap_threshold: 0.3")[5] == [0, 2, 0.75, 0, 1]
     assert judged(found, objects, "overlap_threshold: 0.99")[3:5] == [[0, 1, 0.5, 0, 1], [0, 1, 0.25, 1, 0]]
+
+
+def test_the_boxes_that_it_compared_are_told():
+    objects = [(0, 1, 0, *LEFT, 0), (1, 2, 1, *RIGHT, 1), (-1, *[0] * 7), (0, 2, 0, *LEFT, 0)]
+    found = [(0, 1, 0.25, *NEAR_LEFT), (1, *[-1] * 6)]
+    bottoms = [np.array(rows, np.float64)[None, None] for rows in (found, objects)]
+    detected, there = made("evaluate_difficult_gt: false", 2, 4).boxes(bottoms)
+    assert (detected.image.tolist(), detected.label.tolist(), detected.score.tolist()) == ([0], [1], [0.25])
+    assert detected.box.tolist() == [list(NEAR_LEFT)]
+    assert (there.image.tolist(), there.label.tolist(), there.difficult.tolist()) == ([0, 1], [1, 2], [False, True])
+    assert there.box.tolist() == [list(LEFT), list(RIGHT)]
+    assert not made("", 2, 4).boxes(bottoms)[1].difficult.any()
 
 
 def test_rows_that_say_that_there_is_nothing():

@@ -95,6 +95,20 @@ def test_beside_loops(kind, nms):
     np.testing.assert_allclose(top, wanted, rtol=1e-6)
 
 
+def test_what_it_judged_has_labels_from_1():
+    x = torch.from_numpy(np.random.default_rng(1).normal(size=SHAPE))
+    layer = evaluation("nms: 0.5")
+    top = layer(x, torch.from_numpy(TRUTHS.reshape(1, 1, 5, 8))).numpy()
+    judged = layer.judged(top)
+    assert judged.objects == {1: 2, 2: 1, 3: 1}
+    rows = top[:, CLASSES:].reshape(-1, 4)
+    for label in (1, 2, 3):
+        own = rows[rows[:, 0] == label - 1]
+        assert judged.right[judged.label == label].sum() == own[:, 2].sum()
+        assert judged.wrong[judged.label == label].sum() == own[:, 3].sum()
+        assert judged.score[(judged.label == label) & judged.right].tolist() == own[own[:, 2] == 1][:, 1].tolist()
+
+
 def test_no_truths_and_no_suppression():
     x, label = torch.rand(SHAPE), torch.full((1, 1, 1, 8), -1.0)
     assert not evaluation("")(x, label).any()

@@ -57,7 +57,7 @@ def test_accuracy_is_that_of_the_net_s_own_test(folder: Path) -> None:
 
     (folder / "net.prototxt").write_text(net().prototxt().replace("batch_size: 36", "batch_size: 71"))
     request = TestRequest(str(folder / "net.prototxt"), (str(folder / MODEL),), batches=5)
-    _, outputs = test(request, device=torch.device("cpu"))
+    outputs = test(request, device=torch.device("cpu")).outputs
     found = predict_test_data(Run.load(folder), folder / MODEL, 355)
     assert found is not None
     accuracy = next(output.values[0] for output in outputs if output.name == "accuracy")

@@ -1,0 +1,1 @@
+"""Scores of whole test sets: how well boxes are found and how well pixels are classified, by class and in all."""

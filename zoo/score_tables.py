@@ -1,0 +1,79 @@
+"""The scores of a test set as a table of classes: of detections and of segmentations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from netdsl.scores.precision import PrecisionRule
+from netdsl.solver.set_scores import DetectionTest, SegmentationTest, SetScores
+from zoo.cards import Task
+
+
+@dataclass(frozen=True)
+class ScoredClass:
+    """The scores of one class, by their names; None where it isn't there."""
+
+    label: int
+    name: str
+    count: int  # of its objects or pixels
+    scores: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores of a blob of a net: those of the whole set by their names, and those of all classes."""
+
+    blob: str
+    task: Task
+    counted: str  # objects or pixels
+    totals: Mapping[str, float | None]
+    classes: tuple[ScoredClass, ...]
+
+    @property
+    def score_names(self) -> list[str]:
+        """The names of the scores that classes have."""
+        return [name for each in self.classes[:1] for name in each.scores]
+
+
+def score_tables(scores: SetScores, names: Sequence[str]) -> tuple[ScoreTable, ...]:
+    """A table for all that was scored; of classes that are neither there nor found it says nothing."""
+    detections = [_of_detections(test, names) for test in scores.detections if test.parts]
+    segmentations = [_of_segmentation(test, names) for test in scores.segmentations if test.counts.any()]
+    return (*detections, *segmentations)
+
+
+def _of_detections(test: DetectionTest, names: Sequence[str]) -> ScoreTable:
+    tables = {rule.value: test.table(rule) for rule in (PrecisionRule.VOC_2007, PrecisionRule.VOC_2010)}
+    coco = test.coco()
+    totals = {f"mAP {rule}": table.mean for rule, table in tables.items()}
+    of_coco: Mapping[int, float | None] = {}
+    if coco is not None:
+        totals |= {"mAP COCO": coco.precision(), "mAP COCO at 0.75": coco.precision(overlap=0.75)}
+        of_coco = {each.label: each.precision for each in coco.by_class()}
+    classes = []
+    counted = tables[PrecisionRule.VOC_2007.value].classes
+    named = _class_names(names, [each.label for each in counted])
+    for index, each in enumerate(counted):
+        averages = {rule: table.classes[index].average for rule, table in tables.items()}
+        averages |= {"COCO": of_coco.get(each.label)} if coco is not None else {}
+        if each.objects or each.detections:
+            classes.append(ScoredClass(each.label, named[index], each.objects, averages))
+    return ScoreTable(test.blob, Task.DETECTION, "objects", totals, tuple(classes))
+
+
+def _of_segmentation(test: SegmentationTest, names: Sequence[str]) -> ScoreTable:
+    classes, scores = [], test.scores
+    named = _class_names(names, range(test.classes))
+    for each in scores.by_class():
+        if each.iou is not None:
+            shares = {"accuracy": each.accuracy, "IoU": each.iou}
+            classes.append(ScoredClass(each.label, named[each.label], each.pixels, shares))
+    return ScoreTable(test.blob, Task.SEGMENTATION, "pixels", scores.summary(), tuple(classes))
+
+
+def _class_names(names: Sequence[str], labels: Sequence[int]) -> list[str]:
+    """The names of labels, which may be for these labels only or for all from 0 on; without them, their numbers."""
+    if len(names) == len(labels):
+        return list(names)
+    return [names[label] if label < len(names) else str(label) for label in labels]
