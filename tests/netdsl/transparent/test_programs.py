@@ -68,7 +68,7 @@ def one_thread() -> Iterator[None]:
 @pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True:UserWarning")
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", programs.PROGRAMS)
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_curve_is_that_of_one_process(name: str, size: int) -> None:
     results = [result[name] for result in together(size)]
     assert "refused" not in results[0], results[0]
