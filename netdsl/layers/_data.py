@@ -110,6 +110,20 @@ class DatumData(DataLayer, HasDatabaseForm):
         return made
 
 
+class ImagesWithMaps(DataLayer):
+    """A type that brings images from files with a map of labels of the same size, as image_data_param says."""
+
+    config = pb.ImageDataParameter
+
+    def batch_size(self) -> int:
+        return self.layer.image_data_param.batch_size
+
+    def item_shapes(self) -> list[Shape]:
+        p = self.layer.image_data_param
+        image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
+        return [image, (1, *image[-2:])]
+
+
 def check_forks(settings: Message, *known: str) -> None:
     """Refuse what forks of Caffe can ask of their data and we don't do, but for what only makes them faster."""
     own = [field.name for field in settings.DESCRIPTOR.fields if field.number > _FORKS and field.name not in known]

@@ -35,7 +35,7 @@ def settings_of(layer: pb.LayerParameter, names: str, kinds: Sequence[Callable[[
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellGrid:
     """An image in cells."""
 
     width: int
@@ -61,7 +61,7 @@ class ListsBoxes(ReplacesUserCode, NeedsValues, Layer):
     bottoms = (2, 2)
     tops = (1, None)
     no_gradient = (0, 1)
-    grid: Grid
+    grid: CellGrid
     classes: int
 
     def check(self, bottoms: Sequence[Shape]) -> None:

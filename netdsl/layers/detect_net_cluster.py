@@ -10,7 +10,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import Shape
-from netdsl.layers._detectnet import Grid, ListsBoxes, settings_of
+from netdsl.layers._detectnet import CellGrid, ListsBoxes, settings_of
 from netdsl.layers._group_rectangles import group_rectangles
 
 _SETTINGS = "width, height, stride, least coverage, least boxes, eps, least height, classes"
@@ -30,7 +30,7 @@ class DetectNetCluster(ListsBoxes):
         super().__init__(layer, bottoms)
         kinds = [int, int, int, float, int, float, int, int]
         width, height, stride, covered, count, self.eps, tall, classes = settings_of(layer, _SETTINGS, kinds)
-        self.grid, self.classes = Grid(int(width), int(height), int(stride)), int(classes)
+        self.grid, self.classes = CellGrid(int(width), int(height), int(stride)), int(classes)
         self.least_covered, self.least_count, self.least_height = covered, int(count), int(tall)
         self.check(bottoms)
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import NotDeployed, Shape
-from netdsl.layers._detectnet import Grid, ListsBoxes, settings_of
+from netdsl.layers._detectnet import CellGrid, ListsBoxes, settings_of
 
 
 class DetectNetGroundtruth(NotDeployed, ListsBoxes):
@@ -23,7 +23,7 @@ class DetectNetGroundtruth(NotDeployed, ListsBoxes):
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
         width, height, stride, classes = settings_of(layer, "width, height, stride, classes", [int] * 4)
-        self.grid, self.classes = Grid(int(width), int(height), int(stride)), int(classes)
+        self.grid, self.classes = CellGrid(int(width), int(height), int(stride)), int(classes)
         self.check(bottoms)
 
     def listed(self, covered: Tensor, corners: Tensor) -> Sequence[Sequence[float]]:

@@ -6,23 +6,17 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer, both_or_none, check_forks, check_source, passed_over
+from netdsl.layers._data import ImagesWithMaps, check_forks, check_source, passed_over
 
 
-class ImageSegData(DataLayer):
+class ImageSegData(ImagesWithMaps):
     """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
 
     origin = "DeepLab"
-    config = pb.ImageDataParameter
     tops = (2, 3)
 
-    def batch_size(self) -> int:
-        return self.layer.image_data_param.batch_size
-
     def item_shapes(self) -> list[Shape]:
-        p = self.layer.image_data_param
-        image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
-        return [image, (1, *image[-2:]), (1, 1, 2)]
+        return [*super().item_shapes(), (1, 1, 2)]
 
     def reading(self, seed: int) -> Reading:
         p, train = self.layer.image_data_param, self.layer.phase == pb.TRAIN

@@ -12,7 +12,7 @@ from netdsl.planner.device import Device
 
 
 @dataclass(frozen=True)
-class Cluster:
+class DeviceCluster:
     """So many equal machines with so many devices each, of which the last `stragglers` are slower.
 
     `bandwidth` and `latency` are those of a machine's connection to a switch, in bytes a second and seconds. Devices of
@@ -60,10 +60,10 @@ class Cluster:
         quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
         return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
 
-    def with_bandwidth(self, factor: float) -> Cluster:
+    def with_bandwidth(self, factor: float) -> DeviceCluster:
         """The same machines on a network that is so many times as wide."""
         return replace(self, bandwidth=factor * self.bandwidth)
 
-    def without_stragglers(self) -> Cluster:
+    def without_stragglers(self) -> DeviceCluster:
         """The same machines, all equally fast."""
         return replace(self, stragglers=0)

@@ -17,7 +17,7 @@ from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.module import NetModule, Step
-from netdsl.planner.operations import Operation, OperationKind, OperationRecorder, tensor_bytes
+from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes
 from netdsl.planner.without_values import without_values
 
 VALUE_BYTES = 4  # of a value of a blob
@@ -35,8 +35,8 @@ class LayerCost:
 
     name: str
     type: str
-    forward: tuple[Operation, ...]
-    backward: tuple[Operation, ...]
+    forward: tuple[TensorOperation, ...]
+    backward: tuple[TensorOperation, ...]
     bottom_bytes: int
     activation_bytes: int
     parameter_bytes: int
@@ -91,10 +91,10 @@ class _Measurement:
                     forward, backward = self._once(node, layer)
                 yield self._cost(node, layer, forward, [*self._sums(node), *backward])
 
-    def _once(self, node: Node, layer: Layer) -> tuple[list[Operation], list[Operation]]:
+    def _once(self, node: Node, layer: Layer) -> tuple[list[TensorOperation], list[TensorOperation]]:
         """One operation that reads the bottoms and writes the tops, and one for the gradients, if there are any."""
         sizes = [math.prod(self.built.shapes[edge]) for edge in (*node.bottoms, *node.tops)]
-        operation = Operation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
+        operation = TensorOperation(node.layer.type, max(sizes, default=0), VALUE_BYTES * sum(sizes))
         cut = cut_of(self.built, node, layer)
         learns = any(edge in self.learning for place, edge in enumerate(node.bottoms) if place not in cut)
         return [operation], [operation] if learns else []
@@ -120,7 +120,7 @@ class _Measurement:
             tops = layer.forward_merged(following, *bottoms)
         return tops if isinstance(tops, tuple) else (tops,)
 
-    def _backward(self, step: Step, tops: Sequence[Tensor], leaves: Mapping[int, Tensor]) -> list[Operation]:
+    def _backward(self, step: Step, tops: Sequence[Tensor], leaves: Mapping[int, Tensor]) -> list[TensorOperation]:
         keys = [step.key] if step.following is None else [step.key, step.following]
         blobs = [blob for key in keys for blob in learned_blobs(cast(Layer, self.module.layers[key]))]
         ends, sources = [top for top in tops if top.requires_grad], [*leaves.values(), *blobs]
@@ -135,14 +135,16 @@ class _Measurement:
         )
         return backward.operations
 
-    def _sums(self, node: Node) -> Iterator[Operation]:
+    def _sums(self, node: Node) -> Iterator[TensorOperation]:
         """The additions of gradients that come from several readers of a top."""
         for edge in node.tops:
             values = math.prod(self.built.shapes[edge])
             for _ in range(self.gradients[edge] - 1):
-                yield Operation("add", values, 3 * VALUE_BYTES * values)
+                yield TensorOperation("add", values, 3 * VALUE_BYTES * values)
 
-    def _cost(self, node: Node, layer: Layer, forward: list[Operation], backward: list[Operation]) -> LayerCost:
+    def _cost(
+        self, node: Node, layer: Layer, forward: list[TensorOperation], backward: list[TensorOperation]
+    ) -> LayerCost:
         bottoms, tops = ([math.prod(self.built.shapes[edge]) for edge in edges] for edges in (node.bottoms, node.tops))
         return LayerCost(
             node.layer.name,

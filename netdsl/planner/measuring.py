@@ -25,7 +25,7 @@ from netdsl.net.build import build, running
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.net.module import NetModule
 from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType
-from netdsl.planner.operations import Operation, OperationKind, OperationRecorder
+from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation
 from netdsl.planner.sample_nets import sample_nets, tiny_net
 from netdsl.planner.step_time import measured_name, sizes_of, update_operation
 from netdsl.solver.flat import FlatWeights
@@ -36,7 +36,7 @@ _REPEATS = 12  # of what takes no time
 _LONG = 1 << 27  # bytes that no cache holds
 _SOLVER = pb.SolverParameter(type="SGD", momentum=0.9, weight_decay=5e-4)
 
-Timed = tuple[Operation, float]
+Timed = tuple[TensorOperation, float]
 
 
 def measure_device(
@@ -112,7 +112,7 @@ class SampleNet:
 
     def __init__(self, net: pb.NetParameter) -> None:
         self._net = net
-        self._update: Operation | None = None
+        self._update: TensorOperation | None = None
         self._updates: list[float] = []
         self._rounds: list[list[Timed]] = []
 

@@ -63,7 +63,7 @@ class ConvolutionShape:
 
 
 @dataclass(frozen=True)
-class Operation:
+class TensorOperation:
     """One operation: a multiplication and an addition are two `flops`; `bytes` are read and written.
 
     What isn't a product has one of `flops` for each value of its largest tensor. Pooling has a `window`: of how many
@@ -84,7 +84,7 @@ class OperationRecorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.operations: list[Operation] = []
+        self.operations: list[TensorOperation] = []
 
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
@@ -101,7 +101,9 @@ def tensor_bytes(tensor: Tensor) -> int:
     return tensor.element_size() * math.prod(size for size, stride in sizes if stride or not size)
 
 
-def operations_of(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Iterator[Operation]:
+def operations_of(
+    func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
+) -> Iterator[TensorOperation]:
     """The operations that a call of one of torch's functions is, as a dispatch mode sees it."""
     if func.namespace != "aten" or func.is_view or func.overloadpacket in _FREE:
         return
@@ -118,14 +120,14 @@ def tensors_in(values: Any) -> list[Tensor]:
     return [value for value in tree_leaves(values) if isinstance(value, Tensor)]
 
 
-def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Operation:
+def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> TensorOperation:
     name, tensors = func.overloadpacket.__name__, tensors_in((args, kwargs, result))
     moved = sum(map(tensor_bytes, tensors))
     count = flop_registry.get(func.overloadpacket)
     if count is None:
         largest = max((tensor.numel() for tensor in tensors), default=0)
-        return Operation(name, largest, moved, window=_window(func, args))
-    return Operation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
+        return TensorOperation(name, largest, moved, window=_window(func, args))
+    return TensorOperation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
 
 
 def _window(func: Any, args: tuple[Any, ...]) -> int:
@@ -134,17 +136,17 @@ def _window(func: Any, args: tuple[Any, ...]) -> int:
     return next((math.prod(_plane(value)) for name, value in named if name == "kernel_size"), 1)
 
 
-def _convolution(args: tuple[Any, ...], top: Tensor) -> Operation:
+def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
     bottom, weight, bias, *settings = args
     transposed = settings[3]
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top.shape), transposed)
     moved = sum(map(tensor_bytes, tensors_in((bottom, weight, bias, top))))
     shape = _shape(bottom.shape, weight.shape, top.shape, settings)
     part = ConvolutionPass.BOTTOM_GRADIENT if transposed else ConvolutionPass.TOP
-    return Operation("convolution", flops, moved, OperationKind.CONVOLUTION, shape, part)
+    return TensorOperation("convolution", flops, moved, OperationKind.CONVOLUTION, shape, part)
 
 
-def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | None]) -> Iterator[Operation]:
+def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | None]) -> Iterator[TensorOperation]:
     """One operation for each of the gradients that are needed; that of the bias is found along with another one."""
     top_gradient, bottom, weight, _, *settings, mask = args
     transposed = settings[3]
@@ -153,14 +155,14 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
     if mask[0]:
         part = ConvolutionPass.TOP if transposed else ConvolutionPass.BOTTOM_GRADIENT
         moved = sum(map(tensor_bytes, (top_gradient, weight, bottom)))
-        yield Operation("convolution_backward", flops, moved, OperationKind.CONVOLUTION, shape, part)
+        yield TensorOperation("convolution_backward", flops, moved, OperationKind.CONVOLUTION, shape, part)
     if mask[1]:
         moved = sum(map(tensor_bytes, (top_gradient, bottom, weight)))
         part = ConvolutionPass.WEIGHT_GRADIENT
-        yield Operation("convolution_backward", flops, moved, OperationKind.CONVOLUTION, shape, part)
+        yield TensorOperation("convolution_backward", flops, moved, OperationKind.CONVOLUTION, shape, part)
     if mask[2] and not mask[1]:
         moved = sum(map(tensor_bytes, tensors_in((top_gradient, gradients[2]))))
-        yield Operation("sum", top_gradient.numel(), moved)
+        yield TensorOperation("sum", top_gradient.numel(), moved)
 
 
 def _shape(

@@ -14,7 +14,7 @@ from netdsl.planner.device import Device, NumberType
 from netdsl.planner.integer_program import AlgorithmChoice, AlgorithmOption, choose_algorithms
 from netdsl.planner.layer_costs import LayerCost, layer_costs
 from netdsl.planner.memory import MemoryUse, training_memory
-from netdsl.planner.operations import Operation
+from netdsl.planner.operations import TensorOperation
 from netdsl.planner.step_time import Speed, StepTime, step_time, update_operation
 
 NUMBERS = {
@@ -108,11 +108,11 @@ def _ways(cost: LayerCost, speed: Speed, number_type: NumberType) -> Sequence[Al
     ]
 
 
-def _convolutions(cost: LayerCost) -> list[Operation]:
+def _convolutions(cost: LayerCost) -> list[TensorOperation]:
     return [operation for operation in (*cost.forward, *cost.backward) if operation.convolution is not None]
 
 
-def _computed_by(cost: AlgorithmCost, operation: Operation) -> Operation:
+def _computed_by(cost: AlgorithmCost, operation: TensorOperation) -> TensorOperation:
     """The same operation with an algorithm's products, and its workspace written and read besides.
 
     Transforms are bound by memory, so that their arithmetic costs nothing more. A workspace of im2col is for one image.

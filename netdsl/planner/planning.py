@@ -20,7 +20,7 @@ from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.planner.cluster import Cluster
+from netdsl.planner.cluster import DeviceCluster
 from netdsl.planner.convergence_grid import read_grid
 from netdsl.planner.exchange import StrategyTime, predict
 from netdsl.planner.pass_cost import PassCost, pass_cost
@@ -44,7 +44,7 @@ class PlanRequest:
     """
 
     solver: pb.SolverParameter
-    cluster: Cluster
+    cluster: DeviceCluster
     items: int
     precision: ComputePrecision = ComputePrecision.EXACT
     batches: tuple[int, int] | None = None

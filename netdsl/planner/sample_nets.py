@@ -83,6 +83,12 @@ class _Chain:
     def connect(self, outputs: int) -> None:
         self.add(LinearLayer(self.name(), [self.blob], num_outputs=outputs, weight_filler=_FILLER))
 
+    def connect_with_dropout(self, *widths: int) -> None:
+        for outputs in widths:
+            self.connect(outputs)
+            self.rectify()
+            self.add(Dropout(self.name(), [self.blob], in_place=True))
+
     def finish(self, classes: int) -> NetParams:
         self.connect(classes)
         self.add(SoftmaxWithLoss("loss", [self.blob, "label"]))
@@ -97,10 +103,7 @@ def _plain(batch: int) -> NetParams:
             net.convolve(filters, 3)
             net.rectify()
         net.pool(2, 2)
-    for outputs in (2000, 1500):
-        net.connect(outputs)
-        net.rectify()
-        net.add(Dropout(net.name(), [net.blob], in_place=True))
+    net.connect_with_dropout(2000, 1500)
     return net.finish(300)
 
 
@@ -116,10 +119,7 @@ def _grouped(batch: int) -> NetParams:
         net.convolve(filters, 3, group=group)
         net.rectify()
     net.pool(3, 2)
-    for outputs in (3000, 2500):
-        net.connect(outputs)
-        net.rectify()
-        net.add(Dropout(net.name(), [net.blob], in_place=True))
+    net.connect_with_dropout(3000, 2500)
     return net.finish(800)
 
 

@@ -16,7 +16,7 @@ from netdsl.net.build import Built
 from netdsl.net.learning import learned_blobs
 from netdsl.planner.device import Device, MeasuredOperation, NumberType
 from netdsl.planner.layer_costs import LayerCost
-from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, Operation, OperationKind
+from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, OperationKind, TensorOperation
 from netdsl.solver.rules import rule_of
 
 UPDATE = "update"  # the name of a solver's update of all weights, as one operation
@@ -71,7 +71,7 @@ class StepTime:
 
 def step_time(
     costs: Iterable[LayerCost],
-    update: Operation,
+    update: TensorOperation,
     device: Device,
     number_type: NumberType = NumberType.FLOAT32,
     layout: MemoryLayout = MemoryLayout.CHANNELS_FIRST,
@@ -87,14 +87,14 @@ def step_time(
     return StepTime(layers, Speed(device, NumberType.FLOAT32, layout).seconds(update), transfer)
 
 
-def update_operation(built: Built, param: pb.SolverParameter) -> Operation:
+def update_operation(built: Built, param: pb.SolverParameter) -> TensorOperation:
     """A solver's update: gradients are read, and weights and the rule's histories are read and written."""
     learned = {id(blob): blob.numel() for layer in built.layers for blob in learned_blobs(layer)}
     values, histories = sum(learned.values()), rule_of(param).histories
-    return Operation(UPDATE, (2 + 3 * histories) * values, (3 + 2 * histories) * _FLOAT32_BYTES * values)
+    return TensorOperation(UPDATE, (2 + 3 * histories) * values, (3 + 2 * histories) * _FLOAT32_BYTES * values)
 
 
-def sizes_of(operation: Operation) -> tuple[float, ...]:
+def sizes_of(operation: TensorOperation) -> tuple[float, ...]:
     """The sizes that the speed of an operation depends on.
 
     What neither is a product nor a convolution is as quick as others that do the same, so that the values for each byte
@@ -117,7 +117,7 @@ def sizes_of(operation: Operation) -> tuple[float, ...]:
     )
 
 
-def measured_name(operation: Operation) -> str:
+def measured_name(operation: TensorOperation) -> str:
     """The name under which operations of one kind are measured; each pass of a convolution is one."""
     part = operation.convolution_pass
     return operation.name if part is None else f"convolution: {part.value}"
@@ -142,11 +142,11 @@ class Speed:
         if number_type is NumberType.FLOAT32:
             self.measured = _samples_of(device.measured, device.arithmetic[number_type].peak, device.bandwidth)
 
-    def total(self, operations: Iterable[Operation]) -> float:
+    def total(self, operations: Iterable[TensorOperation]) -> float:
         """The seconds of operations one after the other."""
         return sum(map(self.seconds, operations))
 
-    def seconds(self, operation: Operation) -> float:
+    def seconds(self, operation: TensorOperation) -> float:
         """The overhead, and what the operation takes itself: by those that were measured, or by the data sheet."""
         samples = self.measured.get(measured_name(operation))
         if samples is None:
@@ -155,7 +155,7 @@ class Speed:
         least = _least_seconds(operation.flops, operation.bytes, peak, self.device.bandwidth)
         return self.device.overhead + least * samples.slowness(sizes_of(operation))
 
-    def _by_data_sheet(self, operation: Operation) -> float:
+    def _by_data_sheet(self, operation: TensorOperation) -> float:
         moved = operation.bytes * self.number_type.bytes / _FLOAT32_BYTES
         bandwidth = self.device.bandwidth * self.device.bandwidth_share
         if operation.kind is OperationKind.OTHER:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from netdsl.planner.operations import ConvolutionPass, Operation
+from netdsl.planner.operations import ConvolutionPass, TensorOperation
 
-WorkspaceRule = Callable[[Operation], int]  # bytes
+WorkspaceRule = Callable[[TensorOperation], int]  # bytes
 
 _BYTES = 4  # of a value
 _BLOCK = 16  # channels, as many as a register of AVX-512 has values
 _COLOURS = 4
 
 
-def no_workspace(operation: Operation) -> int:
+def no_workspace(operation: TensorOperation) -> int:
     """Nothing."""
     return 0
 
 
-def onednn_workspace(operation: Operation) -> int:
+def onednn_workspace(operation: TensorOperation) -> int:
     """The copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
 
     The two tensors that an operation reads are copied, and the third is computed in that layout, before torch has

@@ -197,12 +197,12 @@ def _request(
     from netdsl.data.sources.open_source import open_source, train_and_test
     from netdsl.distributed.strategies.settings import parse
     from netdsl.net.compute_precision import ComputePrecision
-    from netdsl.planner.cluster import Cluster
+    from netdsl.planner.cluster import DeviceCluster
     from netdsl.planner.device import read_device
     from netdsl.planner.planning import PlanRequest
     from netdsl.solver.nets import inline_nets
 
-    cluster = Cluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
+    cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
     if items is None:
         items = _IMAGENET if data is None else len(open_source(train_and_test(data)[0]))
     return PlanRequest(

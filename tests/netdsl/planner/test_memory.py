@@ -13,7 +13,7 @@ from netdsl.net.build import Built, build, set_batch
 from netdsl.net.graph import Phase, resolve
 from netdsl.planner.allocation import Allocation, CachedAllocation
 from netdsl.planner.memory import MemoryUse, training_memory
-from netdsl.planner.operations import Operation
+from netdsl.planner.operations import TensorOperation
 from netdsl.solver.rules import TYPES
 
 MB = 1 << 20
@@ -95,7 +95,7 @@ def test_a_convolution_on_a_cpu_copies_its_tensors_into_another_layout() -> None
 
 
 def test_the_workspace_can_be_said_by_others() -> None:
-    def rule(operation: Operation) -> int:
+    def rule(operation: TensorOperation) -> int:
         return 100 * MB if operation.convolution else 0
 
     assert training_memory(net(CONVOLUTION), solver(), "cuda", workspace=rule).workspace == 100 * MB

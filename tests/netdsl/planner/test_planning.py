@@ -12,7 +12,7 @@ from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.errors import PlanError
 from netdsl.planner.advice import advise
-from netdsl.planner.cluster import Cluster
+from netdsl.planner.cluster import DeviceCluster
 from netdsl.planner.device import Device, NumberType, read_device
 from netdsl.planner.planning import Planner, Planning, PlanRequest
 
@@ -39,7 +39,7 @@ def planner() -> Planner:
     return Planner(from_text(SOLVER, pb.SolverParameter))
 
 
-def request_for(cluster: Cluster, **wishes: object) -> PlanRequest:
+def request_for(cluster: DeviceCluster, **wishes: object) -> PlanRequest:
     return PlanRequest(from_text(SOLVER, pb.SolverParameter), cluster, items=50_000, **wishes)
 
 
@@ -48,7 +48,7 @@ def sentences(planner: Planner, planning: Planning) -> str:
 
 
 def test_one_device_trains_as_the_solver_says(planner: Planner) -> None:
-    planning = planner.plan(request_for(Cluster(SLOW)))
+    planning = planner.plan(request_for(DeviceCluster(SLOW)))
     plan = planning.plan()
     assert (plan.workers, plan.batch, plan.iter_size, plan.precision.value) == (1, 64, 1, "exact")
     assert (plan.forecast.iterations, plan.forecast.estimated, plan.forecast.exchange) == (1000, False, 0)
@@ -57,9 +57,9 @@ def test_one_device_trains_as_the_solver_says(planner: Planner) -> None:
 
 
 def test_a_batch_that_does_not_fit_is_made_of_passes(planner: Planner) -> None:
-    whole = planner.plan(request_for(Cluster(SLOW))).best.cost.bytes
+    whole = planner.plan(request_for(DeviceCluster(SLOW))).best.cost.bytes
     small = replace(SLOW, name="small", memory=int(0.9 * whole))
-    planning = planner.plan(request_for(Cluster(small)))
+    planning = planner.plan(request_for(DeviceCluster(small)))
     plan = planning.plan()
     assert plan.iter_size > 1 and plan.iter_size * plan.batch == 64
     assert plan.forecast.memory <= small.memory < whole
@@ -68,12 +68,12 @@ def test_a_batch_that_does_not_fit_is_made_of_passes(planner: Planner) -> None:
 
 def test_where_nothing_fits_it_says_how_much_is_missing(planner: Planner) -> None:
     with pytest.raises(PlanError, match=r"a batch of 1 takes 0\.\d\d GB, and a slow one has 0\.00 GB"):
-        planner.plan(request_for(Cluster(replace(SLOW, name="tiny", memory=1000))))
+        planner.plan(request_for(DeviceCluster(replace(SLOW, name="tiny", memory=1000))))
 
 
 def test_a_slow_network_gets_long_rounds_and_a_fast_one_gradients(planner: Planner) -> None:
-    slow = planner.plan(request_for(Cluster(SLOW, machines=4, bandwidth=1e6)))
-    fast = planner.plan(request_for(Cluster(SLOW, machines=4, bandwidth=1e12)))
+    slow = planner.plan(request_for(DeviceCluster(SLOW, machines=4, bandwidth=1e6)))
+    fast = planner.plan(request_for(DeviceCluster(SLOW, machines=4, bandwidth=1e12)))
     assert isinstance(slow.best.strategy, ModelAveraging) and slow.best.strategy.tau >= 10
     assert fast.best.strategy == AllReduce() and fast.best.workers == 4
     assert fast.plan().batch == 64 and fast.best.cost.batch == 16
@@ -83,22 +83,22 @@ def test_a_slow_network_gets_long_rounds_and_a_fast_one_gradients(planner: Plann
 
 
 def test_workers_that_bring_nothing_are_left_out(planner: Planner) -> None:
-    planning = planner.plan(request_for(Cluster(GPU, machines=8, bandwidth=1e5)))
+    planning = planner.plan(request_for(DeviceCluster(GPU, machines=8, bandwidth=1e5)))
     assert planning.best.workers == 1
     assert "More of the 8 devices aren't worth it: " in sentences(planner, planning)
 
 
 def test_slow_machines_are_used_last(planner: Planner) -> None:
-    cluster = Cluster(SLOW, machines=4, bandwidth=1e12, stragglers=2, slowdown=10.0)
+    cluster = DeviceCluster(SLOW, machines=4, bandwidth=1e12, stragglers=2, slowdown=10.0)
     planning = planner.plan(request_for(cluster))
     assert planning.best.workers == 2
     assert "Without the slow machines: " in sentences(planner, planning)
 
 
 def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> None:
-    cluster = Cluster(SLOW, machines=8, bandwidth=1e12)
+    cluster = DeviceCluster(SLOW, machines=8, bandwidth=1e12)
     quickest = planner.plan(request_for(cluster)).best
-    alone = planner.plan(request_for(Cluster(SLOW))).best
+    alone = planner.plan(request_for(DeviceCluster(SLOW))).best
     planning = planner.plan(request_for(cluster, deadline=1.01 * alone.forecast.training))
     assert planning.best.workers == 1 and quickest.workers == 8
     with pytest.raises(PlanError, match=r"isn't enough: the quickest way takes .* with 8 workers and allreduce"):
@@ -106,7 +106,7 @@ def test_with_a_deadline_the_fewest_devices_that_meet_it(planner: Planner) -> No
 
 
 def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
-    cluster = Cluster(SLOW, machines=8, bandwidth=1e8)
+    cluster = DeviceCluster(SLOW, machines=8, bandwidth=1e8)
     ways = planner.plan(request_for(cluster)).candidates
     cheapest = min((each for each in ways if each.measured), key=lambda each: each.device_seconds)
     planning = planner.plan(request_for(cluster, budget=1.2 * cheapest.device_seconds))
@@ -116,7 +116,7 @@ def test_with_a_budget_the_quickest_way_that_it_pays(planner: Planner) -> None:
 
 
 def test_batches_in_a_range_are_tried(planner: Planner) -> None:
-    planning = planner.plan(request_for(Cluster(replace(SLOW, name="lazy", overhead=0.01)), batches=(32, 256)))
+    planning = planner.plan(request_for(DeviceCluster(replace(SLOW, name="lazy", overhead=0.01)), batches=(32, 256)))
     assert [cost.batch for cost in planning.passes if cost.batch >= 32] == [32, 64, 128, 256]
     assert planning.best.cost.batch == 256  # since every operation takes long, however little it does
     assert "The recipe's rate is for a batch of 64; for 256 in all begin with 4 times as much." in sentences(
@@ -125,12 +125,12 @@ def test_batches_in_a_range_are_tried(planner: Planner) -> None:
 
 
 def test_a_named_strategy_is_the_only_one(planner: Planner) -> None:
-    request = request_for(Cluster(SLOW, machines=2, bandwidth=1e8), strategies=[ModelAveraging(tau=7)])
+    request = request_for(DeviceCluster(SLOW, machines=2, bandwidth=1e8), strategies=[ModelAveraging(tau=7)])
     assert {each.strategy for each in planner.plan(request).candidates} == {ModelAveraging(tau=7)}
 
 
 def test_devices_of_one_machine_exchange_over_its_own_links() -> None:
-    cluster = Cluster(GPU, devices=4, machines=2, bandwidth=1e8)
+    cluster = DeviceCluster(GPU, devices=4, machines=2, bandwidth=1e8)
     inside, across = cluster.link(4), cluster.link(8)
     assert inside.bandwidth == GPU.node_link and across.bandwidth == 1e8
 
@@ -138,4 +138,4 @@ def test_devices_of_one_machine_exchange_over_its_own_links() -> None:
 @pytest.mark.parametrize(("devices", "machines", "stragglers"), [(0, 1, 0), (1, 0, 0), (1, 2, 2)])
 def test_machines_that_can_not_be(devices: int, machines: int, stragglers: int) -> None:
     with pytest.raises(PlanError):
-        Cluster(SLOW, devices, machines, stragglers=stragglers)
+        DeviceCluster(SLOW, devices, machines, stragglers=stragglers)

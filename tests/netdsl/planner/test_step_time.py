@@ -16,7 +16,7 @@ from netdsl.net.build import build
 from netdsl.net.graph import Phase, connect, filter_layers, state_of
 from netdsl.planner.device import Arithmetic, Device, MeasuredOperation, NumberType, read_device
 from netdsl.planner.layer_costs import LayerCost, layer_costs
-from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, Operation, OperationKind
+from netdsl.planner.operations import ConvolutionPass, ConvolutionShape, OperationKind, TensorOperation
 from netdsl.planner.step_time import MemoryLayout, StepTime, measured_name, sizes_of, step_time, update_operation
 from zoo import catalogue
 
@@ -36,15 +36,15 @@ GPU = Device(
     host_link=10.0,
     sources={},
 )
-COPY = Operation("copy_", 5, 400)
-PRODUCT = Operation("mm", 1600, 400, OperationKind.PRODUCT)
+COPY = TensorOperation("copy_", 5, 400)
+PRODUCT = TensorOperation("mm", 1600, 400, OperationKind.PRODUCT)
 SHAPE = ConvolutionShape(2, 8, 6, 9, 9, 7, 7, 1, 2, (1, 1), (0, 0), (1, 1), 2)  # 3 filters and 8 values a group
-CONVOLUTION = Operation("convolution", 3000, 400, OperationKind.CONVOLUTION, SHAPE, ConvolutionPass.TOP)
+CONVOLUTION = TensorOperation("convolution", 3000, 400, OperationKind.CONVOLUTION, SHAPE, ConvolutionPass.TOP)
 GRADIENT = replace(CONVOLUTION, convolution_pass=ConvolutionPass.WEIGHT_GRADIENT)
-NOTHING = Operation("update", 0, 0)
+NOTHING = TensorOperation("update", 0, 0)
 
 
-def time_of(*operations: Operation, device: Device = GPU, **settings: object) -> StepTime:
+def time_of(*operations: TensorOperation, device: Device = GPU, **settings: object) -> StepTime:
     return step_time([LayerCost("layer", "Type", operations, (), 0, 0, 0, 0)], NOTHING, device, **settings)
 
 
@@ -88,7 +88,7 @@ def test_numbers_that_a_device_does_not_compute_with_are_an_error() -> None:
 
 def test_a_step_is_the_sum_of_its_parts() -> None:
     layers = [LayerCost("a", "A", (COPY, COPY), (COPY,), 0, 0, 0, 0), LayerCost("b", "B", (), (PRODUCT,), 0, 0, 0, 0)]
-    found = step_time(layers, Operation("update", 9, 800), GPU, input_bytes=50)
+    found = step_time(layers, TensorOperation("update", 9, 800), GPU, input_bytes=50)
     assert [(layer.name, layer.forward, layer.backward) for layer in found.layers] == [("a", 14, 7), ("b", 0, 23)]
     assert (found.update, found.transfer, found.seconds) == (11, 5, 14 + 7 + 23 + 11 + 5)
     assert step_time(layers, COPY, replace(GPU, host_link=None), input_bytes=50).transfer == 0
@@ -112,7 +112,7 @@ def test_resnet_50_is_about_as_quick_as_nvidia_measured(name: str, number_type: 
 
 
 @cache
-def resnet_50(batch: int) -> tuple[tuple[LayerCost, ...], Operation]:
+def resnet_50(batch: int) -> tuple[tuple[LayerCost, ...], TensorOperation]:
     entry = catalogue.entry_of("resnet-50")
     whole = filter_layers(entry.train_val.message, state_of(entry.train_val.message, Phase.TRAIN))
     layers = [layer for layer in whole.layer if not issubclass(LAYERS[layer.type], BringsData)]
@@ -121,7 +121,7 @@ def resnet_50(batch: int) -> tuple[tuple[LayerCost, ...], Operation]:
     return layer_costs(built, "cuda"), update_operation(built, entry.solver)
 
 
-def measured(operation: Operation, seconds: float) -> MeasuredOperation:
+def measured(operation: TensorOperation, seconds: float) -> MeasuredOperation:
     name, sizes = measured_name(operation), sizes_of(operation)
     return MeasuredOperation(name, sizes, operation.flops, operation.bytes, seconds)
 
@@ -165,6 +165,10 @@ def test_an_update_touches_every_learned_value_once() -> None:
     )
     built = build(connect(filter_layers(message, state_of(message, Phase.TRAIN))), LAYERS)
     values = 3 * 3 * 3 * 3 + 5
-    assert update_operation(built, pb.SolverParameter(type="SGD")) == Operation("update", 5 * values, 5 * 4 * values)
-    assert update_operation(built, pb.SolverParameter(type="Adam")) == Operation("update", 8 * values, 7 * 4 * values)
+    assert update_operation(built, pb.SolverParameter(type="SGD")) == TensorOperation(
+        "update", 5 * values, 5 * 4 * values
+    )
+    assert update_operation(built, pb.SolverParameter(type="Adam")) == TensorOperation(
+        "update", 8 * values, 7 * 4 * values
+    )
     assert step_time(layer_costs(built), update_operation(built, pb.SolverParameter(type="SGD")), GPU).backward > 0
