@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from netdsl.data.batches.reading import Collate
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Array, Random, Shape
@@ -22,16 +23,28 @@ class Batch:
     the error for which the batch can't be completed; `skipped` says why bad items were replaced by the next ones.
     """
 
-    def __init__(self, number: int, size: int, transforms: Sequence[ImageTransform | None], *, pinned: bool) -> None:
+    def __init__(
+        self,
+        number: int,
+        size: int,
+        transforms: Sequence[ImageTransform | None],
+        *,
+        collate: Collate | None = None,
+        pinned: bool = False,
+    ) -> None:
         self.number, self.size, self.missing = number, size, size
         self.tops: tuple[Tensor, ...] = ()
         self.skipped: list[str] = []
         self.problem: Exception | None = None
-        self._transforms, self._pinned, self._lock = transforms, pinned, Lock()
+        self._transforms, self._collate, self._pinned, self._lock = transforms, collate, pinned, Lock()
         self._arrays: list[Array] = []  # views on the tops
+        self._items: dict[int, Item] = {}  # by slot, to be collated when all are there
 
     def put(self, slot: int, item: Item, random: Random) -> None:
-        """Transform an item into its slot."""
+        """Transform an item into its slot, or collate all if it's the last one."""
+        if self._collate is not None:
+            self._keep(slot, item, self._collate)
+            return
         transforms = self._allocate([array.shape for array in item])
         for transform, target, array in zip(transforms, self._arrays, item, strict=True):
             if transform is None:
@@ -52,6 +65,18 @@ class Batch:
             else:
                 for target, array, generator in zip(targets, arrays, generators, strict=True):
                     transform(array, generator, out=target)
+
+    def _keep(self, slot: int, item: Item, collate: Collate) -> None:
+        with self._lock:
+            self._items[slot] = item
+            complete = len(self._items) == self.size
+        if complete:
+            self.tops = tuple(map(self._top, collate([self._items[place] for place in range(self.size)])))
+
+    def _top(self, values: Array) -> Tensor:
+        top = self._empty(values.shape)
+        top.numpy()[...] = values
+        return top
 
     def _allocate(self, shapes: list[Shape]) -> list[ImageTransform | None]:
         """Allocate the tops for items of these shapes, if no item did so before; return a transform for each array."""

@@ -45,7 +45,7 @@ class BatchThreads:
 
     def __init__(self, reading: Reading, loading: Loading, order: Order, first: int) -> None:
         self._reading, self._loading, self._order = reading, loading, order
-        self._whole = reading.source if isinstance(reading.source, WholeSource) else None
+        self._whole = reading.source if isinstance(reading.source, WholeSource) and not reading.collate else None
         lock = threading.RLock()
         self._room, self._work, self._ready = (threading.Condition(lock) for _ in range(3))
         self._closed = False
@@ -128,7 +128,13 @@ class BatchThreads:
 
     def _begin_batch(self) -> None:
         reading = self._reading
-        batch = Batch(self._next_to_begin, reading.batch_size, reading.transforms, pinned=self._loading.pinned)
+        batch = Batch(
+            self._next_to_begin,
+            reading.batch_size,
+            reading.transforms,
+            collate=reading.collate,
+            pinned=self._loading.pinned,
+        )
         self._batches[self._next_to_begin] = batch
         self._next_to_begin += 1
         if self._whole is not None:

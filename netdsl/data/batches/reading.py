@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from netdsl.data.sources.source import Source
+from netdsl.data.sources.source import Item, Source
 from netdsl.data.transforms.transform import ImageTransform
 from netdsl.data.types import Shape
+
+Collate = Callable[[Sequence[Item]], Item]
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,10 @@ class Reading:
     `transforms` are for the arrays of an item, in their order; an array with None, or without any, stays as it is.
     The first `start` items of the first epoch are skipped. `groups` are the lengths of runs of items that lie together,
     such as the rows of one file: shuffling permutes the runs, and the items within each run, but never mixes two runs.
+
+    The items of a batch lie one behind the other in its tops, and have equal shapes. Where they have not, `collate`
+    makes the tops of them, such as the rows of all boxes, of which an image has any number; nothing is transformed
+    then.
     """
 
     source: Source
@@ -27,6 +34,7 @@ class Reading:
     start: int = 0
     groups: tuple[int, ...] = ()
     name: str = ""  # of the source, as its user writes it
+    collate: Collate | None = None
 
 
 @dataclass(frozen=True)

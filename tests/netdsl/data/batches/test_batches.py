@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +181,30 @@ def test_items_of_one_batch_have_one_shape() -> None:
 class Flat(Images):
     def item(self, fetched: int) -> tuple[np.ndarray, ...]:
         return (np.zeros(3, np.float32),)
+
+
+class Boxes(Images):
+    """Image i has i % 3 boxes."""
+
+    def item(self, fetched: int) -> tuple[np.ndarray, ...]:
+        image, number = super().item(fetched)
+        return image, np.full((fetched % 3, 4), number, np.float32)
+
+
+def rows_behind_each_other(items: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    images, boxes = zip(*items, strict=True)
+    return np.stack(images), np.concatenate(boxes)[None, None]
+
+
+def test_tops_can_have_any_number_of_rows_for_an_item() -> None:
+    reading = Reading(Boxes(7, bad=(4,)), 3, collate=rows_behind_each_other)
+    with Batches(reading, Loading(workers=3, bad=BadItems.SKIP)) as batches:
+        for items in ([0, 1, 2], [3, 5, 5], [6, 0, 1]):
+            images, boxes = next(batches)
+            assert images[:, 0, 0, 0].tolist() == items
+            assert boxes.shape == (1, 1, sum(item % 3 for item in items), 4)
+            assert boxes[..., 0].flatten().tolist() == [item for item in items for _ in range(item % 3)]
+        assert batches.skipped == 1
 
 
 def test_only_images_are_transformed() -> None:
