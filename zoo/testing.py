@@ -42,6 +42,7 @@ from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
+from zoo.data_layers import data_layers, set_source
 from zoo.marked_testing import MarkedTest
 from zoo.predicting import COLUMN, parquet_of
 from zoo.score_tables import ScoreTable, score_tables
@@ -158,13 +159,13 @@ def _model_names(request: TestRequest) -> tuple[str, ...]:
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; for a net without data layers, return it as a table for the inputs."""
-    source = with_split(data, DataSplit.TEST)
-    data_layers = [layer for layer in net.layer if layer.HasField("data_param")]
-    for layer in data_layers:
-        layer.data_param.source = source
-    if data_layers and columns:
+    source = data if names_annotated_set(data) else with_split(data, DataSplit.TEST)
+    readers = data_layers(net)
+    for layer in readers:
+        set_source(layer, source)
+    if readers and columns:
         raise DataError(f"{data}: data layers take its arrays in their order; name no columns")
-    return None if data_layers else Table(source, columns)
+    return None if readers else Table(source, columns)
 
 
 def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:
