@@ -47,6 +47,8 @@ READERS = {
     "coco": FileReader(data_files.make_coco, data_files.read_annotated_set("coco:x.json"), (".png",)),
     "labelme": FileReader(data_files.make_labelme, data_files.read_annotated_set("labelme:.")),
     "yolo": FileReader(data_files.make_yolo, data_files.read_annotated_set("yolo:.")),
+    "annotated-records": FileReader(data_files.make_records, data_files.read_annotated_set("x")),
+    "object-maps": FileReader(data_files.make_maps, data_files.read_maps),
     "run": FileReader(training_files.make_runs, training_files.read_run),
     "journal": FileReader(training_files.make_journals, training_files.read_journal),
     "snapshot": FileReader(training_files.make_snapshots, training_files.read_snapshot),

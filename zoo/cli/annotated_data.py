@@ -34,8 +34,8 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
     if as_json:
         print_json(asdict(report))
         return
-    skipped = f", {len(report.bad):,} bad ones skipped" if report.bad else ""
-    click.echo(f"{report.written:,} images with {report.objects:,} objects written{skipped}")
+    skipped = f", {_count(len(report.bad), 'bad one')} skipped" if report.bad else ""
+    click.echo(f"{_count(report.written, 'image')} with {_count(report.objects, 'object')} written{skipped}")
 
 
 def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
@@ -60,11 +60,12 @@ def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -
 
 
 def _print(source: str, summary: AnnotatedSummary) -> None:
-    click.echo(f"{source}: {summary.images:,} images, {summary.objects:,} objects of {len(summary.classes)} classes")
+    objects = f"{_count(summary.objects, 'object')} of {len(summary.classes)} classes"
+    click.echo(f"{source}: {_count(summary.images, 'image')}, {objects}")
     sizes = few((f"{size.height} x {size.width} ({size.images:,})" for size in summary.sizes), _SHOWN)
     click.echo(f"  sizes: {sizes or 'none'}")
     for name in summary.classes:
-        click.echo(f"  {name.boxes:>8,}  {name.name}, in {name.images:,} images")
+        click.echo(f"  {name.boxes:>8,}  {name.name}, in {_count(name.images, 'image')}")
     click.echo(f"  boxes: {summary.small:,} small, {summary.medium:,} medium, {summary.large:,} large")
     counts = {
         "difficult": summary.difficult,
@@ -78,6 +79,10 @@ def _print(source: str, summary: AnnotatedSummary) -> None:
         f"  of these: {few((f'{count:,} {name}' for name, count in counts.items() if count), len(counts)) or '-'}"
     )
     if summary.without_objects:
-        click.echo(f"  {summary.without_objects:,} images have no objects")
+        click.echo(f"  without objects: {_count(summary.without_objects, 'image')}")
     if summary.bad:
-        complain(f"{len(summary.bad):,} images can't be read; the first: {summary.bad[0]}")
+        complain(f"{_count(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -97,18 +97,20 @@ def convert_command(
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.transforms.decode import Color
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion, convert
     from netdsl.data.writing.encode import ImageFormat
+    from netdsl.errors import DataError
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
     if names_annotated_set(source):
-        from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
-
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
         marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
         annotated_data.convert_set(source, target, marked, as_json)
         return
+    if is_annotated_target(target):
+        raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
     if min_dim or max_dim:
         raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
     settings = Conversion(size, image_format, gray, order, skip_bad)

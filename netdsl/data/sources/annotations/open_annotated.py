@@ -54,7 +54,7 @@ def _yolo(path: str, options: Options) -> AnnotatedSet:
 
 
 def _records(path: str, options: Options) -> AnnotatedSet:
-    return AnnotatedRecords(path, first_pixel=_whole(options, _FIRST_PIXEL, 0))
+    return AnnotatedRecords(path, first_pixel=_whole(options, _FIRST_PIXEL, 0), classes=options.get(_CLASSES))
 
 
 def _objects(path: str, options: Options) -> AnnotatedSet:
@@ -79,8 +79,12 @@ def _whole(options: Options, option: str, default: int) -> int:
 
 # In the order in which they are tried on a path.
 ANNOTATED_KINDS = {
-    "lmdb": AnnotatedKind("lmdb:PATH?first_pixel=N", (_FIRST_PIXEL,), _records, has_annotated_records),
-    "leveldb": AnnotatedKind("leveldb:PATH?first_pixel=N", (_FIRST_PIXEL,), _records, has_annotated_records),
+    "lmdb": AnnotatedKind(
+        "lmdb:PATH?first_pixel=N&classes=FILE", (_FIRST_PIXEL, _CLASSES), _records, has_annotated_records
+    ),
+    "leveldb": AnnotatedKind(
+        "leveldb:PATH?first_pixel=N&classes=FILE", (_FIRST_PIXEL, _CLASSES), _records, has_annotated_records
+    ),
     "voc": AnnotatedKind(
         "voc:FOLDER?set=NAME&classes=FILE",
         (_SET, _CLASSES),
@@ -112,10 +116,22 @@ ANNOTATED_KINDS = {
 _DATABASES = ("lmdb", "leveldb")  # whose records needn't have objects
 
 
+@dataclass(frozen=True)
+class AnnotatedName:
+    """The parts of a name: its kind and path, its options, and whether the kind was said rather than recognised."""
+
+    kind: str
+    path: str
+    options: dict[str, str]
+    is_said: bool
+
+
 def names_annotated_set(name: str) -> bool:
     """Whether a name or a path is that of images with marked objects, and no other kind of data."""
-    kind = _kind(name)
-    return kind is not None and (kind not in _DATABASES or has_annotated_records(_path(name)))
+    parts = _parts(name)
+    return parts is not None and not (
+        parts.kind in _DATABASES and parts.is_said and not has_annotated_records(Path(parts.path))
+    )
 
 
 def is_annotated_database(name: str) -> bool:
@@ -129,38 +145,32 @@ def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
     Any name may end with `part=train` or `part=test`, which leave out every tenth image, or all others. Databases don't
     say what the coordinate of their first pixel is: it is `first_pixel` unless the name says it.
     """
-    kind = _kind(name)
-    if kind is None:
+    parts = _parts(name)
+    if parts is None:
         forms = ", ".join(known.form for known in ANNOTATED_KINDS.values())
         raise DataError(f"{name}: isn't the name of images with marked objects; such names are {forms}")
-    description, (_, _, query) = ANNOTATED_KINDS[kind], name.partition("?")
-    options = dict(parse_qsl(query, keep_blank_values=True))
+    description, options = ANNOTATED_KINDS[parts.kind], parts.options
     part = options.pop(_PART, None)
     if part is not None and part not in _SPLITS:
         raise DataError(f"{name}: there is no part '{part}'; write {_PART}=train or {_PART}=test")
     for option in options:
         if option not in description.options:
             raise DataError(f"{name}: has no option '{option}'; the form is {description.form}")
-    if kind in _DATABASES:
+    if parts.kind in _DATABASES:
         options = {_FIRST_PIXEL: str(first_pixel)} | options
-    opened = description.open(str(_path(name)) if _path(name).parts else "", options)
+    opened = description.open(parts.path, options)
     return opened if part is None else PartOfSet(opened, _SPLITS[part])
 
 
-def _kind(name: str) -> str | None:
-    """The kind that a name begins with, or that its path shows."""
-    start, colon, _ = name.partition(":")
-    path = Path(name.partition("?")[0])
-    if start in ANNOTATED_KINDS and (colon or not path.exists()):
-        return start
-    if path.name in ANNOTATED_KINDS and not path.exists():  # a kind without a path, but with options
-        return path.name
-    return next((kind for kind, known in ANNOTATED_KINDS.items() if path.exists() and known.recognises(path)), None)
-
-
-def _path(name: str) -> Path:
-    """The path in a name, which is empty if the name has none."""
-    kind, path = _kind(name), name.partition("?")[0]
-    if path == kind:
-        return Path()
-    return Path(path.removeprefix(f"{kind}:"))
+def _parts(name: str) -> AnnotatedName | None:
+    """The parts of a name that begins with a kind, or whose path shows one."""
+    start, _, query = name.partition("?")
+    prefix, colon, rest = start.partition(":")
+    options, path = dict(parse_qsl(query, keep_blank_values=True)), Path(start)
+    if prefix in ANNOTATED_KINDS and (colon or not path.exists()):
+        return AnnotatedName(prefix, rest, options, is_said=True)
+    if not path.exists():
+        return None
+    kinds = (kind for kind, known in ANNOTATED_KINDS.items() if known.recognises(path))
+    kind = next(kinds, None)
+    return None if kind is None else AnnotatedName(kind, start, options, is_said=False)

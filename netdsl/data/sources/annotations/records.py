@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
+from warnings import catch_warnings
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotated_datum import AnnotatedDatumSource, box_rows
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
-from netdsl.data.sources.annotations.class_list import BACKGROUND
+from netdsl.data.sources.annotations.class_list import BACKGROUND, class_list
 from netdsl.data.sources.annotations.set_files import checked_edges, encoded_size
 from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
 from netdsl.data.sources.leveldb import LevelDbSource
@@ -25,16 +26,16 @@ class AnnotatedRecords:
     """The records of an LMDB or a LevelDB.
 
     They don't say where the numbers of their boxes begin: with those of Pascal VOC's files, which SSD's own program
-    only divides by the size, `first_pixel` is 1. Classes without names, which a label map in the folder has, are called
-    by their numbers.
+    only divides by the size, `first_pixel` is 1. The classes are those of a file, given or in the folder; without one
+    they are called by their numbers, for which all records are looked at.
     """
 
-    def __init__(self, path: str | Path, *, first_pixel: int = 0) -> None:
+    def __init__(self, path: str | Path, *, first_pixel: int = 0, classes: str | Path | None = None) -> None:
         self._records = open_records(Path(path))
         self._source = AnnotatedDatumSource(self._records)
         self.first_pixel = first_pixel
-        names = self._records.classes
-        self.classes = names or (BACKGROUND, *map(str, range(1, self._largest_label() + 1)))
+        known = class_list(classes, Path(path))
+        self.classes = known.names if known else (BACKGROUND, *map(str, range(1, self._largest_label() + 1)))
 
     def __len__(self) -> int:
         return len(self._records)
@@ -77,7 +78,8 @@ def has_annotated_records(path: Path) -> bool:
     if not any((path / name).is_file() for name in (LMDB_FILE, "CURRENT")):
         return False
     try:
-        records = open_records(path)
+        with catch_warnings(action="ignore"):
+            records = open_records(path)
     except DataError:
         return False  # whoever opens it will say what is wrong with it
     try:
