@@ -41,7 +41,7 @@ class AnnotatedData(DataLayer):
 
     How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
     has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
-    for each number in the label map, or one for all; the shapes assume one.
+    for each number in the label map, or one for all, which the shapes assume where there is no label map.
     """
 
     config = pb.AnnotatedDataParameter
@@ -68,7 +68,8 @@ class AnnotatedData(DataLayer):
         p, image = self.layer.annotated_data_param, self.image()
         boxes = (1, 300, 5) if self._is_for_yolo() else (1, 1, self.batch_size(), 8)
         scales = max(1, p.seg_scales)
-        return [image, boxes, (1, *(_map_size(p) or (image[1] // scales, image[2] // scales)))]
+        size = _map_size(p) or (image[1] // scales, image[2] // scales)
+        return [image, boxes, (self._map_channels(), *size)]
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param
@@ -123,6 +124,12 @@ class AnnotatedData(DataLayer):
             raise NetError("needs a label_map_file, which says the classes of each channel of its maps")
         channels = None if p.single_class else class_groups(p.label_map_file)
         return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
+
+    def _map_channels(self) -> int:
+        """How many channels maps have, which is one where there is no label map."""
+        p = self.layer.annotated_data_param
+        is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
+        return len(class_groups(p.label_map_file)) if is_known else 1
 
     def _source(self) -> AnnotatedDatumSource | MarkedItems:
         """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
