@@ -33,7 +33,8 @@ _LOADING = Loading(workers=1, prefetch=1)
 
 @dataclass
 class DataTrial:
-    """What came of one file. `trains` says whether the net has a loss in the TRAIN phase, and is tried at all.
+    """What came of one file. `trains` says whether the net has a loss in the TRAIN phase, and is tried at all; None
+    means that nobody knows.
 
     `reads` says that its data layers made files up and read a batch of them, whose `shapes` are by the names of their
     tops. `loss` is that of the batch, and `backward` says that its gradients were computed. `reason` is why the trial
@@ -41,7 +42,7 @@ class DataTrial:
     """
 
     file: str
-    trains: bool = False
+    trains: bool | None = None
     reads: bool = False
     loss: float | None = None
     backward: bool = False
@@ -86,7 +87,7 @@ def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
     net = filter_layers(net, state_of(net, Phase.TRAIN, stages=settings.stages))
     trial.trains = _has_loss(connect(net), settings.types)
     if not trial.trains:
-        raise NetError("the net has no loss in the TRAIN phase")
+        return
     built = _built(net, settings)
     with TemporaryDirectory(prefix="zoo-check-") as folder:
         made, inputs = _with_samples(built, Path(folder))
