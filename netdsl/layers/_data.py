@@ -13,11 +13,11 @@ from google.protobuf.message import Message
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
 from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import write_maps, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
 from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
 from netdsl.layers._forks import refuse
-from netdsl.layers._samples import write_maps, write_mean_file
 
 _FORKS = 500000000  # the fields of forks are numbered from here
 

@@ -9,14 +9,28 @@ from netdsl.errors import NetError
 
 
 def read_param_str(text: str) -> dict[str, Any]:
-    """Settings by name, from lines like `'scales': [8, 16]` or from a dict; nothing is run."""
+    """Settings by name, from lines like `'scales': [8, 16]`, from a dict or from `dict(...)`; nothing is run."""
     text = text.replace("!!python/tuple", "").strip()
+    if text.startswith("dict("):
+        return _keywords(text)
     if text.startswith("{"):
         settings = _value(text)
         if not isinstance(settings, dict):
             raise NetError(f"param_str {text!r} is no dict")
         return settings
     return dict(_setting(line) for line in text.splitlines() if line.strip())
+
+
+def _keywords(text: str) -> dict[str, Any]:
+    """What is written as `dict(split='train', seed=1)`."""
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        call = None
+    if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+        raise NetError(f"param_str {text!r} is no dict")
+    settings = {keyword.arg: keyword.value for keyword in call.keywords}
+    return {name: _value(ast.unparse(value)) for name, value in settings.items() if name is not None}
 
 
 def _setting(line: str) -> tuple[str, Any]:

@@ -17,10 +17,10 @@ from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
 from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.example import Example
+from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DatumData, check_forks, check_source, passed_over
-from netdsl.layers._samples import as_pixels, write_mean_file
 
 _SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 

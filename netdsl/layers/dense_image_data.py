@@ -9,10 +9,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import dense_image_source
 from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import write_maps, write_mean_file
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, both_or_none, check_source, passed_over
-from netdsl.layers._samples import write_maps, write_mean_file
 
 _CAMVID = (360, 480)
 

@@ -10,11 +10,11 @@ from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.hdf5 import Hdf5Source
 from netdsl.data.types import Array
 from netdsl.data.writing.hdf5 import Hdf5Rows
+from netdsl.data.writing.sample_files import write_list
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_source
-from netdsl.layers._samples import write_list
 
 
 class HDF5Data(DataLayer, HasSampleFiles):

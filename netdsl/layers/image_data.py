@@ -9,10 +9,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.images import ImageSource
 from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import as_pixels, write_images, write_list, write_mean_file
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DatumData, both_or_none, check_forks, check_source, passed_over
-from netdsl.layers._samples import as_pixels, write_images, write_list, write_mean_file
 
 
 class ImageData(DatumData, HasSampleFiles):

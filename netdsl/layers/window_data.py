@@ -9,11 +9,11 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import as_pixels, write_images, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_source
-from netdsl.layers._samples import as_pixels, write_images, write_mean_file
 
 
 class WindowData(DataLayer, HasSampleFiles):

@@ -10,10 +10,9 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.image_settings import resize_of
-from netdsl.data.types import Array
+from netdsl.data.types import Array, Shape
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.mean_image import write_mean
-from netdsl.layer import Shape
 
 _GRAY = 128  # the mean of made-up images
 _CONTRAST = 40  # how far a one is from it
