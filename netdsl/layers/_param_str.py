@@ -27,10 +27,11 @@ def _keywords(text: str) -> dict[str, Any]:
         call = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
         call = None
-    if not isinstance(call, ast.Call) or call.args or not isinstance(call.func, ast.Name):
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
         raise NetError(f"param_str {text!r} is no dict")
-    settings = {keyword.arg: keyword.value for keyword in call.keywords}
-    return {name: _value(ast.unparse(value)) for name, value in settings.items() if name is not None}
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise NetError(f"param_str {text!r} has settings without a name")
+    return {str(keyword.arg): _value(ast.unparse(keyword.value)) for keyword in call.keywords}
 
 
 def _setting(line: str) -> tuple[str, Any]:
