@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 
 
@@ -32,6 +33,13 @@ def _keywords(text: str) -> dict[str, Any]:
     if any(keyword.arg is None for keyword in call.keywords):
         raise NetError(f"param_str {text!r} has settings without a name")
     return {str(keyword.arg): _value(ast.unparse(keyword.value)) for keyword in call.keywords}
+
+
+def set_param_str(layer: pb.LayerParameter, **settings: Any) -> None:
+    """Write settings into a Python layer's own, in place of those with the same name, in capitals or not."""
+    others = read_param_str(layer.python_param.param_str)
+    kept = {name: value for name, value in others.items() if name.lower() not in settings}
+    layer.python_param.param_str = repr(kept | settings)
 
 
 def _setting(line: str) -> tuple[str, Any]:
