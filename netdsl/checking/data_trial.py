@@ -23,7 +23,7 @@ from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, at_layer, build, reshape, type_of
 from netdsl.net.feed import Feeds
-from netdsl.net.graph import Graph, Node, Phase, connect, filter_layers, state_of
+from netdsl.net.graph import Graph, Node, Phase, connect, resolve_all
 from netdsl.net.module import NetModule
 from netdsl.open_net import open_net
 from netdsl.solver.module_net import Compute, ModuleOnBatches
@@ -84,10 +84,11 @@ def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
 
 def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
     net = open_net(path, lenient=True).net
-    net = filter_layers(net, state_of(net, Phase.TRAIN, stages=settings.stages))
-    trial.trains = _has_loss(connect(net), settings.types)
-    if not trial.trains:
+    graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
+    trial.trains = graph is not None and _has_loss(graph, settings.types)
+    if graph is None or not trial.trains:
         return
+    net = graph.net
     built = _built(net, settings)
     with TemporaryDirectory(prefix="zoo-check-") as folder:
         made, inputs = _with_samples(built, Path(folder))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from netdsl.checking.data_trial import DataTrial
 
 _NETS = (".prototxt", ".pt")  # endings of files in a folder that may be nets
+_SOLVER = "solver"  # a word in the names of files that are none
 _SHARE = 0.8  # of the machine's memory, which a net may take
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -71,11 +72,11 @@ def run(
 def _nets_of(path: Path) -> Iterable[Path]:
     """The net that a path names, or all files below a folder that may be nets."""
     from netdsl.formats import model_files
-    from zoo.model_folder import is_model_folder
 
-    if not path.is_dir() or is_model_folder(path):
+    if not path.is_dir():
         return [model_files(path).net]
-    return sorted(file for file in path.rglob("*") if file.suffix in _NETS and file.is_file())
+    files = (file for file in path.rglob("*") if file.suffix in _NETS and file.is_file())
+    return sorted(file for file in files if _SOLVER not in file.stem)
 
 
 def _line(trial: DataTrial) -> str:

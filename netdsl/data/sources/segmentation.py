@@ -179,4 +179,6 @@ def _values(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     for name in ("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors"):
         settings.ClearField(name)
     constant_transform, unused = Transform(settings, train=False), np.random.default_rng(0)
+    if not constant_transform.constant:
+        raise DataError("transform_param resizes images, and not their labels; take new_height and new_width")
     return lambda image: constant_transform(image, unused)
