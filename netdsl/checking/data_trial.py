@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from torch import nn
+
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.image_sizes import halved_images
@@ -155,8 +157,17 @@ def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, tri
         trial.reads = True
         built = build(graph, settings.types)
         trial.shapes = {graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
-        net = ModuleOnBatches(NetModule(built).allocate(), feeds.next, Compute())
+        net = ModuleOnBatches(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
         trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
         trial.backward = not settings.forward_only
     if not math.isfinite(trial.loss):
         raise NetError(f"the loss is {trial.loss}")
+
+
+def _with_statistics(module: NetModule) -> NetModule:
+    """The net with statistics of 1, since with those of a net that was never trained some divide by nearly nothing."""
+    for layer in module.built.layers:
+        for blob in layer.blob_tensors():
+            if not isinstance(blob, nn.Parameter):
+                blob.fill_(1)
+    return module

@@ -92,6 +92,8 @@ def _line(trial: DataTrial) -> str:
 
 
 def _summary(trials: Sequence[DataTrial]) -> str:
-    training = [trial for trial in trials if trial.trains is not False]
+    training = [trial for trial in trials if trial.trains]
     reading, good = sum(trial.reads for trial in training), sum(not trial.reason for trial in training)
-    return f"{len(training)} nets with a loss: {reading} read their data, {good} compute the loss"
+    unknown = sum(trial.trains is None for trial in trials)
+    more = f"; {unknown} files can't be read" if unknown else ""
+    return f"{len(training)} nets with a loss: {reading} read their data, {good} compute the loss{more}"
