@@ -54,7 +54,7 @@ class Data(DatumData, HasSampleFiles):
         images, labels = values[0], values[1] if len(values) > 1 else np.zeros(len(values[0]), np.float32)
         with lmdb_writer(path) as put:
             for index, (image, label) in enumerate(zip(images, labels, strict=True)):
-                put(Example(index, "", (as_pixels(image), label)))
+                put(Example(index, "", (as_pixels(image), np.rint(label.astype(np.float32)))))
         write_mean_file(made, images.shape[1:], folder)
         made.data_param.source, made.data_param.backend = str(path), pb.DataParameter.LMDB
         made.data_param.ClearField("rand_skip")
