@@ -25,8 +25,12 @@ from netdsl.data.transforms.box_tops import batch_rows, centred_rows
 from netdsl.data.transforms.class_maps import ClassMaps
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array, Random
+from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
+from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
 from netdsl.layers._forks import refuse
@@ -36,7 +40,7 @@ _MAP = 2  # the place of the top with maps of classes
 _DOUBT = "AnnotatedData without a batch_sampler is taken to show whole images; MobileNet-YOLO's shows random parts"
 
 
-class AnnotatedData(DataLayer):
+class AnnotatedData(DataLayer, HasSampleFiles):
     """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
 
     How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
@@ -97,6 +101,18 @@ class AnnotatedData(DataLayer):
             collate=batch_rows if has_rows else None,
             item_transform=tops,
         )
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Each image has an object of the first class."""
+        made, p = self._with_own_settings(), self.layer.annotated_data_param
+        if len(self.layer.top) > _MAP and not p.single_class:
+            made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
+            write_class_groups(folder / "classes.prototxt", values[_MAP].shape[1])
+        write_records(folder / "items", annotated_samples(values[0], white=p.single_class))
+        write_mean_file(made, values[0].shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made
 
     def _is_for_yolo(self) -> bool:
         return self.layer.annotated_data_param.yolo_data_type == 1
