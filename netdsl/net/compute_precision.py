@@ -15,6 +15,12 @@ class ComputePrecision(Enum):
     EXACT = "exact"  # float32 everywhere, as Caffe
     TF32 = "tf32"  # products on a GPU that can: factors have 10 bits after the point, sums are float32
     BF16 = "bf16"  # bfloat16, where torch's autocast finds that enough
+    FP16 = "fp16"  # float16 there: finer, but with so small a range that a solver scales the loss
+
+    @property
+    def half(self) -> torch.dtype | None:
+        """The type of the numbers of two bytes that it has, if any."""
+        return {ComputePrecision.BF16: torch.bfloat16, ComputePrecision.FP16: torch.float16}.get(self)
 
 
 @contextmanager

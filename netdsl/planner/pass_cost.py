@@ -21,6 +21,7 @@ NUMBERS = {
     ComputePrecision.EXACT: NumberType.FLOAT32,
     ComputePrecision.TF32: NumberType.TF32,
     ComputePrecision.BF16: NumberType.BFLOAT16,
+    ComputePrecision.FP16: NumberType.FLOAT16,
 }  # of products
 
 
@@ -73,7 +74,7 @@ def pass_cost(
     settings = pb.SolverParameter()
     settings.CopyFrom(param)
     settings.iter_size = passes
-    memory = training_memory(built, settings, device.type)
+    memory = training_memory(built, settings, device.type, precision=precision)
     room = device.memory - memory.total
     if room < 0:
         raise MemoryBoundError(

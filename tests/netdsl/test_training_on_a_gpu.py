@@ -103,9 +103,11 @@ def test_what_is_displayed_is_all_that_is_waited_for() -> None:
     assert len(gpu.own_stops()) == 3  # its loss, and two outputs
 
 
-def test_half_precision_is_no_reason_to_wait() -> None:
+@pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
+@pytest.mark.parametrize("more", [{}, {"clip_gradients": 0.1, "iter_size": 2}], ids=str)
+def test_half_precision_is_no_reason_to_wait(precision, more) -> None:
     with pretend_gpu() as gpu:
-        weights_after(net_on(GPU, precision=ComputePrecision.BF16), during=gpu.stops.clear, type="SGD")
+        weights_after(net_on(GPU, precision=precision), during=gpu.stops.clear, type="SGD", **more)
     assert gpu.own_stops() == []
 
 

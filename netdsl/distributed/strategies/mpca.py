@@ -145,6 +145,8 @@ class _MPCA:
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
         for blob in [blob for blob in solver.weights.blobs if blob.learns]:
             pull = blob.tensor.detach() - FlatWeights.view(self._phases.projected, blob)
+            if solver.net.loss_scale is not None:
+                pull *= solver.net.loss_scale.value  # as the gradients are
             blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
 
     @property
