@@ -40,7 +40,7 @@ class RandomStates:
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """What Caffe's state lacks: the positions in the data of all nets, the random numbers' states and the loss scale."""
+    """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale."""
 
     iteration: int
     data: dict[str, int]
