@@ -73,24 +73,26 @@ class TestRequest:
 def test(
     request: TestRequest,
     *,
-    device: torch.device,
+    device: torch.device | None = None,
     backend: LocalBackend | SparkBackend = HERE,
     listen: Listener = ignore_event,
 ) -> TestResult:
     """The mean loss and the mean outputs over batches or rows; of a net that detects or segments also its scores.
 
-    Tasks of Spark give no such scores. `listen` hears of the data and the weights, and of nets and batches run here.
+    Tasks of Spark give no such scores, and without a device take the GPUs that Spark assigns to them. `listen` hears of
+    the data and the weights, and of nets and batches run here.
     """
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     try:
         if isinstance(backend, SparkBackend):
-            return _means(model.net, _on_spark(request, model, backend, listen))
+            return _means(model.net, _on_spark(request, model, device, backend, listen))
+        place = device or torch.device("cpu")
         table = table_of(request.data) if request.data is not None and request.batches is None else None
         if table is not None:
-            return _here(request, model, table, device, listen)
-        return _test_batches(request, model, device, listen)
+            return _here(request, model, table, place, listen)
+        return _test_batches(request, model, place, listen)
     except NetError as problem:
         raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
 
@@ -177,7 +179,9 @@ def _tell_rows(request: TestRequest, path: str, rows: int, schema: Any, listen: 
     return classes
 
 
-def _on_spark(request: TestRequest, model: Model, backend: SparkBackend, listen: Listener) -> RowScore:
+def _on_spark(
+    request: TestRequest, model: Model, device: torch.device | None, backend: SparkBackend, listen: Listener
+) -> RowScore:
     _check_weights(request, model, build_for_scoring(model.net), listen)
     if request.data is None or request.batches is not None:
         raise DataError("on Spark all rows of a table are tested once; name it with --data, and give no --iterations")
@@ -191,7 +195,8 @@ def _on_spark(request: TestRequest, model: Model, backend: SparkBackend, listen:
         _tell_rows(request, path, parquet.count(frame), parquet.arrow_schema(session, frame), listen)
         rows = parquet.sample(frame, [net_input.blob.column for net_input in inputs])
         net = infer_shapes(model.net, rows, inputs)
-        return scoring.score_rows(frame, net, model.weights, request.columns)
+        place = None if device is None else str(device)
+        return scoring.score_rows(frame, net, model.weights, request.columns, place)
 
 
 def _inputs(request: TestRequest, net: pb.NetParameter, names: Sequence[str]) -> list[NetInput]:

@@ -25,6 +25,7 @@ from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending, Join
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
+from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import PeerLostError, user_code_problem
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
@@ -81,7 +82,8 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
 
 def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
-    folder, members, device = Path(spec.run), join.membership.members, run.device(spec.local_rank)
+    folder, members = Path(spec.run), join.membership.members
+    device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
         communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)

@@ -105,18 +105,15 @@ def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision,
     solver = Solver(_quiet(param), trained)
     watch.mark_all(MemoryKind.HISTORY)
     watch.mark(MemoryKind.PARAMETERS, [solver.weights.buffer])
-    blobs = [blob.tensor for blob in solver.weights.blobs]
-    solver.on_gradients_ready.append(
-        lambda: watch.mark(MemoryKind.GRADIENTS, [blob.grad for blob in blobs if blob.grad is not None])
-    )
+    watch.mark(MemoryKind.GRADIENTS, [solver.updater.gradients.buffer])
     solver.iterate()
 
 
 def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
-    """The same settings for a solver that neither displays nor saves anything, and adds up two batches at most."""
+    """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
     quiet = pb.SolverParameter()
     quiet.CopyFrom(param)
-    quiet.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
+    quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
     quiet.ClearField("display")
     quiet.ClearField("snapshot")
     return quiet

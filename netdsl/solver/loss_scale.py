@@ -27,10 +27,10 @@ class LossScale:
         self._reported = 0.0
 
     @torch.no_grad()
-    def unscale(self, gradients: list[Tensor]) -> Tensor:
+    def unscale(self, gradients: Tensor) -> Tensor:
         """Give gradients their true size, in place; returns whether all are finite, without a wait."""
-        torch._foreach_mul_(gradients, self.value.reciprocal())
-        return torch.nn.utils.get_total_norm(gradients).isfinite().to(self.value.device)
+        norm: Tensor = torch.linalg.vector_norm(gradients.mul_(self.value.reciprocal()))
+        return norm.isfinite()
 
     @torch.no_grad()
     def update(self, finite: Tensor) -> None:

@@ -123,6 +123,7 @@ class Solver:
     def iterate(self) -> None:
         """Train for one iteration, without tests, snapshots and actions."""
         self.net.clear_gradients()
+        self.updater.gradients.clear()
         _call(self.on_start)
         self._losses.append(self._learn())
         if _due(self.param.display, self.iteration):

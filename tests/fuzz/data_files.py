@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.class_names import class_names_in, classes_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
@@ -366,3 +367,73 @@ def make_mean(folder: Path) -> None:
 
 def read_mean(folder: Path) -> None:
     Mean(pb.TransformationParameter(mean_file=str(folder / "mean.binaryproto"))).of((3, 4, 5))
+
+
+def make_voc(folder: Path) -> None:
+    box = "<bndbox><xmin>2</xmin><ymin>3</ymin><xmax>9</xmax><ymax>8</ymax></bndbox>"
+    object_ = f"<object>\n<name>cat</name><difficult>1</difficult>{box}</object>\n"
+    size = "<size><width>30</width><height>20</height><depth>3</depth></size>"
+    for name in ("Annotations", "JPEGImages", "ImageSets/Main"):
+        (folder / "two" / name).mkdir(parents=True)
+    for name, encoding in (("a", "utf-8"), ("b", "utf-16")):
+        text = f"<?xml version='1.0' encoding='{encoding}'?>\n<annotation>{size if name == 'a' else ''}{object_ * 2}"
+        (folder / "two" / "Annotations" / f"{name}.xml").write_bytes(f"{text}</annotation>".encode(encoding))
+        (folder / "two" / "JPEGImages" / f"{name}.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
+    (folder / "two" / "ImageSets" / "Main" / "train.txt").write_text("a\nb\n")
+
+
+def make_coco(folder: Path) -> None:
+    objects = (
+        '{"image_id": 7, "category_id": 3, "bbox": [1, 2.5, 8, 4], "segmentation": [[1, 2, 9, 2, 9, 6.5]], "area": 16}',
+        '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "iscrowd": 1, '
+        '"segmentation": {"size": [4, 5], "counts": [0, 3, 1, 3, 13]}}',
+        '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "segmentation": {"size": [4, 5], "counts": "0310<"}}',
+    )
+    images = '[{"id": 7, "file_name": "a.png", "height": 4, "width": 5}]'
+    (folder / "one").mkdir()
+    (folder / "one" / "a.png").write_bytes(encoded("png", pixels(4, 5)))
+    (folder / "one" / "x.json").write_text(
+        f'{{"images": {images}, "categories": [{{"id": 3, "name": "cat"}}], "annotations": [{", ".join(objects)}]}}'
+    )
+
+
+def make_labelme(folder: Path) -> None:
+    shapes = (
+        '{"label": "cat", "points": [[1, 2], [3, 4.5]], "shape_type": "rectangle", "group_id": null, "flags": {}}, '
+        '{"label": "cat", "points": [[1, 2], [3, 4], [0, 3]], "shape_type": "polygon", "group_id": 1}'
+    )
+    for name, size in (("a", ', "imageHeight": 4, "imageWidth": 5'), ("b", "")):
+        (folder / name).mkdir()
+        (folder / name / "x.png").write_bytes(encoded("png", pixels(4, 5)))
+        text = f'{{"version": "5.0", "imagePath": "x.png", "imageData": null{size}, "shapes": [{shapes}]}}'
+        (folder / name / "x.json").write_text(text)
+
+
+def make_yolo(folder: Path) -> None:
+    for name, names in (("list", "[cat, dog]"), ("numbers", "\n  0: cat\n  3: &a dog\n  2: *a")):
+        for part in ("images", "labels"):
+            (folder / name / part / "train").mkdir(parents=True)
+        (folder / name / "images" / "train" / "a.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
+        (folder / name / "labels" / "train" / "a.txt").write_text("0 0.5 0.5 0.25 1e-1\n1 0.1 0.1 0.5 0.1 0.3 .9\n")
+        (folder / name / "data.yaml").write_text(f"path: .\ntrain: images/train\nnc: 2\nnames: {names}\n")
+
+
+def read_annotated_set(name: str) -> Callable[[Path], None]:
+    """The reader of a set of images with objects, which is named relative to its folder."""
+
+    def read(folder: Path) -> None:
+        os.chdir(folder)
+        annotated, problem = open_annotated_set(name), None
+        for index in range(min(len(annotated), _MOST)):
+            try:
+                image = annotated.image(index)
+            except DataError as error:
+                problem = error
+                continue
+            for marked in image.objects:
+                assert 0 < marked.label < len(annotated.classes)
+                assert marked.runs is None or marked.runs.mask().shape == (image.height, image.width)
+        if problem is not None:
+            raise problem
+
+    return read

@@ -57,6 +57,11 @@ def opencv() -> Any:
 
 def decode(data: bytes, color: Color, where: str) -> Array:
     """An encoded image as channels, height, width, with colours in the order blue, green, red."""
+    return _planes(decode_pixels(data, color, where))
+
+
+def decode_pixels(data: bytes, color: Color, where: str) -> Array:
+    """An encoded image as height, width, channels, which is how OpenCV works on images."""
     cv2 = opencv()
     image_limit().check(data, color is Color.AS_STORED, where)
     try:
@@ -71,7 +76,7 @@ def decode(data: bytes, color: Color, where: str) -> Array:
         raise DataError(
             f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
         )
-    return _planes(image)
+    return np.atleast_3d(image)
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
