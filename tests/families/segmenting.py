@@ -1,4 +1,4 @@
-"""Small nets that tell the classes of pixels, in the ways of FCN, SegNet, PSPNet and HED, by the layers that these name."""
+"""Small nets that tell the classes of pixels, in the ways of FCN, SegNet, PSPNet and HED."""
 
 from __future__ import annotations
 

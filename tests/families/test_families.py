@@ -24,12 +24,12 @@ from zoo.catalogue import entry_of
 pytestmark = pytest.mark.slow
 
 TRAIN, TEST = 400, 80  # pictures
-ZOO = [sys.executable, "-m", "zoo.cli"]
+ZOO = Path(sys.executable).parent / "zoo"
 
 
 def zoo(*words: str | Path, folder: Path) -> str:
     """What a command prints."""
-    done = subprocess.run([*ZOO, *map(str, words)], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([ZOO, *map(str, words)], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
