@@ -42,6 +42,12 @@ class BringsData(Layer):
         kind = self.layer.type
         raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
 
+    def note_data(self, layer: pb.LayerParameter) -> None:
+        """Write into the layer's message in a net what only its data say, once they are open.
+
+        The shapes of its tops are written for every type.
+        """
+
     def intake(self) -> Intake:
         """What the layer takes of every row of a table."""
         shapes = self.top_shapes([])
@@ -55,6 +61,15 @@ class BringsData(Layer):
         """What is done to the images that the layer takes; there is chance in it in the TRAIN phase only."""
         p = self.layer
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
+
+
+class NamesSource(BringsData):
+    """A data layer whose own settings name what it reads, though it has no `data_param`."""
+
+    @classmethod
+    def name_source(cls, layer: pb.LayerParameter, source: str) -> None:
+        """Let a layer's message name another source."""
+        raise NotImplementedError
 
 
 class HasDatabaseForm(BringsData):

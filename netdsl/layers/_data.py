@@ -11,12 +11,18 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
+from netdsl.data.sources.datum import DatumSource
+from netdsl.data.sources.leveldb import LevelDbSource
+from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
 from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, stated_shapes
 from netdsl.layers._forks import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
+_DATABASES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
+_OF_DATABASES = ("shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
 
 Size = tuple[int, int]
 
@@ -134,6 +140,19 @@ def check_source(settings: HasSource) -> None:
     """Raise a NetError if a layer's settings don't say what it reads."""
     if not settings.source:
         raise NetError("needs a source, the path of what it reads")
+
+
+def check_database(p: pb.DataParameter) -> None:
+    """Refuse settings of a database that names none, or asks for what we don't do."""
+    check_source(p)
+    check_forks(p, *_OF_DATABASES)
+
+
+def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) -> DatumSource:
+    """The database that a layer names."""
+    if p.backend not in _DATABASES:
+        raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
+    return _DATABASES[p.backend](p.source, Color.COLOR if p.force_encoded_color else Color.of(transform))
 
 
 def passed_over(rand_skip: int, seed: int) -> int:

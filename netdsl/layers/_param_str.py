@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 
 
@@ -17,6 +18,13 @@ def read_param_str(text: str) -> dict[str, Any]:
             raise NetError(f"param_str {text!r} is no dict")
         return settings
     return dict(_setting(line) for line in text.splitlines() if line.strip())
+
+
+def set_param_str(layer: pb.LayerParameter, **settings: Any) -> None:
+    """Write settings into a Python layer's own, in place of those with the same name, in capitals or not."""
+    others = read_param_str(layer.python_param.param_str)
+    kept = {name: value for name, value in others.items() if name.lower() not in settings}
+    layer.python_param.param_str = repr(kept | settings)
 
 
 def _setting(line: str) -> tuple[str, Any]:

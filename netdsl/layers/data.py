@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.leveldb import LevelDbSource
-from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import NetError
-from netdsl.layers._data import DatumData, check_forks, check_source, passed_over
-
-_SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
+from netdsl.layers._data import DatumData, check_database, open_database, passed_over
 
 
 class Data(DatumData):
@@ -30,8 +26,7 @@ class Data(DatumData):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
-        check_source(p)
-        check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
+        check_database(p)
         start = passed_over(p.rand_skip, seed)
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
@@ -42,7 +37,4 @@ class Data(DatumData):
             raise NetError("names no source of its data; set data_param's source")
         if has_kind_prefix(p.source):
             return open_source(p.source, color=Color.of(self.layer.transform_param))
-        if p.backend not in _SOURCES:
-            raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
-        color = Color.COLOR if p.force_encoded_color else Color.of(self.layer.transform_param)
-        return _SOURCES[p.backend](p.source, color)
+        return open_database(p, self.layer.transform_param)

@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.box_tops import COLUMNS
 from netdsl.data.transforms.decode import Color, decode, decode_pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _READABLE = (pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg)
-_COLUMNS = 7  # of a marked object: its class, its number, the edges of its box, and whether it is difficult
 
 
 class AnnotatedDatumSource:
@@ -98,7 +98,7 @@ def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
         for annotation in group.annotation
         for box in (annotation.bbox,)
     ]
-    values = np.array(rows, np.float32).reshape(-1, _COLUMNS)
+    values = np.array(rows, np.float32).reshape(-1, COLUMNS)
     if not np.isfinite(values).all():
         raise DataError(f"{where}: has a box whose edges aren't numbers")
     return values

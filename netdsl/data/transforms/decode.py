@@ -86,6 +86,14 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
     return _planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
 
 
+def rescale(image: Array, scale: float) -> Array:
+    """An image of channels, height, width that is so many times as large. Its sides are rounded, its pixels aren't
+    stretched for that."""
+    cv2 = opencv()
+    pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
+    return _planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
+
+
 def _planes(image: Array) -> Array:
     """The channels of an image one after the other."""
     if image.nbytes > _LARGE:

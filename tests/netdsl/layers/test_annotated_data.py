@@ -42,7 +42,7 @@ def test_boxes_and_places():
     assert shapes(f"{BATCH} {transform} annotated_data_param {{ yolo_data_type: 1 }}")[1] == (8, 1, 300, 5)
     assert shapes(f"{BATCH} {transform}", 3)[2] == (8, 1, 37, 52)
     resized = "annotated_data_param { seg_resize_width: 10 seg_resize_height: 20 }"
-    assert shapes(f"{BATCH} {transform} {resized}", 3)[2] == (8, 1, 10, 20)
+    assert shapes(f"{BATCH} {transform} {resized}", 3)[2] == (8, 1, 20, 10)
 
 
 def test_a_batch_size_is_needed():

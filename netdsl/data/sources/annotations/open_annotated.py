@@ -134,6 +134,11 @@ def names_annotated_set(name: str) -> bool:
     )
 
 
+def is_annotated_database(name: str) -> bool:
+    """Whether a name or a path is that of a database whose records are images with marked objects."""
+    return _kind(name) in _DATABASES and has_annotated_records(_path(name))
+
+
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
     """Open the set of a name such as `voc:FOLDER?set=trainval` or `coco:FILE?images=FOLDER`, or of a path.
 

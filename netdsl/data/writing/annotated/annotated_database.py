@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-import numpy as np
-
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import text_of
 from netdsl.data.sources.annotations.annotated_image import MarkedObject
+from netdsl.data.sources.annotations.marked_items import normalised_edges
 from netdsl.data.sources.class_names import LABEL_MAP
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.databases import PutRecord
@@ -48,8 +47,7 @@ def annotated_database(records: RecordWriter, path: Path, classes: Classes) -> I
 def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
     """The record of an image: its bytes, and its objects by their classes, numbered within each.
 
-    As by SSD's program, the numbers of the set's files are divided by the image's size, wherever they begin, so that a
-    box of Pascal VOC begins at a pixel's far edge. A crowd is difficult.
+    A crowd is difficult.
     """
     record = pb.AnnotatedDatum(type=pb.AnnotatedDatum.BBOX)
     record.datum.CopyFrom(pb.Datum(data=example.data, label=_NO_LABEL, encoded=True))
@@ -65,9 +63,7 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
 
 
 def _normalised(marked: MarkedObject, example: AnnotatedExample) -> pb.NormalizedBBox:
-    left, top, right, bottom = marked.edges
-    sizes = np.array([example.image.width, example.image.height] * 2, np.float32)
-    corners = np.array([left + example.first_pixel, top + example.first_pixel, right, bottom], np.float32) / sizes
+    corners = normalised_edges(marked, example.image, example.first_pixel)
     box = dict(zip(("xmin", "ymin", "xmax", "ymax"), corners.tolist(), strict=True))
     return pb.NormalizedBBox(**box, difficult=marked.difficult or marked.crowd)
 
