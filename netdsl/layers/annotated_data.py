@@ -25,8 +25,12 @@ from netdsl.data.transforms.box_tops import batch_rows, centred_rows
 from netdsl.data.transforms.class_maps import ClassMaps
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array, Random
+from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
+from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
 from netdsl.layers._forks import refuse
@@ -36,12 +40,12 @@ _MAP = 2  # the place of the top with maps of classes
 _DOUBT = "AnnotatedData without a batch_sampler is taken to show whole images; MobileNet-YOLO's shows random parts"
 
 
-class AnnotatedData(DataLayer):
+class AnnotatedData(DataLayer, HasSampleFiles):
     """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
 
     How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
     has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
-    for each number in the label map, or one for all; the shapes assume one.
+    for each number in the label map, or one for all, which the shapes assume where there is no label map.
     """
 
     config = pb.AnnotatedDataParameter
@@ -68,7 +72,8 @@ class AnnotatedData(DataLayer):
         p, image = self.layer.annotated_data_param, self.image()
         boxes = (1, 300, 5) if self._is_for_yolo() else (1, 1, self.batch_size(), 8)
         scales = max(1, p.seg_scales)
-        return [image, boxes, (1, *(_map_size(p) or (image[1] // scales, image[2] // scales)))]
+        size = _map_size(p) or (image[1] // scales, image[2] // scales)
+        return [image, boxes, (self._map_channels(), *size)]
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param
@@ -97,6 +102,18 @@ class AnnotatedData(DataLayer):
             item_transform=tops,
         )
 
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Each image has an object of the first class."""
+        made, p = self._with_own_settings(), self.layer.annotated_data_param
+        if len(self.layer.top) > _MAP and not p.single_class:
+            made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
+            write_class_groups(folder / "classes.prototxt", values[_MAP].shape[1])
+        write_records(folder / "items", annotated_samples(values[0], white=p.single_class))
+        write_mean_file(made, values[0].shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made
+
     def _is_for_yolo(self) -> bool:
         return self.layer.annotated_data_param.yolo_data_type == 1
 
@@ -123,6 +140,12 @@ class AnnotatedData(DataLayer):
             raise NetError("needs a label_map_file, which says the classes of each channel of its maps")
         channels = None if p.single_class else class_groups(p.label_map_file)
         return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
+
+    def _map_channels(self) -> int:
+        """How many channels maps have, which is one where there is no label map."""
+        p = self.layer.annotated_data_param
+        is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
+        return len(class_groups(p.label_map_file)) if is_known else 1
 
     def _source(self) -> AnnotatedDatumSource | MarkedItems:
         """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layer.data import NamesSource
+from netdsl.layer.data import HasSampleFiles, NamesSource
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
@@ -22,13 +24,14 @@ from netdsl.layers._param_str import set_param_str
 from netdsl.layers._region_targets import with_settings
 from netdsl.layers._roi_batches import RoIBatches, RoITops
 from netdsl.layers._roi_images import RoIImage, RoISettings, target_statistics
+from netdsl.layers._roi_samples import write_coco_sample
 from netdsl.layers._roi_sets import open_images
 from netdsl.layers._rpn import layer_settings
 
 _CLASSES = "num_classes"
 
 
-class RoIData(DataLayer, NamesSource, NormalizesTargets, ReplacesUserCode):
+class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
     """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
 
     What it reads and how is in param_str, by py-faster-rcnn's names. Until the data are open nothing says how large
@@ -99,6 +102,13 @@ class RoIData(DataLayer, NamesSource, NormalizesTargets, ReplacesUserCode):
         tops = RoITops(self.proposes, self.box_classes, self.target_units())
         source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
         return Reading(source, 1, name=s.source, collate=_first)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Images keep their size, which is small, so that nobody waits long for what is made of them."""
+        made = self._with_own_settings()
+        source, side = write_coco_sample(folder, self.classes, self.batch_size())
+        set_param_str(made, source=source, scales=(side,))
+        return made
 
     def note_data(self, layer: pb.LayerParameter) -> None:
         """The means and deviations that were measured, by which saved weights are changed to be used."""

@@ -17,11 +17,13 @@ import numpy as np
 import pandas as pd  # noqa: F401  # pyarrow would import it in every process
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
@@ -361,6 +363,21 @@ def make_class_names(folder: Path) -> None:
 
 def read_class_names_in(folder: Path) -> None:
     class_names_in(folder)
+
+
+def make_proposals(folder: Path) -> None:
+    boxes = [np.array([(1, 2, 30, 40), (3, 4, 9, 9)], np.float32), np.zeros((0, 4), np.float32)]
+    (folder / "npz").mkdir()
+    write_proposals(folder / "npz" / "x.npz", ["a", "b"], boxes)
+    (folder / "mat").mkdir()
+    cells = np.empty(2, object)
+    cells[:] = boxes
+    scipy.io.savemat(folder / "mat" / "x.mat", {"boxes": cells})
+
+
+def read_proposals_in(folder: Path) -> None:
+    for path in folder.iterdir():
+        read_proposals(path, ["a", "b"])
 
 
 def make_mean(folder: Path) -> None:

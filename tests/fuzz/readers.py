@@ -42,6 +42,7 @@ READERS = {
     "segmentation": FileReader(data_files.make_segmentation, data_files.read_segmentation),
     "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
     "class-names": FileReader(data_files.make_class_names, data_files.read_class_names_in),
+    "proposals": FileReader(data_files.make_proposals, data_files.read_proposals_in),
     "mean": FileReader(data_files.make_mean, data_files.read_mean),
     "voc": FileReader(data_files.make_voc, data_files.read_annotated_set("voc:.?set=train")),
     "coco": FileReader(data_files.make_coco, data_files.read_annotated_set("coco:x.json"), (".png",)),

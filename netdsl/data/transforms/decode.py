@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,35 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
             f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
         )
     return np.atleast_3d(image)
+
+
+def decode_depth(data: bytes, where: str) -> Array:
+    """An encoded image of one channel, of 8 or 16 bits, as height, width."""
+    cv2 = opencv()
+    image_limit().check(data, True, where)
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as problem:
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+    if image is None or image.ndim != 2:
+        raise DataError(f"{where}: can't be decoded as an image of one channel")
+    return np.asarray(image)
+
+
+def decode_indices(data: bytes, where: str) -> Array:
+    """An encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
+
+    OpenCV knows colours only.
+    """
+    image_limit().check_palette(data, where)
+    library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
+    try:
+        with library.open(BytesIO(data)) as image:
+            if image.mode not in ("P", "L"):
+                raise DataError(f"{where}: has colours, and labels are indices of a palette or gray levels")
+            return np.array(image, np.uint8)
+    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+        raise DataError(f"{where}: can't be decoded as an image: {problem}") from None
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:

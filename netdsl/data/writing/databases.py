@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,14 @@ def lmdb_records(path: Path, *, map_size: int = 1 << 28) -> Iterator[PutRecord]:
             environment.sync(True)
     except library.Error as problem:
         raise OSError(str(problem)) from None
+
+
+def write_records(path: Path, records: Iterable[tuple[bytes, bytes]]) -> None:
+    """Write a new LMDB with some records of any kind, by their keys."""
+    pending = _PendingRecords()
+    pending.records += records
+    with _lmdb().open(str(path), map_size=1 << 28, sync=False, lock=False) as environment:
+        _commit(environment, pending)
 
 
 def _commit(environment: Any, pending: _PendingRecords) -> None:

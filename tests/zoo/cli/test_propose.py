@@ -52,9 +52,13 @@ def trained(zoo, net: str, data: str, *more: str) -> str:
     return f"{net}_iter_4.caffemodel"
 
 
+def proposed(zoo, weights: str, output: str, *more: str):
+    return zoo("propose", "rpn_test.prototxt", "--weights", weights, "--data", DATA, "-o", output, *more)
+
+
 def test_one_net_proposes_and_another_learns_from_that(zoo) -> None:
     weights = trained(zoo, "rpn", DATA)
-    done = zoo("propose", "rpn_test.prototxt", "--weights", weights, "--data", DATA, "-o", "regions.npz", "--most", "50", "--side", "48")  # fmt: skip
+    done = proposed(zoo, weights, "regions.npz", "--most", "50", "--side", "48")
     assert done.code == 0, done.err
     assert "wrote regions.npz" in done.out and "of 2 images" in done.out
     learned = trained(zoo, "fast", f"{DATA}&proposals=regions.npz", "--weights", weights)
@@ -64,7 +68,7 @@ def test_one_net_proposes_and_another_learns_from_that(zoo) -> None:
 
 def test_regions_are_in_the_images_own_pixels(zoo) -> None:
     weights = trained(zoo, "rpn", DATA)
-    done = zoo("propose", "rpn_test.prototxt", "--weights", weights, "--data", DATA, "-o", "x.npz", "--most", "7", "--side", "96", "--json")  # fmt: skip
+    done = proposed(zoo, weights, "x.npz", "--most", "7", "--side", "96", "--json")
     assert json.loads(done.out) == {"output": "x.npz", "images": 2, "regions": 14}
     for name, boxes in zip(("wide", "high"), read_proposals("x.npz", ["wide", "high"]), strict=True):
         image = cv2.imread(f"voc/JPEGImages/{name}.jpg").astype(np.float32) - (102.9801, 115.9465, 122.7717)

@@ -137,7 +137,7 @@ def names_annotated_set(name: str) -> bool:
 def is_annotated_database(name: str) -> bool:
     """Whether a name or a path is that of a database whose records are images with marked objects."""
     parts = _parts(name)
-    return parts is not None and parts.kind in _DATABASES and names_annotated_set(name)
+    return parts is not None and parts.kind in _DATABASES and has_annotated_records(Path(parts.path))
 
 
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
