@@ -52,7 +52,7 @@ class Ours:
 
     def step(self, x: Tensor, labels: Tensor, *, learn: bool = True) -> Tensor:
         """Run a step and return its loss."""
-        self.module.zero_grad()
+        self.updater.gradients.clear()
         loss: Tensor = self.module(data=x, label=labels)["loss"]
         loss.backward()
         if learn:

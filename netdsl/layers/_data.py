@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -15,9 +16,11 @@ from netdsl.data.sources.datum import DatumSource
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.transforms.decode import Color
+from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import write_maps, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
-from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, stated_shapes
+from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
 from netdsl.layers._forks import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
@@ -116,10 +119,11 @@ class DatumData(DataLayer, HasDatabaseForm):
         return made
 
 
-class ImagesWithMaps(DataLayer):
+class ImagesWithMaps(DataLayer, HasSampleFiles):
     """A type that brings images from files with a map of labels of the same size, as image_data_param says."""
 
     config = pb.ImageDataParameter
+    white: ClassVar[int] = 1  # how bright the label 1 is in a map
 
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
@@ -128,6 +132,14 @@ class ImagesWithMaps(DataLayer):
         p = self.layer.image_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
         return [image, (1, *image[-2:])]
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made = self._with_own_settings()
+        p = made.image_data_param
+        p.source, p.root_folder = write_maps(folder, values[0], values[1], brightness=self.white), f"{folder}/"
+        p.ClearField("rand_skip")
+        write_mean_file(made, values[0].shape[1:], folder)
+        return made
 
 
 def check_forks(settings: Message, *known: str) -> None:

@@ -10,14 +10,27 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
+from netdsl.data.sources.annotations.marked_items import MarkedItems
+from netdsl.data.sources.annotations.open_annotated import (
+    is_annotated_database,
+    names_annotated_set,
+    open_annotated_set,
+)
 from netdsl.data.sources.class_names import class_groups, read_class_names
+from netdsl.data.sources.datum import DatumSource
+from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform
 from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
 from netdsl.data.transforms.box_tops import batch_rows, centred_rows
 from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array, Random
+from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
+from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
 from netdsl.layers._forks import refuse
@@ -27,7 +40,7 @@ _MAP = 2  # the place of the top with maps of classes
 _DOUBT = "AnnotatedData without a batch_sampler is taken to show whole images; MobileNet-YOLO's shows random parts"
 
 
-class AnnotatedData(DataLayer):
+class AnnotatedData(DataLayer, HasSampleFiles):
     """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
 
     How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
@@ -89,6 +102,18 @@ class AnnotatedData(DataLayer):
             item_transform=tops,
         )
 
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Each image has an object of the first class."""
+        made, p = self._with_own_settings(), self.layer.annotated_data_param
+        if len(self.layer.top) > _MAP and not p.single_class:
+            made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
+            write_class_groups(folder / "classes.prototxt", values[_MAP].shape[1])
+        write_records(folder / "items", annotated_samples(values[0], white=p.single_class))
+        write_mean_file(made, values[0].shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made
+
     def _is_for_yolo(self) -> bool:
         return self.layer.annotated_data_param.yolo_data_type == 1
 
@@ -122,14 +147,25 @@ class AnnotatedData(DataLayer):
         is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
         return len(class_groups(p.label_map_file)) if is_known else 1
 
-    def _source(self) -> AnnotatedDatumSource:
-        """The database. Its classes are named by the label map, if there is one, which Caffe never opens."""
-        p, has_maps = self.layer.annotated_data_param, len(self.layer.top) > _MAP
-        records = open_database(self.layer.data_param, self.layer.transform_param)
+    def _source(self) -> AnnotatedDatumSource | MarkedItems:
+        """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
+
+        A database's classes are named by the label map, if there is one, which Caffe never opens.
+        """
+        p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
+        color = Color.of(self.layer.transform_param)
+        if names_annotated_set(name) and not is_annotated_database(name):
+            return MarkedItems(open_annotated_set(name), color, maps=has_maps)
+        if has_kind_prefix(name):
+            records = open_source(name, color=color)
+            if not isinstance(records, DatumSource):
+                raise NetError(f"{name}: is neither a database nor images with marked objects")
+        else:
+            records = open_database(self.layer.data_param, self.layer.transform_param)
         names = () if has_maps or not Path(p.label_map_file).is_file() else read_class_names(p.label_map_file)
         return AnnotatedDatumSource(records, annotated=p.HasField("anno_type"), maps=has_maps, classes=names)
 
-    def _row_form(self, source: AnnotatedDatumSource) -> Callable[[Array], Array]:
+    def _row_form(self, source: AnnotatedDatumSource | MarkedItems) -> Callable[[Array], Array]:
         """What becomes of an image's rows or label."""
         if not source.annotated:
             return _as_map

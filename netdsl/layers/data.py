@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
+from netdsl.data.types import Array
+from netdsl.data.writing.databases import lmdb_writer
+from netdsl.data.writing.example import Example
+from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DatumData, check_database, open_database, passed_over
 
 
-class Data(DatumData):
+class Data(DatumData, HasSampleFiles):
     """An image, and a number if there is a second top."""
 
     config = pb.DataParameter
@@ -38,3 +48,14 @@ class Data(DatumData):
         if has_kind_prefix(p.source):
             return open_source(p.source, color=Color.of(self.layer.transform_param))
         return open_database(p, self.layer.transform_param)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made, path = self._with_own_settings(), folder / "items"
+        images, labels = values[0], values[1] if len(values) > 1 else np.zeros(len(values[0]), np.float32)
+        with lmdb_writer(path) as put:
+            for index, (image, label) in enumerate(zip(images, labels, strict=True)):
+                put(Example(index, "", (as_pixels(image), np.rint(label.astype(np.float32)))))
+        write_mean_file(made, images.shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(path), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made

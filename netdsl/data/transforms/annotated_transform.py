@@ -41,6 +41,8 @@ class AnnotatedTransform:
         train: bool,
         seed: int = 0,
     ) -> None:
+        if p.HasField("random_aspect_ratio_param"):
+            raise DataError("random_aspect_ratio_param is for images without boxes; take a batch_sampler")
         self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._expansion, self._emission = Expansion(p), Emission(p)

@@ -27,6 +27,8 @@ class Beforehand:
     @classmethod
     def of(cls, param: pb.TransformationParameter, *, train: bool) -> Beforehand:
         """The parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe can't."""
+        if param.HasField("random_aspect_ratio_param"):
+            raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
         rest, crop = copy_of(param), crop_of(param)
         for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
             rest.ClearField(field)

@@ -9,6 +9,7 @@ import numpy as np
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.boxes import Box
 from netdsl.data.transforms.mean import Mean, Pixels
+from netdsl.data.transforms.random_area import RandomArea
 from netdsl.data.transforms.resizing import Resizing
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
@@ -16,6 +17,7 @@ from netdsl.errors import DataError
 _SUPPORTED = {
     *("scale", "mirror", "crop_size", "mean_file", "mean_value", "force_color", "force_gray"),
     *("crop_h", "crop_w", "resize_param"),
+    "random_aspect_ratio_param",
     "use_gpu_transform",  # where it is computed, not what
 }
 FOR_BOXES = ("distort_param", "expand_param", "emit_constraint")  # settings of SSD's for images with boxes
@@ -74,10 +76,14 @@ class Transform:
         self._scale = np.float32(p.scale)
         self._mean = Mean(p)
         self._resize = Resizing(p.resize_param[0]) if p.resize_param else None
-        self.constant = not (self._mirror or self._resize or (train and self._crop))
+        has_area = p.HasField("random_aspect_ratio_param")
+        self._area = RandomArea(p.random_aspect_ratio_param, p.crop_size) if has_area else None
+        self.constant = not (self._mirror or self._resize or self._area or (train and self._crop))
 
     def shape(self, channels: int, height: int, width: int) -> tuple[int, int, int]:
         """The shape of the result for an image of this shape."""
+        if self._area:
+            height = width = self._area.side
         if self._resize:
             height, width = self._resize.size(height, width)
         return channels, *self._cropped(height, width)
@@ -93,6 +99,8 @@ class Transform:
 
         A constant transform also takes several images, in an array with one more axis in front.
         """
+        if self._area:
+            image = self._area(image, random)
         if self._resize:
             image = self._resize(image, random)
         return self.taken(image, self.place(image.shape[-2], image.shape[-1], random), out)
