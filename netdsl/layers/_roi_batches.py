@@ -73,6 +73,11 @@ class RoIBatches:
     def __len__(self) -> int:
         return sys.maxsize
 
+    @property
+    def image_count(self) -> int:
+        """How many images there are."""
+        return len(self._images)
+
     def fetch(self, index: int) -> EncodedBatch:
         """The images of a batch, read from their files."""
         epoch, row = divmod(index, -(-self._count // self._settings.ims_per_batch))
