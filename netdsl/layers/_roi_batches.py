@@ -14,7 +14,8 @@ from torch import Tensor
 
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.decode import Color, decode, rescale
+from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.short_side import ShortSide
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 from netdsl.layer.target_units import TargetUnits
@@ -122,12 +123,7 @@ class RoIBatches:
                 f"{marked.path}: is {pixels.shape[1]} x {pixels.shape[2]} pixels high and wide, and its annotation is "
                 f"for {marked.height} x {marked.width}; boxes would be elsewhere"
             )
-        shorter, longer = sorted(pixels.shape[1:])
-        scale = side / shorter
-        if round(scale * longer) > s.max_size:
-            scale = s.max_size / longer
-        colours = (pixels - np.array(s.pixel_means).reshape(3, 1, 1)).astype(np.float32)
-        return rescale(colours[:, :, ::-1] if image.flipped else colours, scale), scale
+        return ShortSide(side, s.max_size, s.pixel_means)(pixels[:, :, ::-1] if image.flipped else pixels)
 
     def _learned(self, place: int, image: RoIImage, scale: float, random: Random) -> tuple[Tensor, ...]:
         """The chosen regions of one of a batch's images, their labels and box targets with both weights."""

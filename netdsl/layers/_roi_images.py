@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges
+from netdsl.data.transforms.short_side import COLOUR_MEANS, LONGEST
 from netdsl.layer.target_units import TargetUnits
 from netdsl.layers._boxes import areas, overlaps
 from netdsl.layers._region_targets import Numbers, RegionSettings, box_classes
@@ -28,14 +29,14 @@ class RoISettings(RegionSettings):
 
     source: str = ""
     scales: Numbers = (600,)
-    max_size: float = 1000
+    max_size: float = LONGEST
     ims_per_batch: int = 2
     use_flipped: bool = True
     use_diff: bool = False
     aspect_grouping: bool = True
     bbox_thresh: float = 0.5
     agnostic: bool = False
-    pixel_means: Numbers = (102.9801, 115.9465, 122.7717)
+    pixel_means: Numbers = COLOUR_MEANS
 
 
 @dataclass(frozen=True)

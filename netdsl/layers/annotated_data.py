@@ -10,11 +10,20 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
+from netdsl.data.sources.annotations.marked_items import MarkedItems
+from netdsl.data.sources.annotations.open_annotated import (
+    is_annotated_database,
+    names_annotated_set,
+    open_annotated_set,
+)
 from netdsl.data.sources.class_names import class_groups, read_class_names
+from netdsl.data.sources.datum import DatumSource
+from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform
 from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
 from netdsl.data.transforms.box_tops import batch_rows, centred_rows
 from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
 from netdsl.data.writing.databases import write_records
@@ -36,7 +45,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
 
     How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
     has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
-    for each number in the label map, or one for all; the shapes assume one.
+    for each number in the label map, or one for all, which the shapes assume where there is no label map.
     """
 
     config = pb.AnnotatedDataParameter
@@ -63,7 +72,8 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         p, image = self.layer.annotated_data_param, self.image()
         boxes = (1, 300, 5) if self._is_for_yolo() else (1, 1, self.batch_size(), 8)
         scales = max(1, p.seg_scales)
-        return [image, boxes, (1, *(_map_size(p) or (image[1] // scales, image[2] // scales)))]
+        size = _map_size(p) or (image[1] // scales, image[2] // scales)
+        return [image, boxes, (self._map_channels(), *size)]
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param
@@ -131,14 +141,31 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         channels = None if p.single_class else class_groups(p.label_map_file)
         return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
 
-    def _source(self) -> AnnotatedDatumSource:
-        """The database. Its classes are named by the label map, if there is one, which Caffe never opens."""
-        p, has_maps = self.layer.annotated_data_param, len(self.layer.top) > _MAP
-        records = open_database(self.layer.data_param, self.layer.transform_param)
+    def _map_channels(self) -> int:
+        """How many channels maps have, which is one where there is no label map."""
+        p = self.layer.annotated_data_param
+        is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
+        return len(class_groups(p.label_map_file)) if is_known else 1
+
+    def _source(self) -> AnnotatedDatumSource | MarkedItems:
+        """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
+
+        A database's classes are named by the label map, if there is one, which Caffe never opens.
+        """
+        p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
+        color = Color.of(self.layer.transform_param)
+        if names_annotated_set(name) and not is_annotated_database(name):
+            return MarkedItems(open_annotated_set(name), color, maps=has_maps)
+        if has_kind_prefix(name):
+            records = open_source(name, color=color)
+            if not isinstance(records, DatumSource):
+                raise NetError(f"{name}: is neither a database nor images with marked objects")
+        else:
+            records = open_database(self.layer.data_param, self.layer.transform_param)
         names = () if has_maps or not Path(p.label_map_file).is_file() else read_class_names(p.label_map_file)
         return AnnotatedDatumSource(records, annotated=p.HasField("anno_type"), maps=has_maps, classes=names)
 
-    def _row_form(self, source: AnnotatedDatumSource) -> Callable[[Array], Array]:
+    def _row_form(self, source: AnnotatedDatumSource | MarkedItems) -> Callable[[Array], Array]:
         """What becomes of an image's rows or label."""
         if not source.annotated:
             return _as_map

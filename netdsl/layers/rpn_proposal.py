@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -59,6 +60,9 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         one_image(bottoms)
         count = self.settings.rpn_post_nms_top_n
         return [(count, 5), (count, 1)]
+
+    def keep_regions(self, most: int) -> None:
+        self.settings = replace(self.settings, rpn_pre_nms_top_n=-1, rpn_post_nms_top_n=most)
 
     @torch.no_grad()
     def forward(self, scores: Tensor, codes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.errors import NetError
-from netdsl.layer import BringsData, Layer
+from netdsl.layer import BringsData, Layer, Loss
 from netdsl.layer.overwriting import ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom
+from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
 from netdsl.net.build import Built
 from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.graph import Phase
@@ -116,15 +116,25 @@ class NetModule(nn.Module):
         if step.key in self._as_caffe and torch.is_grad_enabled():
             assert isinstance(layer, ReadsInBackward)
             return run_as_caffe(layer, self._as_caffe[step.key], contents, bottoms)
-        tops = layer(*bottoms)
+        tops = _loss_of(layer, bottoms) if isinstance(layer, Loss) else layer(*bottoms)
         return tops if isinstance(tops, tuple) else (tops,)
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Caffe's loss: the sum of every top times its loss weight."""
-        terms = [weight * edges[edge].sum() for edge, weight in self.losses.items()]
+        terms = [weight * at_least_single(edges[edge]).sum() for edge, weight in self.losses.items()]
         if not terms:
             raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
         return torch.stack(terms).sum()
+
+
+def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """A loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
+    wide = [at_least_single(bottom) for bottom in bottoms]
+    if all(bottom is given for bottom, given in zip(wide, bottoms, strict=True)):
+        return layer(*bottoms)  # type: ignore[no-any-return]
+    device = "cpu" if wide[0].is_meta else wide[0].device.type
+    with torch.autocast(device, enabled=False):
+        return layer(*wide)  # type: ignore[no-any-return]
 
 
 def _keys(names: list[str]) -> list[str]:

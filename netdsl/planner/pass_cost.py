@@ -21,6 +21,7 @@ NUMBERS = {
     ComputePrecision.EXACT: NumberType.FLOAT32,
     ComputePrecision.TF32: NumberType.TF32,
     ComputePrecision.BF16: NumberType.BFLOAT16,
+    ComputePrecision.FP16: NumberType.FLOAT16,
 }  # of products
 
 
@@ -70,7 +71,7 @@ def pass_cost(
     The net is left at this batch.
     """
     set_batch(built, batch)
-    memory = training_memory(built, param, device.type)
+    memory = training_memory(built, param, device.type, precision=precision)
     room = device.memory - memory.total
     if room < 0:
         raise MemoryBoundError(

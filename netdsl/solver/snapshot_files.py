@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,12 +40,13 @@ class RandomStates:
 
 @dataclass(frozen=True)
 class ResumePoint:
-    """What Caffe's state lacks: the positions in the data of all nets, and the states of the random numbers."""
+    """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale."""
 
     iteration: int
     data: dict[str, int]
     test_data: list[dict[str, int]]
     random: RandomStates
+    loss_scale: list[float] = field(default_factory=list, kw_only=True)  # in float16 only
 
 
 @dataclass(frozen=True)

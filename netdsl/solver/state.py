@@ -123,13 +123,14 @@ def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path
 
 
 def resume_point(solver: Solver) -> ResumePoint:
-    """The positions in the data, and the states of the random numbers, with which training goes on to the same bits."""
+    """Where the data, the random numbers and the loss scale are, so that training goes on to the same bits."""
     cuda = [_packed(state) for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
     return ResumePoint(
         solver.iteration,
         dict(solver.net.positions()),
         [dict(net.positions()) for net in solver.tests],
         RandomStates(_packed(torch.get_rng_state()), cuda),
+        loss_scale=[] if solver.net.loss_scale is None else solver.net.loss_scale.numbers(),
     )
 
 
@@ -143,6 +144,8 @@ def resume_from(solver: Solver, point: ResumePoint, path: Path) -> None:
         cuda = [_unpacked(text) for text in point.random.cuda]
         if cuda and len(cuda) == torch.cuda.device_count():
             torch.cuda.set_rng_state_all(cuda)
+        if point.loss_scale and solver.net.loss_scale is not None:
+            solver.net.loss_scale.restore(point.loss_scale)
     except (KeyError, ValueError, RuntimeError) as problem:
         raise SolverError(f"{path}: doesn't fit this net and machine ({problem})") from None
 

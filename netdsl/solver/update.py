@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -12,10 +14,12 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
 from netdsl.solver.flat import BlobGroup, FlatGradients, FlatWeights
+from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.rules import rule_of
 
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
 _CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
+_COPIED = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
 
 
 @dataclass(frozen=True)
@@ -30,27 +34,42 @@ class Stretch:
 class Updater:
     """Updates a net's weights by their gradients, as a solver's settings say."""
 
-    def __init__(self, param: pb.SolverParameter, weights: FlatWeights) -> None:
+    def __init__(self, param: pb.SolverParameter, weights: FlatWeights, loss_scale: LossScale | None = None) -> None:
         if param.regularization_type not in ("L1", "L2"):
             raise SolverError(f"unknown regularization_type '{param.regularization_type}'; it is L1 or L2")
-        self.param, self.weights, self.rule = param, weights, rule_of(param)
+        self.param, self.weights, self.rule, self.loss_scale = param, weights, rule_of(param), loss_scale
         self.gradients = FlatGradients(weights)
         learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
-        longest = _CACHED if on_cpu(learned) else max(1, weights.learned_size)
+        whole = max(1, weights.learned_size) if loss_scale is None else _COPIED
+        longest = _CACHED if on_cpu(learned) else whole
         self._stretches = [stretch for group in weights.groups for stretch in _stretches(group, longest)]
         self._scaled = learned.new_empty(max((stretch.stop - stretch.start for stretch in self._stretches), default=0))
 
     @torch.no_grad()
     def apply(self, rate: float, iteration: int) -> None:
-        """Update the weights by the blobs' gradients."""
+        """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
         self.gradients.gather()
+        finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()
         fastest = max((abs(rate * group.lr_mult) for group in self.weights.groups), default=0.0)
         if not fastest <= _LARGEST:
             raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
         for stretch in self._stretches:
-            self._step(stretch, scale, rate, iteration)
+            with self._unless_skipped(stretch, finite):
+                self._step(stretch, scale, rate, iteration)
+        if self.loss_scale is not None and finite is not None:
+            self.loss_scale.update(finite)
+
+    @contextmanager
+    def _unless_skipped(self, stretch: Stretch, finite: Tensor | None) -> Iterator[None]:
+        """Undo what is done inside to a stretch's weights and history where gradients weren't finite."""
+        part = slice(stretch.start, stretch.stop)
+        changed = [self.weights.buffer[part], *(history[part] for history in self.histories)]
+        before = [] if finite is None else [values.clone() for values in changed]
+        yield
+        for values, old in zip(changed, before, strict=False):
+            torch.where(cast(Tensor, finite), values, old, out=values)
 
     def _step(self, stretch: Stretch, scale: Tensor | float, rate: float, iteration: int) -> None:
         group, part = stretch.group, slice(stretch.start, stretch.stop)

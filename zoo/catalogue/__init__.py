@@ -40,6 +40,7 @@ _MODULES = {
     "fcn-16s": "fcn",
     "fcn-8s": "fcn",
     "hed": "hed",
+    "ssd-shapes": "ssd_shapes",
     "ssd-300-vgg": "ssd",
     "ssd-300-mobilenet": "ssd",
     "faster-rcnn-vgg16": "faster_rcnn",

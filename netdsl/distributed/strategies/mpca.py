@@ -142,7 +142,10 @@ class _MPCA:
             return
         solver = self._worker.solver
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
-        solver.updater.gradients.buffer.add_(self._weights - self._phases.projected, alpha=alpha)
+        pull = self._weights - self._phases.projected
+        if solver.net.loss_scale is not None:
+            pull *= solver.net.loss_scale.value  # as the gradients are
+        solver.updater.gradients.buffer.add_(pull, alpha=alpha)
 
     @property
     def _pulls(self) -> bool:

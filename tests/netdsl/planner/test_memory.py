@@ -10,6 +10,7 @@ from caffe_proto.text.prototxt import from_text
 from netdsl.data.batches.reading import Loading
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build, set_batch
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase, resolve
 from netdsl.planner.allocation import Allocation, CachedAllocation
 from netdsl.planner.memory import MemoryUse, training_memory
@@ -42,6 +43,16 @@ def net(text: str = NET) -> Built:
 
 def solver(kind: str = "SGD", **settings: object) -> pb.SolverParameter:
     return pb.SolverParameter(type=kind, base_lr=0.1, lr_policy="fixed", **settings)
+
+
+@pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
+def test_what_products_make_has_two_bytes_a_value_in_halves(precision: ComputePrecision) -> None:
+    text = CONVOLUTION.replace("num_output: 16", "num_output: 256")
+    exact, found = training_memory(net(text), solver()), training_memory(net(text), solver(), precision=precision)
+    bottom, top = 4 * 32 * 64 * 64, 4 * 256 * 64 * 64  # values
+    assert exact.activations == pytest.approx(4 * top, rel=0.01)
+    assert found.activations == pytest.approx(2 * top + 2 * bottom, rel=0.01)  # which is kept as it was rounded
+    assert found.parameters == exact.parameters
 
 
 def use(text: str = NET, device: str = "cpu", kind: str = "SGD", **settings: object) -> MemoryUse:
