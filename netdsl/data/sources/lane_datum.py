@@ -25,7 +25,7 @@ class LaneDatumSource(AnnotatedDatumSource):
 
     def item(self, fetched: DatumRecord) -> Item:
         """The image, and its points by lane."""
-        where, annotated = self._records.where(fetched), self._datum(fetched)
+        where, annotated = self._records.where(fetched), self.record(fetched)
         if annotated.type != pb.AnnotatedDatum.LANE:
             kind = pb.AnnotatedDatum.AnnotationType.Name(annotated.type)
             raise DataError(f"{where}: is annotated with {kind}, and not with lanes; take AnnotatedData")
