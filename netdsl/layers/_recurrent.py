@@ -69,17 +69,24 @@ class Recurrent(KeepsState, HasOnnxForm):
         return [(steps, items, self.outputs), *[(1, items, self.outputs)] * (len(self.layer.top) - 1)]
 
     def forward(self, x: Tensor, cont: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
-        inputs = F.linear(x.flatten(2), self.weight_x, self.bias)
-        if self.weight_static is not None:
-            inputs = inputs + F.linear(more[0].flatten(1), self.weight_static)
         first = [state.detach() for state in more[self.has_static :]] if self.exposed else self._kept(x)
-        top, last = self.unroll(inputs, cont.unsqueeze(-1), [state[0] for state in first])
+        static = more[0].flatten(1) if self.has_static else None
+        top, last = self.all_steps(x.flatten(2), static, cont.unsqueeze(-1), [state[0] for state in first])
         last = [state.detach().unsqueeze(0) for state in last]
         if self.exposed:
             return (top, *last)
         for name, state in zip(self.states, last, strict=True):
             setattr(self, name, state)
         return top
+
+    def all_steps(
+        self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The top and the last states, from the states before. What the inputs add is one product for all steps."""
+        inputs = F.linear(x, self.weight_x, self.bias)
+        if static is not None and self.weight_static is not None:
+            inputs = inputs + F.linear(static, self.weight_static)
+        return self.unroll(inputs, cont, states)
 
     def onnx(self, g: OnnxGraph, x: str, cont: str, *more: str) -> str | tuple[str, ...]:
         """Unrolled in time. States that aren't exposed begin as 0: a model keeps nothing from batch to batch."""
