@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -120,8 +120,16 @@ class Recurrent(KeepsState, HasOnnxForm):
 
     def reset(self) -> None:
         """Forget the states."""
-        for name in self.states:
-            getattr(self, name).zero_()
+        self.keep({name: torch.zeros_like(state) for name, state in self.kept().items()})
+
+    def kept(self) -> dict[str, Tensor]:
+        """The states after the last batch; none if they are exposed."""
+        return {} if self.exposed else {name: getattr(self, name) for name in self.states}
+
+    def keep(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from these states."""
+        for name, before in self.kept().items():
+            setattr(self, name, state[name].to(before.device))
 
     def _kept(self, x: Tensor) -> list[Tensor]:
         """The states after the last batch, or zeros where that was another kind of batch."""
