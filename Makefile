@@ -93,6 +93,7 @@ bench: $(READY)  ## Speed beside named peers
 	@$(BIN)/python benchmarks/weights_files.py
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
+	@$(BIN)/python -m benchmarks.boxes
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging
