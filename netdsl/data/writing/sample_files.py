@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.image_settings import resize_of
@@ -23,7 +24,7 @@ def as_pixels(values: Array) -> Array:
     return np.clip(np.rint(_GRAY + _CONTRAST * values.astype(np.float32)), 0, 255).astype(np.uint8)
 
 
-def as_labels(values: Array) -> Array:
+def as_labels(values: Array) -> NDArray[np.uint8]:
     """Labels as bytes."""
     return np.clip(values.astype(np.float32), 0, 255).astype(np.uint8)
 
