@@ -4296,7 +4296,7 @@ def LaneData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, a number, and a map of lanes that is `seg_scales` times smaller or has a size of its own."""
+    """An image, rows of points (x, y, lane), and a map that is `seg_scales` times smaller or has a size of its own."""
 
 def Log(
     name: str | None,
