@@ -98,6 +98,8 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             raise NetError(
                 f"num_classes is {self.classes}, and {s.source} has {len(classes)} with the background; make them agree"
             )
+        if self.proposes and any(len(image.proposals) for image in images):
+            raise NetError(f"proposes regions itself; leave the proposals out of {s.source}")
         self._measure(images, train)
         tops = RoITops(self.proposes, self.box_classes, self.target_units())
         source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
@@ -145,7 +147,8 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             raise NetError(f"ims_per_batch is {s.ims_per_batch}; a net that proposes regions takes one image at a time")
         if s.batch_size > 0 and s.batch_size % s.ims_per_batch:
             raise NetError(f"batch_size {s.batch_size} can't be shared by {s.ims_per_batch} images; make it a multiple")
-        if not s.scales or min(s.scales) < 1 or s.max_size < 1 or np.size(s.pixel_means) != 3:
+        scales = np.ravel(s.scales)
+        if not len(scales) or min(*scales, s.max_size) < 1 or np.size(s.pixel_means) != 3:
             raise NetError("scales and max_size must be 1 or more, and pixel_means has three numbers")
 
 

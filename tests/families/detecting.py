@@ -7,7 +7,7 @@ from tests.families.prototxt import conv, layer, pool, python, relu, trunk
 CLASSES = 5  # with the background
 SIDE = 96  # of pictures
 _STRIDE, _ANCHORS = 8, 9
-_BOXES = "'feat_stride': 8, 'scales': [2, 3, 5], 'ratios': [0.5, 1, 2], 'rpn_min_size': 6"
+_BOXES = "'feat_stride': 8, 'scales': [1, 2, 3], 'ratios': [0.5, 1, 2], 'rpn_min_size': 6"
 _PROPOSED = f"{{{_BOXES}, 'rpn_pre_nms_top_n': 600, 'rpn_post_nms_top_n': 100}}"
 
 

@@ -75,11 +75,10 @@ class Family:
     solver: str = "type: 'Adam' base_lr: 0.002 momentum: 0.9 momentum2: 0.999 lr_policy: 'poly' power: 1"
 
 
-def _precision(folder: Path, pictures: Path, net: str) -> float:
-    """The mean average precision of VOC 2007."""
-    (folder / "used.prototxt").write_text(net)
-    data = f"voc:{pictures / 'test'}"
-    return _scores(folder, "used.prototxt", "--data", data)["mAP VOC 2007"]
+def _precision(folder: Path, pictures: Path, used: str = "") -> float:
+    """The mean average precision of VOC 2007, of a net for use or of the one that was trained."""
+    (folder / "used.prototxt").write_text(used or (folder / "net.prototxt").read_text())
+    return _scores(folder, "used.prototxt", "--data", f"voc:{pictures / 'test'}")["mAP VOC 2007"]
 
 
 def _overlap(folder: Path, pictures: Path) -> float:
@@ -121,12 +120,7 @@ def _ssd(pictures: Path) -> str:
 
 
 FAMILIES = {
-    "ssd": Family(
-        _ssd,
-        150,
-        lambda folder, pictures: _precision(folder, pictures, text_of(entry_of("ssd-shapes").deploy())),
-        0.6,
-    ),
+    "ssd": Family(_ssd, 150, _precision, 0.6),
     "faster-rcnn": Family(
         lambda pictures: detecting.faster_rcnn(f"voc:{pictures / 'trainval'}"),
         800,

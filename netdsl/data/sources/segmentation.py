@@ -93,6 +93,11 @@ class SegmentationSource:
     def __len__(self) -> int:
         return sys.maxsize
 
+    @property
+    def image_count(self) -> int:
+        """How many images there are."""
+        return len(self._lines)
+
     def fetch(self, index: int) -> SegmentationItem:
         """The bytes of an image and its labels."""
         name, label, window = self._lines[self._order.index(index)]

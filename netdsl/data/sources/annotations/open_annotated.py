@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
+from netdsl.data.sources.annotations.class_list import read_class_list
 from netdsl.data.sources.annotations.coco import CocoInstances
 from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
 from netdsl.data.sources.annotations.labelme import LabelmeFolder
@@ -175,3 +176,8 @@ def _parts(name: str) -> AnnotatedName | None:
     kinds = (kind for kind, known in ANNOTATED_KINDS.items() if known.recognises(path))
     kind = next(kinds, None)
     return None if kind is None else AnnotatedName(kind, start, options, is_said=False)
+
+
+def class_names_of(name: str) -> tuple[str, ...]:
+    """The names of the classes of a set, or those of a file; the background is the first."""
+    return tuple(open_annotated_set(name).classes) if names_annotated_set(name) else read_class_list(Path(name)).names
