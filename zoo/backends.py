@@ -25,6 +25,7 @@ class Backend(Protocol):
     """The place on which workers run."""
 
     name: ClassVar[str]
+    remote: ClassVar[bool]  # whether workers have other machines' devices than this process
 
     @property
     def started(self) -> int | None:
@@ -58,6 +59,7 @@ class LocalBackend:
     """The backend whose workers are processes on this machine, and which computes tables in this process."""
 
     name: ClassVar[str] = "local"
+    remote: ClassVar[bool] = False
     started: ClassVar[int | None] = None
     supervises: ClassVar[bool] = True
 
@@ -90,6 +92,7 @@ class SparkBackend:
     """
 
     name: ClassVar[str] = "spark"
+    remote: ClassVar[bool] = True
     started: ClassVar[int | None] = None
     supervises: ClassVar[bool] = True
     master: str | None = None
@@ -140,6 +143,7 @@ class ExternalBackend:
     """The backend whose workers are processes that another program started, this one among them."""
 
     name: ClassVar[str] = "external"
+    remote: ClassVar[bool] = False
 
     @property
     def worker(self) -> ExternalWorker:
@@ -194,6 +198,7 @@ class MpiBackend:
     """
 
     name: ClassVar[str] = "mpi"
+    remote: ClassVar[bool] = False
 
     @property
     def started(self) -> int | None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from caffe_proto.errors import in_file
 from netdsl.data.sources.class_names import class_names_of_model
@@ -25,6 +26,9 @@ from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.writing import write_parquet
 from zoo.backends import HERE, LocalBackend, SparkBackend
 
+if TYPE_CHECKING:
+    import torch
+
 COLUMN = "--column {}=COLUMN"  # how a user names another column
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
@@ -42,7 +46,7 @@ class PredictRequest:
     columns: Mapping[str, str] = field(default_factory=dict)  # of blobs
     batch: int | None = None  # rows; if unset, as many as the net states
     invalid: InvalidRows = InvalidRows.ERROR  # rows whose values or predictions aren't finite
-    device: str = "cpu"  # of this process
+    device: torch.device | None = None  # if unset, the processor, or the GPUs that Spark assigns to its tasks
 
 
 def predict(
@@ -84,7 +88,7 @@ def _here(
 ) -> None:
     inputs = _inputs(request, model, table.schema.names)
     net = infer_shapes(model.net, table.first(), inputs)
-    predictor = Predictor(net, model.weights, request.names.blobs, request.columns, request.device)
+    predictor = Predictor(net, model.weights, request.names.blobs, request.columns, request.device or "cpu")
     names = _with_classes(request, predictor.subgraph.classes(), listen)
     _tell_weights(model, predictor.subgraph, listen)
     check_new_columns(table.schema.names, names.columns(predictor.subgraph))
@@ -139,6 +143,8 @@ def _on_spark(request: PredictRequest, model: Model, path: str, backend: SparkBa
         net_model.setPredictionCol(names.prediction).setProbabilityCol(names.probability)
         net_model.setClassCol(names.predicted_class).setClasses(names.classes)
         net_model.setHandleInvalid(request.invalid.value)
+        if request.device is not None:
+            net_model.setDevice(str(request.device))
         if request.batch:
             net_model.setBatchSize(request.batch)
         parquet.write(session, net_model.transform(frame), request.output)

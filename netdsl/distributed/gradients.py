@@ -22,11 +22,11 @@ class Bucket:
     handle: Handle | None = None
 
     def fill(self) -> None:
-        """Copy the gradients into the buffer; it is zero where nothing depends on a tensor."""
+        """Copy the gradients into the buffer, unless they lie there; it is zero where nothing depends on a tensor."""
         for tensor, view in zip(self.tensors, self.views, strict=True):
             if tensor.grad is None:
                 view.zero_()
-            else:
+            elif tensor.grad is not view:
                 view.copy_(tensor.grad)
 
     @torch.no_grad()

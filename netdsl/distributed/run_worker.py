@@ -25,6 +25,7 @@ from netdsl.distributed.supervision.heartbeat import Pulse, WatchedCommunicator
 from netdsl.distributed.supervision.protocol import Ending, Join
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
+from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import PeerLostError, user_code_problem
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
@@ -33,6 +34,7 @@ from netdsl.solver.events import Listener
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import ignore_event
+from netdsl.solver.used_weights import weights_for_use
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
@@ -81,7 +83,8 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
 
 def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
-    folder, members, device = Path(spec.run), join.membership.members, run.device(spec.local_rank)
+    folder, members = Path(spec.run), join.membership.members
+    device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
     rank, memory = members.index(spec.rank), PeakMemory(device)
     with control.pulse.waiting():
         communicator = WatchedCommunicator(connect(spec.transport, control, rank, len(members), device), control.pulse)
@@ -108,7 +111,8 @@ def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, conne
             if worker.rank == 0 and not loop.stopped:
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
-                save_net(worker.solver.net.built, folder / MODEL)
+                with weights_for_use(worker.solver.normalized_outputs):
+                    save_net(worker.solver.net.built, folder / MODEL)
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something

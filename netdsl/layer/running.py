@@ -30,6 +30,28 @@ def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def at_least_single(values: Tensor) -> Tensor:
+    """The values, in float32 if they have two bytes each."""
+    return values.float() if values.dtype in (torch.half, torch.bfloat16) else values
+
+
+def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """A layer's forward that computes with float32 also where it gets numbers of two bytes, which it gives back.
+
+    It is for sums of squares, which are more than float16 holds.
+    """
+
+    @wraps(forward)
+    def run(self: Layer, *bottoms: Tensor) -> Any:
+        wide = [at_least_single(bottom) for bottom in bottoms]
+        tops = forward(self, *wide)
+        if wide[0] is bottoms[0]:
+            return tops
+        return tuple(top.to(bottoms[0].dtype) for top in tops) if isinstance(tops, tuple) else tops.to(bottoms[0].dtype)
+
+    return run
+
+
 _META_IS_CPU = ContextVar("meta_is_cpu", default=False)
 
 
@@ -89,6 +111,14 @@ class OverwritesBottom(Layer):
     """A layer that can write its top over its bottom, where nobody else needs that."""
 
     may_overwrite = False  # set by the net, which knows
+
+
+class PrefersChannelsLast(Layer):
+    """A layer that a CPU computes faster if the channels of its bottoms lie last in memory."""
+
+    def prefers_channels_last(self) -> bool:
+        """Whether that is so with its settings."""
+        raise NotImplementedError
 
 
 class NeedsValues(Layer):

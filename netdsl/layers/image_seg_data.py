@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from caffe_proto import caffe_pb2 as pb
-from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.layer import Shape
-from netdsl.layers._data import ImagesWithMaps, check_forks, check_source, passed_over
+from netdsl.layers._labelled_images import LabelledImages
 
 
-class ImageSegData(ImagesWithMaps):
+class ImageSegData(LabelledImages):
     """An image, a map of its size, and maybe its height and width before it was cropped or padded."""
 
     origin = "DeepLab"
@@ -17,11 +14,3 @@ class ImageSegData(ImagesWithMaps):
 
     def item_shapes(self) -> list[Shape]:
         return [*super().item_shapes(), (1, 1, 2)]
-
-    def reading(self, seed: int) -> Reading:
-        p, train = self.layer.image_data_param, self.layer.phase == pb.TRAIN
-        check_source(p)
-        check_forks(p, "ignore_label", "label_type")
-        sizes = len(self.layer.top) > 2
-        source = image_seg_source(p, self.layer.transform_param, train=train, sizes=sizes, seed=seed)
-        return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)

@@ -16,7 +16,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
 from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, in_pieces, on_cpu
+from netdsl.layer.running import MakesNewMemory, in_pieces, in_single, on_cpu
 from netdsl.layers._forks import refuse
 
 _CACHED = 2**18  # so many values of each of three tensors stay in a CPU's caches
@@ -27,6 +27,7 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
 
     config = pb.LRNParameter
     in_place = True
+    any_layout = True
     in_place_in_caffe = "Caffe loses the bottom before it is scaled on a CPU, and its gradient on a GPU is another one"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -44,9 +45,8 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
         """The top is as large as the bottom."""
         return list(bottoms)
 
+    @in_single
     def forward(self, x: Tensor) -> Tensor:
-        if x.dtype in (torch.half, torch.bfloat16):  # squares are more than a half can hold
-            return self._normalised(x.float()).to(x.dtype)
         return self._normalised(x)
 
     def reads_bottoms(self) -> Reads:

@@ -12,6 +12,7 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
 from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import in_single
 
 
 class MVN(HasOnnxForm, ReadsInBackward):
@@ -32,6 +33,7 @@ class MVN(HasOnnxForm, ReadsInBackward):
         self.normalize_variance = p.normalize_variance
         self.inside, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # of the root
 
+    @in_single
     def forward(self, x: Tensor) -> Tensor:
         x = x.reshape(*x.shape, *(1,) * (4 - x.dim()))
         if not self.normalize_variance:

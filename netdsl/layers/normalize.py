@@ -14,6 +14,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, new_blob
 from netdsl.layer.onnx_form import reduced, reshaped, scaled
 from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import in_single
 from netdsl.layers._forks import refuse
 
 
@@ -83,6 +84,7 @@ class Normalize(HasOnnxForm, ReadsInBackward):
             return _Rule.SSD if "norm_param" in settings else _Rule.HAPPYNEAR
         return self.by_dialect(_BY_DIALECT, _Rule.SSD, _DOUBT)
 
+    @in_single
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
         if self.scale is None:
             return self._without_scale(x)

@@ -10,6 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of
 from netdsl.layer.onnx_form import reduced, scaled
 from netdsl.layer.overwriting import Reads, ReadsInBackward
+from netdsl.layer.running import in_single
 
 
 class Reduction(HasOnnxForm, ReadsInBackward):
@@ -23,6 +24,7 @@ class Reduction(HasOnnxForm, ReadsInBackward):
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.operation, self.coeff = p.operation, p.coeff
 
+    @in_single
     def forward(self, x: Tensor) -> Tensor:
         top = self._reduced(x.flatten(self.axis))
         return top * self.coeff if self.coeff != 1 else top

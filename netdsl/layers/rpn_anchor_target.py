@@ -12,14 +12,16 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
 from netdsl.layer.running import NeedsValues
 from netdsl.layer.samples import BlobKind
+from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
 from netdsl.layers._labels import can_be_checked
+from netdsl.layers._region_targets import in_units
 from netdsl.layers._rpn import RpnSettings, anchors, drawn, layer_settings, one_image, pixel_targets, placed
 
 
-class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
+class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTargets):
     """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
 
     Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
@@ -31,6 +33,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELLED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
+    targets_top = 1
     python_names = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -49,6 +52,9 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         count, (height, width) = len(self.anchors), bottoms[0][2:]
         return [(1, 1, count * height, width), *[(1, 4 * count, height, width)] * 3]
 
+    def target_units(self) -> TargetUnits | None:
+        return self.settings.anchor_units(len(self.anchors))
+
     @torch.no_grad()
     def forward(self, scores: Tensor, objects: Tensor, image: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
         around, objects = placed(self.anchors, scores, self.stride), objects.reshape(-1, 5)[:, :4]
@@ -59,7 +65,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
             raise ShapeError("needs an object and an anchor that is inside of the image")
         overlap = overlaps(around[:, None].double(), objects.double(), pixel=1).where(inside[:, None], -1)
         labels = self._labels(overlap, inside).to(scores)
-        targets = pixel_targets(around, objects[overlap.argmax(1)]).where(inside[:, None], 0)
+        targets = self._targets(around, objects[overlap.argmax(1)]).where(inside[:, None], 0)
         inner = (labels == 1)[:, None] * constants(self.settings.rpn_bbox_inside_weights, scores)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
@@ -77,6 +83,10 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         positive = drawn(positive, int(s.rpn_fg_fraction * s.rpn_batchsize))
         negative = drawn(negative, s.rpn_batchsize - positive.sum())
         return positive.int() - (~positive & ~negative).int()
+
+    def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:
+        targets = pixel_targets(boxes, objects)
+        return in_units(targets, self.target_units(), targets.new_zeros(len(targets), dtype=torch.long))
 
     def _weights(self, labels: Tensor) -> Tensor:
         """What each anchor counts for in the box loss."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
+from typing import Any
 
 import torch
+import torch.utils.deterministic
+
+_WORKSPACE = "CUBLAS_WORKSPACE_CONFIG"
 
 
 class ComputePrecision(Enum):
@@ -15,6 +20,12 @@ class ComputePrecision(Enum):
     EXACT = "exact"  # float32 everywhere, as Caffe
     TF32 = "tf32"  # products on a GPU that can: factors have 10 bits after the point, sums are float32
     BF16 = "bf16"  # bfloat16, where torch's autocast finds that enough
+    FP16 = "fp16"  # float16 there: finer, but with so small a range that a solver scales the loss
+
+    @property
+    def half(self) -> torch.dtype | None:
+        """The type of the numbers of two bytes that it has, if any."""
+        return {ComputePrecision.BF16: torch.bfloat16, ComputePrecision.FP16: torch.float16}.get(self)
 
 
 @contextmanager
@@ -30,6 +41,34 @@ def products_of(precision: ComputePrecision) -> Iterator[None]:
         yield
     finally:
         _allow_tf32(*before)
+
+
+@contextmanager
+def repeatable(device: torch.device, precision: ComputePrecision) -> Iterator[None]:
+    """Inside, what is computed exactly on a GPU has the same bits again, as it has on a CPU.
+
+    Where torch has no such way to compute something, it warns and names it. cuBLAS reads its setting when a process
+    first multiplies matrices on a GPU. Coarser precisions are there for speed, and may add up in any order.
+    """
+    if device.type != "cuda" or precision is not ComputePrecision.EXACT:
+        yield
+        return
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    deterministic: Any = torch.utils.deterministic  # whose setting is a property that type checkers don't see
+    filling, cudnn = deterministic.fill_uninitialized_memory, torch.backends.cudnn
+    choices, workspace = (cudnn.deterministic, cudnn.benchmark), os.environ.get(_WORKSPACE)
+    try:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        deterministic.fill_uninitialized_memory = False  # which would only find programs that read it
+        cudnn.deterministic, cudnn.benchmark = True, False
+        os.environ.setdefault(_WORKSPACE, ":4096:8")
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+        deterministic.fill_uninitialized_memory = filling
+        cudnn.deterministic, cudnn.benchmark = choices
+        if workspace is None:
+            os.environ.pop(_WORKSPACE, None)
 
 
 def _allow_tf32(convolutions: bool, matrices: bool) -> None:

@@ -98,6 +98,7 @@ class Feeds:
             return
         batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
+        layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
 
     def _bind(self, table: Table, types: Types, loading: Loading) -> None:
@@ -184,7 +185,10 @@ class Feeds:
 
 def _divided(reading: Reading, size: int) -> Reading:
     if reading.batch_size % size:
-        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size")
+        raise DataError(
+            f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size, or take a "
+            "strategy whose workers have a batch each, such as averaging"
+        )
     return replace(reading, batch_size=reading.batch_size // size)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,14 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from netdsl.errors import NetError
-from netdsl.layer import BringsData, Layer
+from netdsl.layer import BringsData, Layer, Loss
 from netdsl.layer.overwriting import ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom
+from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
 from netdsl.net.build import Built
 from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
+from netdsl.net.memory_format import channels_last_pays, laid_out
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class NetModule(nn.Module):
         self.inputs = {built.graph.blobs[edge]: edge for edge in built.input_edges()}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
         self.losses = losses_of(built)
+        self.channels_last = channels_last_pays(built)  # on a CPU
         last = last_edges(built) if caffe_gradients else {}
         self._as_caffe = {self.keys[index]: edges for index, edges in last.items()}
         self._contents = {edge for edges in last.values() for edge in (*edges.bottoms, *edges.tops)}
@@ -95,7 +97,7 @@ class NetModule(nn.Module):
         """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
         contents = {edge: edges[edge].detach() for edge in self._contents & edges.keys()}
         for step in self.steps:
-            bottoms = [edges[edge] for edge in step.bottoms]
+            bottoms = self._bottoms(step, edges)
             for position in step.cut:
                 bottoms[position] = bottoms[position].detach()
             for edge, top in zip(step.tops, self._tops(step, bottoms, contents), strict=False):
@@ -104,7 +106,17 @@ class NetModule(nn.Module):
                     contents[edge] = top.detach()
             for edge in step.unneeded:
                 del edges[edge]
+        if self.channels_last:
+            edges |= {edge: edges[edge].contiguous() for edge in self.outputs.values()}
         return edges
+
+    def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
+        """The bottoms of a step. One that has to be brought into another layout is so for those who read it later."""
+        if self.channels_last:
+            layer = self.layers[step.key]
+            assert isinstance(layer, Layer)
+            edges |= {edge: laid_out(edges[edge], layer) for edge in step.bottoms}
+        return [edges[edge] for edge in step.bottoms]
 
     def _tops(self, step: Step, bottoms: list[Tensor], contents: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
         """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""
@@ -116,15 +128,25 @@ class NetModule(nn.Module):
         if step.key in self._as_caffe and torch.is_grad_enabled():
             assert isinstance(layer, ReadsInBackward)
             return run_as_caffe(layer, self._as_caffe[step.key], contents, bottoms)
-        tops = layer(*bottoms)
+        tops = _loss_of(layer, bottoms) if isinstance(layer, Loss) else layer(*bottoms)
         return tops if isinstance(tops, tuple) else (tops,)
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Caffe's loss: the sum of every top times its loss weight."""
-        terms = [weight * edges[edge].sum() for edge, weight in self.losses.items()]
+        terms = [weight * at_least_single(edges[edge]).sum() for edge, weight in self.losses.items()]
         if not terms:
             raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
         return torch.stack(terms).sum()
+
+
+def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    """A loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
+    wide = [at_least_single(bottom) for bottom in bottoms]
+    if all(bottom is given for bottom, given in zip(wide, bottoms, strict=True)):
+        return layer(*bottoms)  # type: ignore[no-any-return]
+    device = "cpu" if wide[0].is_meta else wide[0].device.type
+    with torch.autocast(device, enabled=False):
+        return layer(*wide)  # type: ignore[no-any-return]
 
 
 def _keys(names: list[str]) -> list[str]:

@@ -72,7 +72,7 @@ class TrainingStep:
 
     def differentiate(self) -> None:
         """Compute the gradients of all blobs."""
-        self.module.zero_grad()
+        self.updater.gradients.clear()
         with running(self.module.built):
             self.module.loss(self.module.run(dict(self._inputs))).backward()  # type: ignore[no-untyped-call]
 

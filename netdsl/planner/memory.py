@@ -18,12 +18,14 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Built
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.module import NetModule
 from netdsl.planner.allocation import Allocation, CachedAllocation
 from netdsl.planner.layer_costs import VALUE_BYTES
 from netdsl.planner.operations import operations_of, tensors_in
 from netdsl.planner.without_values import without_values
 from netdsl.planner.workspaces import WorkspaceRule, no_workspace, onednn_workspace
+from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
 
@@ -68,10 +70,11 @@ def training_memory(
     param: pb.SolverParameter,
     device: torch.device | str = "cpu",
     *,
+    precision: ComputePrecision = ComputePrecision.EXACT,
     loading: Loading = _LOADING,
     workspace: WorkspaceRule | None = None,
 ) -> MemoryUse:
-    """The memory that a step of a solver takes on a device of this type, with the net at its batch.
+    """The memory that a step of a solver takes on a device of this type in a precision, with the net at its batch.
 
     `workspace` says what an operation takes beside its tensors: by default what oneDNN does on a CPU, and nothing on a
     GPU, where that depends on the algorithms that are chosen. What torch and its libraries take however small the net
@@ -80,8 +83,8 @@ def training_memory(
     device = torch.device(device)
     on_cpu = device.type == "cpu"
     watch = _MemoryWatch(workspace or (onednn_workspace if on_cpu else no_workspace))
-    with without_values(built, device), watch:
-        _train(built, param, Compute(device), watch)
+    with without_values(built, device, precision), watch:
+        _train(built, param, precision, watch)
     peak = watch.peak(Allocation() if on_cpu else CachedAllocation())
     if on_cpu:  # those for a GPU are made in the memory of its CPU
         peak[MemoryKind.DATA] += loading.prefetch * _bytes_read(built)
@@ -89,7 +92,7 @@ def training_memory(
     return MemoryUse(**sizes)
 
 
-def _train(built: Built, param: pb.SolverParameter, compute: Compute, watch: _MemoryWatch) -> None:
+def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision, watch: _MemoryWatch) -> None:
     """Let a solver do a step on batches without values."""
 
     def next_batch() -> dict[int, Tensor]:
@@ -97,21 +100,20 @@ def _train(built: Built, param: pb.SolverParameter, compute: Compute, watch: _Me
         watch.mark(MemoryKind.DATA, batch.values())
         return batch
 
-    solver = Solver(_quiet(param), ModuleOnBatches(NetModule(built), next_batch, compute))
+    trained = ModuleOnBatches(NetModule(built), next_batch, Compute())
+    trained.loss_scale = LossScale("meta") if precision is ComputePrecision.FP16 else None
+    solver = Solver(_quiet(param), trained)
     watch.mark_all(MemoryKind.HISTORY)
     watch.mark(MemoryKind.PARAMETERS, [solver.weights.buffer])
-    blobs = [blob.tensor for blob in solver.weights.blobs]
-    solver.on_gradients_ready.append(
-        lambda: watch.mark(MemoryKind.GRADIENTS, [blob.grad for blob in blobs if blob.grad is not None])
-    )
+    watch.mark(MemoryKind.GRADIENTS, [solver.updater.gradients.buffer])
     solver.iterate()
 
 
 def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
-    """The same settings for a solver that neither displays nor saves anything, and adds up two batches at most."""
+    """The same settings for a solver that neither displays nor saves anything, with one batch in an iteration."""
     quiet = pb.SolverParameter()
     quiet.CopyFrom(param)
-    quiet.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
+    quiet.iter_size = 1  # all batches take the same memory: gradients are added up in one place
     quiet.ClearField("display")
     quiet.ClearField("snapshot")
     return quiet

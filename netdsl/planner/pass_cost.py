@@ -21,6 +21,7 @@ NUMBERS = {
     ComputePrecision.EXACT: NumberType.FLOAT32,
     ComputePrecision.TF32: NumberType.TF32,
     ComputePrecision.BF16: NumberType.BFLOAT16,
+    ComputePrecision.FP16: NumberType.FLOAT16,
 }  # of products
 
 
@@ -63,17 +64,14 @@ class PassCost:
 
 
 def pass_cost(
-    built: Built, param: pb.SolverParameter, device: Device, precision: ComputePrecision, batch: int, passes: int
+    built: Built, param: pb.SolverParameter, device: Device, precision: ComputePrecision, batch: int
 ) -> PassCost:
-    """The cost of a pass at a batch, in an iteration of so many; a MemoryBoundError if the device is too small.
+    """The cost of a pass at a batch; a MemoryBoundError if the device is too small.
 
     The net is left at this batch.
     """
     set_batch(built, batch)
-    settings = pb.SolverParameter()
-    settings.CopyFrom(param)
-    settings.iter_size = passes
-    memory = training_memory(built, settings, device.type)
+    memory = training_memory(built, param, device.type, precision=precision)
     room = device.memory - memory.total
     if room < 0:
         raise MemoryBoundError(

@@ -129,7 +129,7 @@ class Planner:
         self.assumed = resolved.assumed
         self.net, self.iterations = net.name, solver.max_iter
         self.items = _own_batch(self._built) * solver.iter_size  # of an iteration, as the solver has it
-        self._costs: dict[tuple[str, ComputePrecision, int, int], PassCost | MemoryBoundError] = {}
+        self._costs: dict[tuple[str, ComputePrecision, int], PassCost | MemoryBoundError] = {}
 
     @cached_property
     def model(self) -> ModelSize:
@@ -178,20 +178,19 @@ class Planner:
         """The quickest passes that see so many items in an iteration, and how many they are; None if none fit."""
         fitting = []
         for passes in (count for count in range(1, min(items, _MOST_PASSES) + 1) if items % count == 0):
-            cost = self._cost(request, items // passes, passes)
+            cost = self._cost(request, items // passes)
             if isinstance(cost, PassCost):
                 fitting.append((cost, passes))
                 if len(fitting) > 1 and fitting[-1][0].iteration(passes) > fitting[-2][0].iteration(fitting[-2][1]):
                     break  # smaller ones only become slower
         return min(fitting, key=lambda pair: pair[0].iteration(pair[1]), default=None)
 
-    def _cost(self, request: PlanRequest, batch: int, passes: int) -> PassCost | MemoryBoundError:
+    def _cost(self, request: PlanRequest, batch: int) -> PassCost | MemoryBoundError:
         device, precision = request.cluster.device, request.precision
-        # From the second pass of an iteration on, all find the gradients of others there.
-        key = device.name, precision, batch, min(passes, 2)
+        key = device.name, precision, batch
         if key not in self._costs:
             try:
-                self._costs[key] = pass_cost(self._built, self._solver, device, precision, batch, passes)
+                self._costs[key] = pass_cost(self._built, self._solver, device, precision, batch)
             except MemoryBoundError as problem:
                 self._costs[key] = problem
         return self._costs[key]

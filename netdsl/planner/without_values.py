@@ -13,17 +13,21 @@ from torch import Tensor, nn
 from torch.fx.experimental import _config
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map_only
 
 from netdsl.layer import Shape
 from netdsl.layer.running import NeedsValues, meta_stands_for
 from netdsl.net.build import Built
+from netdsl.net.compute_precision import ComputePrecision
 
 _ATEN = torch.ops.aten
 
 
 @contextmanager
-def without_values(built: Built, device: torch.device) -> Iterator[None]:
-    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device.
+def without_values(
+    built: Built, device: torch.device, precision: ComputePrecision = ComputePrecision.EXACT
+) -> Iterator[None]:
+    """Inside, the blobs of all layers are on meta, and layers do there what they do on the device in a precision.
 
     A layer that asks for a value gets 0, and one that asks which of its values are chosen gets all of them.
     """
@@ -31,6 +35,8 @@ def without_values(built: Built, device: torch.device) -> Iterator[None]:
         stack.enter_context(meta_stands_for(device))
         if device.type != "cpu":
             stack.enter_context(_FusedDropout())
+        if precision.half is not None:
+            stack.enter_context(_HalfProducts(precision.half))
         stack.enter_context(_ZeroValues())  # type: ignore[no-untyped-call]
         stack.enter_context(_config.patch(meta_nonzero_assume_all_nonzero=True))  # type: ignore[attr-defined]
         stack.enter_context(_empty_blobs(built))
@@ -48,6 +54,31 @@ class _FusedDropout(TorchFunctionMode):
         if func is F.dropout and kwargs["training"]:
             return torch.native_dropout(args[0], kwargs["p"], True)[0]
         return func(*args, **kwargs)
+
+
+_PRODUCTS = {
+    *(F.linear, torch.matmul, torch.mm, torch.mv, torch.bmm, torch.addmm, torch.baddbmm, torch.einsum),
+    *(F.conv1d, F.conv2d, F.conv3d, F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d),
+    *(Tensor.matmul, Tensor.__matmul__, Tensor.mm, Tensor.bmm),
+}
+
+
+class _HalfProducts(TorchFunctionMode):
+    """What torch's autocast does, but not on meta: the factors of products are rounded to numbers of two bytes."""
+
+    def __init__(self, half: torch.dtype) -> None:
+        super().__init__()
+        self._half = half
+
+    def __torch_function__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func in _PRODUCTS:
+            args, kwargs = tree_map_only(Tensor, self._rounded, (args, kwargs))
+        return func(*args, **(kwargs or {}))
+
+    def _rounded(self, values: Tensor) -> Tensor:
+        return values.to(self._half) if values.dtype is torch.float32 else values
 
 
 class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import weakref
 
-import torch
-
 from netdsl.errors import NetError
 from netdsl.pycaffe import modes
 from netdsl.pycaffe.solver import Solver
-from netdsl.solver.flat import FlatWeights
 
 
 class NCCL:
@@ -23,15 +20,11 @@ class NCCL:
         rank, size = modes.solver_rank(), modes.solver_count()
         if rank not in range(size):
             raise NetError(f"solver {rank} of {size}: call set_solver_count and set_solver_rank first")
-        from netdsl.distributed.gradients import Bucket  # most scripts train alone, and needn't wait for these
-        from netdsl.pycaffe.solver_meeting import SolverMeeting
+        from netdsl.pycaffe.solver_meeting import SolverMeeting  # most scripts train alone, and needn't wait for this
 
-        self._solver, self._weights = solver, solver._loop.weights
-        gradient = torch.zeros_like(self._weights.buffer[: self._weights.learned_size])
-        blobs = [blob for blob in self._weights.blobs if blob.learns]
-        views = [FlatWeights.view(gradient, blob) for blob in blobs]
-        self._bucket = Bucket([blob.tensor for blob in blobs], views, gradient)
-        meeting = SolverMeeting(uid, rank, size, gradient.device)
+        self._solver = solver
+        self._weights, self._gradients = solver._loop.weights, solver._loop.updater.gradients
+        meeting = SolverMeeting(uid, rank, size, self._weights.buffer.device)
         self._communicator = meeting.communicator
         weakref.finalize(self, meeting.leave)  # also when the interpreter exits
 
@@ -53,9 +46,8 @@ class NCCL:
     def on_gradients_ready(self) -> None:
         """Replace the gradients by their mean. Caffe's rule: they are clipped, and the weights decayed, afterwards."""
         self._solver.net._flush()
-        self._bucket.fill()
-        self._communicator.mean(self._bucket.buffer).wait()
-        self._bucket.put_back()  # in their place, since scripts may keep the arrays
+        self._gradients.gather()
+        self._communicator.mean(self._gradients.buffer).wait()  # in their place, since scripts may keep the arrays
 
     def __call__(self, layer: int) -> None:
         """Do nothing after a layer's backward pass: gradients are exchanged in one piece, once all are computed."""

@@ -18,6 +18,7 @@ from netdsl.pycaffe.net import Net
 from netdsl.solver import state
 from netdsl.solver.caffe_log import CaffeLog
 from netdsl.solver.events import Event, Notice, WeightsLoaded
+from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.nets import find_file, split_names, test_nets, train_net
 from netdsl.solver.settings import read_settings, seed
 from netdsl.solver.sharing import share_blobs
@@ -32,6 +33,7 @@ class _SolverNet:
         self._net = net
         self.built = net._built
         self._last = len(net.layers) - 1
+        self.loss_scale: LossScale | None = None  # Caffe computes in float32
 
     @property
     def batch_size(self) -> int:

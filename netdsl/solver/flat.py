@@ -1,4 +1,7 @@
-"""All blobs of a net in one buffer: first those that learn, in groups of equal multipliers, then the others."""
+"""All blobs of a net in one buffer: first those that learn, in groups of equal multipliers, then the others.
+
+The gradients of those that learn are in a second one.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +83,34 @@ class FlatWeights:
     def view(buffer: Tensor, blob: FlatBlob) -> Tensor:
         """A blob's part of a buffer with this layout, in the blob's shape."""
         return buffer[blob.start : blob.stop].view(blob.tensor.shape)
+
+
+class FlatGradients:
+    """The gradients of all blobs that learn, in one buffer that is laid out as theirs.
+
+    The `grad` of each blob is a view on it, to which autograd adds; so they are cleared, scaled and sent as one piece.
+    On a CPU a training step takes as long as with gradients that autograd hands over and the update collects.
+    """
+
+    def __init__(self, weights: FlatWeights) -> None:
+        self.buffer = torch.zeros_like(weights.buffer[: weights.learned_size])
+        self.views = {blob.tensor: weights.view(self.buffer, blob) for blob in weights.blobs if blob.learns}
+        self.clear()
+
+    def clear(self) -> None:
+        """Set all to zero, and let autograd add to them."""
+        self.buffer.zero_()
+        for tensor, view in self.views.items():
+            tensor.grad = view
+
+    def gather(self) -> None:
+        """Take over what someone has put in place of the views; a blob without a gradient has zeros."""
+        for tensor, view in self.views.items():
+            if tensor.grad is None:
+                view.zero_()
+            elif tensor.grad is not view:
+                view.copy_(tensor.grad)
+            tensor.grad = view
 
 
 def _new_buffer(blobs: Sequence[FlatBlob]) -> Tensor:

@@ -18,6 +18,7 @@ from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
+from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.trainable_net import Positions
 from netdsl.tables.table import Table
 
@@ -54,6 +55,7 @@ class ModuleOnBatches:
         self._next_batch = next_batch
         self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
         self._outputs: Mapping[str, Tensor] = {}
+        self.loss_scale = LossScale(compute.device) if compute.precision is ComputePrecision.FP16 else None
 
     def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """The loss, and the outputs by name, of these inputs."""
@@ -64,7 +66,7 @@ class ModuleOnBatches:
     def _run(self) -> Tensor:
         edges = self._next_batch()
         device, precision = self.compute.device, self.compute.precision
-        halves = torch.autocast(device.type, torch.bfloat16, enabled=precision is ComputePrecision.BF16)
+        halves = torch.autocast(device.type, precision.half or torch.bfloat16, enabled=precision.half is not None)
         with running(self.built, edges, precision), halves:
             loss, self._outputs = self._forward(edges)
         return loss
@@ -79,10 +81,14 @@ class ModuleOnBatches:
             return self._run()
 
     def forward_backward(self, share: float = 1.0) -> Tensor:
-        """The loss of the next batch. Its gradients, or a share of them, are added to those of the blobs."""
+        """The loss of the next batch. Its gradients, or a share of them, are added to those of the blobs.
+
+        With a loss scale they are multiplied by it.
+        """
         loss = self._run()
+        end = loss * share if share != 1 else loss
         with products_of(self.compute.precision):
-            (loss * share if share != 1 else loss).backward()  # type: ignore[no-untyped-call]
+            (end if self.loss_scale is None else end * self.loss_scale.value).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
     def outputs(self) -> Mapping[str, Tensor]:

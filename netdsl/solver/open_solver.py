@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.model import load_weights
 from netdsl.net.caffe_memory import memory_notes
+from netdsl.net.compute_precision import repeatable
 from netdsl.net.graph import Phase
 from netdsl.solver.action import Action, no_action
 from netdsl.solver.class_check import data_events, output_names
@@ -40,20 +41,21 @@ def open_solver(
     """Open a solver with its nets, whose data are closed at the end.
 
     Files that the settings name are also looked for in `folder`. A phase with a table takes its data from it. `listen`
-    hears of the data that are opened.
+    hears of the data that are opened. On a GPU an exact training has the same bits again.
     """
     seed(param)
     compute, tables = compute or Compute(), tables or {}
     compute = replace(compute, loading=replace(compute.loading, seed=max(0, param.random_seed)))
     nets: list[ModuleNet] = []
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(repeatable(compute.device, compute.precision))
         inlined = inline_nets(param, folder)
         train, table = train_net(inlined), tables.get(Phase.TRAIN)
         train_source, test_sources = net_sources(param)
-        nets.append(ModuleNet(train, compute, values=table))
+        nets.append(stack.enter_context(closing(ModuleNet(train, compute, values=table))))
         listen(net_created(nets[0].built, train_source))
         for index, (message, source) in enumerate(zip(test_nets(inlined), test_sources, strict=True)):
-            nets.append(ModuleNet(message, compute, values=tables.get(Phase.TEST)))
+            nets.append(stack.enter_context(closing(ModuleNet(message, compute, values=tables.get(Phase.TEST)))))
             listen(net_created(nets[-1].built, source, test=index))
         for event in data_events(nets):
             listen(event)
@@ -76,6 +78,3 @@ def open_solver(
             test_last=test_last,
             classes=output_names(nets[0]),
         )
-    finally:
-        for net in nets:
-            net.close()

@@ -23,6 +23,7 @@ from netdsl.solver.events import (
     Event,
     IterationFinished,
     Listener,
+    Notice,
     SnapshotSaved,
     TestFinished,
     TestStarted,
@@ -36,6 +37,7 @@ from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
+from netdsl.solver.used_weights import normalized_outputs
 
 
 def ignore_event(event: Event) -> None:
@@ -69,7 +71,8 @@ class Solver:
         self.listen, self.poll_action = listen, poll_action
         self.require_finite, self.test_last = require_finite, test_last
         self.weights = FlatWeights(net.built)
-        self.updater = Updater(param, self.weights)
+        self.updater = Updater(param, self.weights, net.loss_scale)
+        self.normalized_outputs = normalized_outputs(net.built)
         self.iteration, self.current_step = 0, 0
         self.stopped = False  # by an action
         self.on_start: list[Callable[[], None]] = []  # called before an iteration's first batch
@@ -122,6 +125,7 @@ class Solver:
     def iterate(self) -> None:
         """Train for one iteration, without tests, snapshots and actions."""
         self.net.clear_gradients()
+        self.updater.gradients.clear()
         _call(self.on_start)
         self._losses.append(self._learn())
         if _due(self.param.display, self.iteration):
@@ -169,12 +173,19 @@ class Solver:
             return
         for loss in self._losses:
             self._checked(loss)
+        self._report_skipped()
         if not _is_finite(self.weights.buffer):
             blob = next(blob for blob in self.weights.blobs if not _is_finite(blob.tensor.detach()))
             raise SolverError(
                 f"iteration {self.iteration}: the weights of layer '{blob.layer}' aren't finite, so they aren't saved; "
                 f"{self._advice()}"
             )
+
+    def _report_skipped(self) -> None:
+        """Tell of the steps that were skipped in float16; that none counts any more is an error."""
+        report = "" if self.net.loss_scale is None else self.net.loss_scale.report()
+        if report:
+            self.listen(Notice(f"iteration {self.iteration}: {report}"))
 
     def _advice(self) -> str:
         return (
@@ -194,6 +205,7 @@ class Solver:
         self.stopped = self.stopped or action is Action.STOP
 
     def _display(self, rate: float) -> None:
+        self._report_skipped()
         self.listen(TrainingProgress(self.iteration, self.loss, rate, outputs_of(self.net, self.net.outputs())))
 
     def test_all(self) -> list[TestFinished]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from torch import Tensor
 
 from netdsl.net.build import Built
+from netdsl.solver.loss_scale import LossScale
 
 Positions = Mapping[str, int]  # the number of batches that each data layer has handed out
 
@@ -16,6 +17,7 @@ class TrainableNet(Protocol):
     """A net with its data: every run takes the next batch."""
 
     built: Built
+    loss_scale: LossScale | None  # by which gradients are multiplied
 
     @property
     def batch_size(self) -> int:

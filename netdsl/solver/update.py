@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -11,73 +13,72 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
-from netdsl.solver.flat import BlobGroup, FlatBlob, FlatWeights
+from netdsl.solver.flat import BlobGroup, FlatGradients, FlatWeights
+from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.rules import rule_of
 
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
 _CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
-
-
-@dataclass(frozen=True)
-class GroupPart:
-    """A part of a blob's values; without a blob, a gap between two blobs."""
-
-    blob: FlatBlob | None
-    start: int
-    stop: int
+_COPIED = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A piece of a group that is updated at once, and the parts of blobs that it is made of."""
+    """A piece of a group that is updated at once."""
 
     group: BlobGroup
     start: int
     stop: int
-    parts: tuple[GroupPart, ...]
 
 
 class Updater:
     """Updates a net's weights by their gradients, as a solver's settings say."""
 
-    def __init__(self, param: pb.SolverParameter, weights: FlatWeights) -> None:
+    def __init__(self, param: pb.SolverParameter, weights: FlatWeights, loss_scale: LossScale | None = None) -> None:
         if param.regularization_type not in ("L1", "L2"):
             raise SolverError(f"unknown regularization_type '{param.regularization_type}'; it is L1 or L2")
-        self.param, self.weights, self.rule = param, weights, rule_of(param)
+        self.param, self.weights, self.rule, self.loss_scale = param, weights, rule_of(param), loss_scale
+        self.gradients = FlatGradients(weights)
         learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
-        longest = _CACHED if on_cpu(learned) else max(1, weights.learned_size)
+        whole = max(1, weights.learned_size) if loss_scale is None else _COPIED
+        longest = _CACHED if on_cpu(learned) else whole
         self._stretches = [stretch for group in weights.groups for stretch in _stretches(group, longest)]
-        self._gradient = learned.new_empty(
-            max((stretch.stop - stretch.start for stretch in self._stretches), default=0)
-        )
-        self._zeros = torch.zeros_like(self._gradient)
+        self._scaled = learned.new_empty(max((stretch.stop - stretch.start for stretch in self._stretches), default=0))
 
     @torch.no_grad()
     def apply(self, rate: float, iteration: int) -> None:
-        """Update the weights by the blobs' gradients."""
+        """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
+        self.gradients.gather()
+        finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()
         fastest = max((abs(rate * group.lr_mult) for group in self.weights.groups), default=0.0)
         if not fastest <= _LARGEST:
             raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
         for stretch in self._stretches:
-            self._step(stretch, scale, rate, iteration)
+            with self._unless_skipped(stretch, finite):
+                self._step(stretch, scale, rate, iteration)
+        if self.loss_scale is not None and finite is not None:
+            self.loss_scale.update(finite)
+
+    @contextmanager
+    def _unless_skipped(self, stretch: Stretch, finite: Tensor | None) -> Iterator[None]:
+        """Undo what is done inside to a stretch's weights and history where gradients weren't finite."""
+        part = slice(stretch.start, stretch.stop)
+        changed = [self.weights.buffer[part], *(history[part] for history in self.histories)]
+        before = [] if finite is None else [values.clone() for values in changed]
+        yield
+        for values, old in zip(changed, before, strict=False):
+            torch.where(cast(Tensor, finite), values, old, out=values)
 
     def _step(self, stretch: Stretch, scale: Tensor | float, rate: float, iteration: int) -> None:
         group, part = stretch.group, slice(stretch.start, stretch.stop)
-        weights, gradient = self.weights.buffer[part], self._gradient[: stretch.stop - stretch.start]
-        torch.cat([self._gradient_of(blob_part) for blob_part in stretch.parts], out=gradient)
-        if isinstance(scale, Tensor) or scale != 1:
-            gradient.mul_(scale)
+        weights, gradient = self.weights.buffer[part], self._scaled[: stretch.stop - stretch.start]
+        torch.mul(self.gradients.buffer[part], scale, out=gradient)  # a copy, since rules may write over it
         decay = self.param.weight_decay * group.decay_mult
         if decay:
             gradient.add_(weights if self.param.regularization_type == "L2" else weights.sign(), alpha=decay)
         self.rule(weights, gradient, [history[part] for history in self.histories], rate * group.lr_mult, iteration)
-
-    def _gradient_of(self, part: GroupPart) -> Tensor:
-        if part.blob is None or part.blob.tensor.grad is None:
-            return self._zeros[: part.stop - part.start]
-        return part.blob.tensor.grad.reshape(-1)[part.start : part.stop]
 
     def _scale(self) -> Tensor | float:
         """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
@@ -87,14 +88,8 @@ class Updater:
         most = self.param.clip_gradients
         if most < 0:
             return 1 / self.param.iter_size
-        gradients = [blob.tensor.grad for group in self.weights.groups for blob in group.blobs]
-        norm = torch.nn.utils.get_total_norm([gradient for gradient in gradients if gradient is not None]).double()
+        norm = torch.nn.utils.get_total_norm(self.gradients.views.values()).double()
         return torch.where(norm > most, most / norm, 1.0) / self.param.iter_size
-
-    def clear(self) -> None:
-        """Clear the gradients of all blobs."""
-        for blob in self.weights.blobs:
-            blob.tensor.grad = None
 
     def history(self) -> Iterator[Tensor]:
         """The history, blob by blob in Caffe's order; zeros for blobs that don't learn."""
@@ -106,19 +101,4 @@ class Updater:
 def _stretches(group: BlobGroup, longest: int) -> Iterator[Stretch]:
     """A group cut into stretches of at most `longest` values."""
     for start in range(group.start, group.stop, longest):
-        stop = min(start + longest, group.stop)
-        yield Stretch(group, start, stop, tuple(_parts(group.blobs, start, stop)))
-
-
-def _parts(blobs: Sequence[FlatBlob], start: int, stop: int) -> Iterator[GroupPart]:
-    position = start
-    for blob in blobs:
-        first, last = max(blob.start, start), min(blob.stop, stop)
-        if first >= last:
-            continue
-        if position < first:
-            yield GroupPart(None, position, first)
-        yield GroupPart(blob, first - blob.start, last - blob.start)
-        position = last
-    if position < stop:
-        yield GroupPart(None, position, stop)
+        yield Stretch(group, start, min(start + longest, group.stop))

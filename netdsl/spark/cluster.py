@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
 PORT = "spark.netdsl.port"  # the setting for the port that the driver listens at
+GPUS = "spark.task.resource.gpu.amount"  # the setting for how many GPUs a task gets, or which part of one
 _LAST_PORT = 65535
 _SLOTS = 120.0  # seconds for executors to start, or to start again
 _CANCEL = 30.0  # seconds for Spark to cancel a job
@@ -53,6 +54,11 @@ class Cluster:
     def task_cores(self) -> int:
         """The number of cores of a task."""
         return int(self.setting("spark.task.cpus", "1"))
+
+    @property
+    def task_gpus(self) -> float:
+        """The number of GPUs of a task; less than 1 if tasks share them."""
+        return float(self.setting(GPUS, "0"))
 
     @property
     def port(self) -> int:

@@ -17,19 +17,30 @@ import numpy as np
 import pandas as pd  # noqa: F401  # pyarrow would import it in every process
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.masks import class_map, object_map
+from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.lane_datum import LaneDatumSource
+from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
-from netdsl.data.sources.source import Source, WholeSource
+from netdsl.data.sources.source import DataSplit, Source, WholeSource
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.paired_transform import PairedTransform
-from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
+from netdsl.data.writing.annotated.convert_annotated import convert_annotated
+from netdsl.data.writing.annotated_samples import lane_samples
+from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
+from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -37,6 +48,7 @@ from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
+_NYUD = ("color", "depth", "hha", "label")
 _IMAGE_SIDES = ((40, 60), (200, 170))
 RANDOM = np.random.default_rng(5)
 
@@ -342,6 +354,32 @@ def read_segmentation(folder: Path) -> None:
         source.item(source.fetch(index))
 
 
+def make_pixel_sets(folder: Path) -> None:
+    image, labels = np.zeros((2, 3, 20, 30), np.float32), np.ones((2, 1, 20, 30), np.float32)
+    write_pixel_set(voc(f"{folder}/voc", "train", (0, 0, 0)), [image, labels])
+    write_pixel_set(sbdd(f"{folder}/sbdd", "train", (0, 0, 0)), [image, labels])
+    write_pixel_set(nyud(f"{folder}/nyud", "train", _NYUD), [image, labels, image, labels])
+
+
+def read_pixel_sets(folder: Path) -> None:
+    if (folder / "ImageSets").is_dir():
+        pixels = voc(str(folder), "train", (0, 0, 0))
+    elif (folder / "cls").is_dir():
+        pixels = sbdd(str(folder), "train", (0, 0, 0))
+    else:
+        pixels = nyud(str(folder), "train", _NYUD)
+    read_whole(PixelSetSource(pixels))
+
+
+def make_lanes(folder: Path) -> None:
+    (folder / "two").mkdir()
+    write_records(folder / "two" / "lanes", lane_samples(np.zeros((2, 3, 12, 14), np.float32)))
+
+
+def read_lanes(folder: Path) -> None:
+    read_whole(LaneDatumSource(LmdbSource(folder / "lanes")))
+
+
 def make_folder(folder: Path) -> None:
     for label in ("cat", "dog"):
         (folder / "two" / label).mkdir(parents=True)
@@ -359,6 +397,21 @@ def read_class_names_in(folder: Path) -> None:
     class_names_in(folder)
 
 
+def make_proposals(folder: Path) -> None:
+    boxes = [np.array([(1, 2, 30, 40), (3, 4, 9, 9)], np.float32), np.zeros((0, 4), np.float32)]
+    (folder / "npz").mkdir()
+    write_proposals(folder / "npz" / "x.npz", ["a", "b"], boxes)
+    (folder / "mat").mkdir()
+    cells = np.empty(2, object)
+    cells[:] = boxes
+    scipy.io.savemat(folder / "mat" / "x.mat", {"boxes": cells})
+
+
+def read_proposals_in(folder: Path) -> None:
+    for path in folder.iterdir():
+        read_proposals(path, ["a", "b"])
+
+
 def make_mean(folder: Path) -> None:
     (folder / "small").mkdir()
     write_mean(pixels(4, 5).transpose(2, 0, 1).astype(np.float32), folder / "small" / "mean.binaryproto")
@@ -366,3 +419,98 @@ def make_mean(folder: Path) -> None:
 
 def read_mean(folder: Path) -> None:
     Mean(pb.TransformationParameter(mean_file=str(folder / "mean.binaryproto"))).of((3, 4, 5))
+
+
+def make_voc(folder: Path) -> None:
+    box = "<bndbox><xmin>2</xmin><ymin>3</ymin><xmax>9</xmax><ymax>8</ymax></bndbox>"
+    object_ = f"<object>\n<name>cat</name><difficult>1</difficult>{box}</object>\n"
+    size = "<size><width>30</width><height>20</height><depth>3</depth></size>"
+    for name in ("Annotations", "JPEGImages", "ImageSets/Main"):
+        (folder / "two" / name).mkdir(parents=True)
+    for name, encoding in (("a", "utf-8"), ("b", "utf-16")):
+        text = f"<?xml version='1.0' encoding='{encoding}'?>\n<annotation>{size if name == 'a' else ''}{object_ * 2}"
+        (folder / "two" / "Annotations" / f"{name}.xml").write_bytes(f"{text}</annotation>".encode(encoding))
+        (folder / "two" / "JPEGImages" / f"{name}.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
+    (folder / "two" / "ImageSets" / "Main" / "train.txt").write_text("a\nb\n")
+
+
+def make_coco(folder: Path) -> None:
+    objects = (
+        '{"image_id": 7, "category_id": 3, "bbox": [1, 2.5, 8, 4], "segmentation": [[1, 2, 9, 2, 9, 6.5]], "area": 16}',
+        '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "iscrowd": 1, '
+        '"segmentation": {"size": [4, 5], "counts": [0, 3, 1, 3, 13]}}',
+        '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "segmentation": {"size": [4, 5], "counts": "0310<"}}',
+    )
+    images = '[{"id": 7, "file_name": "a.png", "height": 4, "width": 5}]'
+    (folder / "one").mkdir()
+    (folder / "one" / "a.png").write_bytes(encoded("png", pixels(4, 5)))
+    (folder / "one" / "x.json").write_text(
+        f'{{"images": {images}, "categories": [{{"id": 3, "name": "cat"}}], "annotations": [{", ".join(objects)}]}}'
+    )
+
+
+def make_labelme(folder: Path) -> None:
+    shapes = (
+        '{"label": "cat", "points": [[1, 2], [3, 4.5]], "shape_type": "rectangle", "group_id": null, "flags": {}}, '
+        '{"label": "cat", "points": [[1, 2], [3, 4], [0, 3]], "shape_type": "polygon", "group_id": 1}'
+    )
+    for name, size in (("a", ', "imageHeight": 4, "imageWidth": 5'), ("b", "")):
+        (folder / name).mkdir()
+        (folder / name / "x.png").write_bytes(encoded("png", pixels(4, 5)))
+        text = f'{{"version": "5.0", "imagePath": "x.png", "imageData": null{size}, "shapes": [{shapes}]}}'
+        (folder / name / "x.json").write_text(text)
+
+
+def make_yolo(folder: Path) -> None:
+    for name, names in (("list", "[cat, dog]"), ("numbers", "\n  0: cat\n  3: &a dog\n  2: *a")):
+        for part in ("images", "labels"):
+            (folder / name / part / "train").mkdir(parents=True)
+        (folder / name / "images" / "train" / "a.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
+        (folder / name / "labels" / "train" / "a.txt").write_text("0 0.5 0.5 0.25 1e-1\n1 0.1 0.1 0.5 0.1 0.3 .9\n")
+        (folder / name / "data.yaml").write_text(f"path: .\ntrain: images/train\nnc: 2\nnames: {names}\n")
+
+
+def make_records(folder: Path) -> None:
+    """Records of drawn images in a database, with its label map."""
+    for name in ("lmdb", "leveldb"):
+        (folder / name).mkdir()
+        convert_annotated(DrawnObjects(DataSplit.TRAIN, count=5, side=32), f"{name}:{folder / name / 'x'}")
+        (folder / name / "x" / "LOCK").unlink(missing_ok=True)
+
+
+def make_maps(folder: Path) -> None:
+    """A folder of Pascal VOC's with maps."""
+    convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"voc:{folder / 'two'}")
+
+
+def read_maps(folder: Path) -> None:
+    annotated, problem = open_annotated_set(f"voc:{folder}"), None
+    for index in range(min(len(annotated), _MOST)):
+        try:
+            image = annotated.image(index)
+            class_map(image), object_map(image)
+        except DataError as error:
+            problem = error
+    if problem is not None:
+        raise problem
+
+
+def read_annotated_set(name: str) -> Callable[[Path], None]:
+    """The reader of a set of images with objects, which is named relative to its folder."""
+
+    def read(folder: Path) -> None:
+        os.chdir(folder)
+        annotated, problem = open_annotated_set(name), None
+        for index in range(min(len(annotated), _MOST)):
+            try:
+                image = annotated.image(index)
+            except DataError as error:
+                problem = error
+                continue
+            for marked in image.objects:
+                assert 0 < marked.label < len(annotated.classes)
+                assert marked.runs is None or marked.runs.mask().shape == (image.height, image.width)
+        if problem is not None:
+            raise problem
+
+    return read

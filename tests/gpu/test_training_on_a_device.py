@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.net.build import set_batch
-from netdsl.net.compute_precision import ComputePrecision, products_of
+from netdsl.net.compute_precision import ComputePrecision, products_of, repeatable
 from netdsl.net.graph import Phase
 from netdsl.planner.memory import training_memory
 from netdsl.solver.module_net import Compute, ModuleNet
@@ -58,13 +58,9 @@ def test_a_solver_goes_the_same_way_as_on_the_cpu(kind: str) -> None:
     torch.testing.assert_close(trained(DEVICE, kind), trained(CPU, kind), rtol=1e-4, atol=1e-5)
 
 
-def test_the_same_training_has_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.use_deterministic_algorithms(True)
-    try:
+def test_the_same_training_has_the_same_bits() -> None:
+    with repeatable(DEVICE, ComputePrecision.EXACT):
         assert torch.equal(trained(DEVICE, "SGD"), trained(DEVICE, "SGD"))
-    finally:
-        torch.use_deterministic_algorithms(False)
 
 
 @on_a_gpu

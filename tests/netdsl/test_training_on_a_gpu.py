@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from itertools import repeat
@@ -17,6 +18,7 @@ from netdsl.net.compute_precision import ComputePrecision
 from netdsl.solver.evaluation import average_batches
 from netdsl.solver.events import Event, TrainingProgress
 from netdsl.solver.module_net import Compute, ModuleNet
+from netdsl.solver.open_solver import open_solver
 from netdsl.solver.solver import Solver
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
@@ -103,9 +105,11 @@ def test_what_is_displayed_is_all_that_is_waited_for() -> None:
     assert len(gpu.own_stops()) == 3  # its loss, and two outputs
 
 
-def test_half_precision_is_no_reason_to_wait() -> None:
+@pytest.mark.parametrize("precision", [ComputePrecision.BF16, ComputePrecision.FP16])
+@pytest.mark.parametrize("more", [{}, {"clip_gradients": 0.1, "iter_size": 2}], ids=str)
+def test_half_precision_is_no_reason_to_wait(precision, more) -> None:
     with pretend_gpu() as gpu:
-        weights_after(net_on(GPU, precision=ComputePrecision.BF16), during=gpu.stops.clear, type="SGD")
+        weights_after(net_on(GPU, precision=precision), during=gpu.stops.clear, type="SGD", **more)
     assert gpu.own_stops() == []
 
 
@@ -147,3 +151,26 @@ def test_batches_of_the_program_go_to_the_gpu(make) -> None:
         found = weights_after(ModuleNet(message, Compute(GPU), values=values), during=gpu.stops.clear)
         assert on_gpu(found)
     assert gpu.own_stops() == []
+
+
+@pytest.mark.parametrize("precision", list(ComputePrecision))
+def test_only_an_exact_training_on_a_gpu_takes_algorithms_with_the_same_bits_again(precision, monkeypatch) -> None:
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    settings = pb.SolverParameter(**SETTINGS, net_param=from_text(NET, pb.NetParameter))
+    before = chosen_algorithms()
+    with open_solver(settings, compute=Compute(CPU, precision)):
+        assert chosen_algorithms() == before
+    with pretend_gpu(), open_solver(settings, compute=Compute(GPU, precision)):
+        during = chosen_algorithms()
+    exact = {"algorithms": True, "only warned of": True, "cudnn": True, "cublas": ":4096:8"}
+    assert during == (exact if precision is ComputePrecision.EXACT else before)
+    assert chosen_algorithms() == before
+
+
+def chosen_algorithms() -> dict[str, object]:
+    return {
+        "algorithms": torch.are_deterministic_algorithms_enabled(),
+        "only warned of": torch.is_deterministic_algorithms_warn_only_enabled(),
+        "cudnn": torch.backends.cudnn.deterministic,
+        "cublas": os.environ.get("CUBLAS_WORKSPACE_CONFIG"),
+    }

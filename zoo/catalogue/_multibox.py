@@ -21,7 +21,7 @@ from netdsl.dsl import (
 )
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY
 
-CLASSES = 21  # of PASCAL VOC, with the background
+VOC_CLASSES = 21  # with the background
 
 Predictor = Callable[[str, str, int], pb.LayerParameter]  # a layer by its name, its bottom and its channels
 
@@ -45,11 +45,13 @@ class BoxedBlob:
         return 1 + (self.max_size is not None) + 2 * len(self.ratios)
 
 
-def annotated_data(phase: pb.NetStateRule, *, transform: dict[str, Any], labels: str, **data: Any) -> pb.LayerParameter:
+def annotated_data(
+    phase: pb.NetStateRule, *, transform: dict[str, Any], labels: str, side: int = 300, **data: Any
+) -> pb.LayerParameter:
     """Images with boxes; those to train with are distorted, expanded, and cut where they overlap with a box enough."""
     training = phase == TRAIN_ONLY
     settings: dict[str, Any] = {
-        "transform_param": {**transform, **_resized(training), **(_DISTORTED if training else {})},
+        "transform_param": {**_resized(training, side), **(_DISTORTED if training else {}), **transform},
         "data_param": {**data, "backend": "LMDB"},
         "batch_sampler": _sampled() if training else [{}],
     }
@@ -76,9 +78,9 @@ _DISTORTED = {
 }
 
 
-def _resized(training: bool) -> dict[str, Any]:
+def _resized(training: bool, side: int) -> dict[str, Any]:
     modes = ["LINEAR", *(["AREA", "NEAREST", "CUBIC", "LANCZOS4"] if training else [])]
-    return {"resize_param": {"prob": 1, "resize_mode": "WARP", "height": 300, "width": 300, "interp_mode": modes}}
+    return {"resize_param": {"prob": 1, "resize_mode": "WARP", "height": side, "width": side, "interp_mode": modes}}
 
 
 def _sampled() -> list[dict[str, Any]]:
@@ -92,14 +94,14 @@ def _sampled() -> list[dict[str, Any]]:
 
 
 def box_layers(
-    sources: Sequence[BoxedBlob], *, locations: Predictor, confidences: Predictor
+    sources: Sequence[BoxedBlob], *, locations: Predictor, confidences: Predictor, classes: int = VOC_CLASSES
 ) -> list[pb.LayerParameter]:
     """Corrections and classes of all default boxes, and the boxes themselves, each in one blob."""
     layers = []
     for source in sources:
         name = f"{source.blob}_mbox"
         layers += _flat(locations(f"{name}_loc", source.blob, source.boxes * 4))
-        layers += _flat(confidences(f"{name}_conf", source.blob, source.boxes * CLASSES))
+        layers += _flat(confidences(f"{name}_conf", source.blob, source.boxes * classes))
         layers.append(_default_boxes(source))
     for what, part, axis in (("loc", "loc_flat", 1), ("conf", "conf_flat", 1), ("priorbox", "priorbox", 2)):
         layers.append(Concat(f"mbox_{what}", [f"{source.blob}_mbox_{part}" for source in sources], axis=axis))
@@ -131,7 +133,7 @@ def _default_boxes(source: BoxedBlob) -> pb.LayerParameter:
     )
 
 
-def multibox_loss() -> pb.LayerParameter:
+def multibox_loss(classes: int = VOC_CLASSES) -> pb.LayerParameter:
     """The loss of classes and corrections, with three boxes of the background for each that has an object."""
     return MultiBoxLoss(
         "mbox_loss",
@@ -142,7 +144,7 @@ def multibox_loss() -> pb.LayerParameter:
         loc_loss_type="SMOOTH_L1",
         conf_loss_type="SOFTMAX",
         loc_weight=1,
-        num_classes=CLASSES,
+        num_classes=classes,
         share_location=True,
         match_type="PER_PREDICTION",
         overlap_threshold=0.5,
@@ -157,17 +159,17 @@ def multibox_loss() -> pb.LayerParameter:
     )
 
 
-def detections(**evaluation: Any) -> list[pb.LayerParameter]:
+def detections(classes: int = VOC_CLASSES, **evaluation: Any) -> list[pb.LayerParameter]:
     """The best 200 boxes of an image, of those of the same class that overlap only the best, and how good they are."""
     return [
-        Reshape("mbox_conf_reshape", ["mbox_conf"], shape={"dim": [0, -1, CLASSES]}, include=TEST_ONLY),
+        Reshape("mbox_conf_reshape", ["mbox_conf"], shape={"dim": [0, -1, classes]}, include=TEST_ONLY),
         Softmax("mbox_conf_softmax", ["mbox_conf_reshape"], axis=2, include=TEST_ONLY),
         Flatten("mbox_conf_flatten", ["mbox_conf_softmax"], axis=1, include=TEST_ONLY),
         DetectionOutput(
             "detection_out",
             ["mbox_loc", "mbox_conf_flatten", "mbox_priorbox"],
             include=TEST_ONLY,
-            num_classes=CLASSES,
+            num_classes=classes,
             share_location=True,
             background_label_id=0,
             nms_param={"nms_threshold": 0.45, "top_k": 400},
@@ -179,7 +181,7 @@ def detections(**evaluation: Any) -> list[pb.LayerParameter]:
             "detection_eval",
             ["detection_out", "label"],
             include=TEST_ONLY,
-            num_classes=CLASSES,
+            num_classes=classes,
             background_label_id=0,
             overlap_threshold=0.5,
             evaluate_difficult_gt=False,

@@ -29,24 +29,43 @@ def devices_of(name: str | None, mode: pb.SolverParameter.SolverMode = pb.Solver
     return [_device(part.strip(), count) for part in name.split(",")]
 
 
+def remote_devices_of(name: str) -> list[torch.device]:
+    """The devices of a name on other machines, which are looked for there: cpu, cuda, cuda:1, or several.
+
+    Without a number, or as `all`, each worker takes a GPU of its own.
+    """
+    return [_parsed("cuda" if name == ALL else part.strip()) for part in name.split(",")]
+
+
 def training_devices(
-    name: str | None, gpus: str | None, param: pb.SolverParameter, workers: int | None = None
+    name: str | None, gpus: str | None, param: pb.SolverParameter, workers: int | None = None, *, remote: bool = False
 ) -> list[torch.device]:
     """The devices to train on: those that are named, or one as the settings ask, or every GPU for several workers.
 
     A warning where the settings ask for a GPU and there is none, and where workers and devices aren't equally many.
+    Where workers are on `remote` machines, theirs are looked for there, and there may be none without a name.
     """
     import torch
 
+    if remote:
+        return _named_elsewhere(name, gpus)
     count = torch.cuda.device_count()
     devices = devices_of(name, param.solver_mode) if gpus is None else gpus_of(gpus, count)
+    own_gpus = name is None or name == "cuda"  # which are as many as there are workers
     if name is None and gpus is None:
         wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
         if wants_gpu and devices[0].type == "cpu":
             complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
-        if (workers or 1) > 1 and devices[0].type == "cuda":
-            return _noted(every_gpu(count)[:workers], workers)
+    if own_gpus and gpus is None and (workers or 1) > 1 and devices[0].type == "cuda":
+        return _noted(every_gpu(count)[:workers], workers)
     return _noted(devices, workers)
+
+
+def _named_elsewhere(name: str | None, gpus: str | None) -> list[torch.device]:
+    if gpus is not None and gpus != ALL:
+        name = ",".join(f"cuda:{number.strip()}" for number in gpus.split(","))
+    name = name or gpus
+    return [] if name is None else remote_devices_of(name)
 
 
 def _noted(devices: list[torch.device], workers: int | None) -> list[torch.device]:
@@ -93,13 +112,17 @@ def note_on_devices(devices: list[torch.device], workers: int) -> str:
     return ""
 
 
-def _device(name: str, count: int) -> torch.device:
+def _parsed(name: str) -> torch.device:
     import torch
 
     try:
-        device = torch.device(name)
+        return torch.device(name)
     except RuntimeError:
         raise _wrong_device(f"'{name}' is no device; try cpu, cuda:0 or all") from None
+
+
+def _device(name: str, count: int) -> torch.device:
+    device = _parsed(name)
     if device.type == "cuda" and (device.index or 0) >= count:
         available = f"the GPUs here are cuda:0 to cuda:{count - 1}" if count else "torch sees no GPU here"
         raise _wrong_device(f"there is no '{name}': {available}")

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import few
 from netdsl.solver.action import Action
 from netdsl.solver.events import Listener, SnapshotSaved
 from zoo.backends import TRAINING
 from zoo.cli import options
-from zoo.cli.devices import devices_of
+from zoo.cli.devices import training_devices
 from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.signals import signal_actions
@@ -86,15 +87,16 @@ def command(
         raise click.UsageError("Give a MODEL and --data, or --resume FOLDER.")
     if resume is not None and (model or data):
         raise click.UsageError("--resume goes on as it was begun; give nothing else that says how.")
-    from netdsl.solver.module_net import Compute
     from zoo.finetuning.fine_tune import begin, train
 
     workers_backend, output = backend_of(backend, master), Path(resume or "")
     if resume is None:
         request = _request(str(model), str(data), **what)
-        output = request.output
+        output, count = request.output, request.workers.most if request.workers else None
+        local_count, settings = workers_backend.workers_here(count), pb.SolverParameter()
+        devices = training_devices(device, None, settings, local_count, remote=workers_backend.remote)
         with progress_bar(0) as advance:
-            tuning = begin(request, workers_backend, Compute(devices_of(device)[0]), progress=advance)
+            tuning = begin(request, workers_backend, devices, progress=advance)
         if not as_json:
             _tell(tuning)
     with ExitStack() as stack:

@@ -15,7 +15,7 @@ PRECISIONS = ("float32", "float16", "bfloat16")
 EXPORT_TARGETS = ("caffe", "onnx", "torch")
 STRATEGIES = ("averaging", "allreduce", "outer", "elastic", "elastic-sync", "mpca")
 TEST_BATCHES = 50
-COMPUTE_PRECISIONS = ("exact", "tf32", "bf16")
+COMPUTE_PRECISIONS = ("exact", "tf32", "bf16", "fp16")
 
 DATA_HELP = "Data to read instead of the net's: digits, mnist:FOLDER, folder:PATH, parquet:PATH, ..."
 SKIP_BAD_HELP = "Leave out items that can't be read, and say so."

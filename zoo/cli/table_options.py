@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from zoo.backends import TABLES, TRAINING, Backend, LocalBackend, SparkBackend
 from zoo.cli import options
-from zoo.cli.devices import devices_of
+from zoo.cli.devices import devices_of, remote_devices_of
+
+if TYPE_CHECKING:
+    import torch
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -80,13 +83,14 @@ def backend_of(name: str | None, master: str | None) -> Backend:
     return kind()
 
 
-def table_device_of(name: str | None, backend: LocalBackend | SparkBackend) -> str:
-    """The device that a table's rows are computed on: the one that is named, or the first GPU of this process."""
+def table_device_of(name: str | None, backend: LocalBackend | SparkBackend) -> torch.device | None:
+    """The device that a table's rows are computed on: the one that is named, or the first GPU of this process.
+
+    On Spark it is looked for where the tasks are, and without a name Spark's settings say which it is.
+    """
     if not isinstance(backend, SparkBackend):
-        return str(devices_of(name)[0])
-    if name is not None:
-        raise click.UsageError("--device is for this process; Spark's tasks compute on processors.")
-    return "cpu"
+        return devices_of(name)[0]
+    return None if name is None else remote_devices_of(name)[0]
 
 
 def table_backend_of(name: str | None, master: str | None, workers: int | None) -> LocalBackend | SparkBackend:

@@ -13,7 +13,6 @@ from rich.table import Table
 from netdsl.solver.events import BatchTested, Event, Notice, Output, WeightsLoaded, as_numbers
 from zoo.cli import options, shapes, table_options
 from zoo.cli.console import table_console
-from zoo.cli.devices import devices_of
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
@@ -82,14 +81,17 @@ def command(
                 tell(event)
 
         request = TestRequest(net, weights, data, blob_columns, iterations, level, stages)
-        result = test(request, device=devices_of(device)[0], backend=table_backend, listen=listen)
+        result = test(
+            request, device=table_options.table_device_of(device, table_backend), backend=table_backend, listen=listen
+        )
     if as_json:
         report = next(str(event.report) for event in events if isinstance(event, WeightsLoaded))
         scores = {"scores": [_plain(table) for table in result.tables]} if result.tables else {}
         print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
         return
-    for line in _lines(result.loss, result.outputs):
-        click.echo(line)
+    if result.loss is not None:
+        for line in _lines(result.loss, result.outputs):
+            click.echo(line)
     for table in result.tables:
         _print_scores(table)
 

@@ -187,8 +187,8 @@ def _prepare(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -> tupl
             raise click.UsageError(
                 "--strategy, --transport, --backend and --deadline are for several workers; give --workers too."
             )
-        return _run(**what, workers=backend.workers_here(None)), None
-    run = _run(**what, workers=backend.workers_here(asked.workers.most if asked.workers else None))
+        return _run(**what, backend=backend, workers=None), None
+    run = _run(**what, backend=backend, workers=asked.workers.most if asked.workers else None)
     return run, _begin(run, backend, asked)
 
 
@@ -230,7 +230,7 @@ def _begin(run: Run, backend: Backend, asked: _RunOptions) -> Path:
     from netdsl.distributed.strategies.settings import parse
     from zoo import distributed_run
 
-    count = asked.workers or WorkerCount(backend.started or len(run.devices))
+    count = asked.workers or WorkerCount(backend.started or max(1, len(run.devices)))
     run_folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
     strategy = ModelAveraging() if asked.strategy is None else parse(asked.strategy)
     run = replace(run, strategy=strategy, workers=count.most, fewest=count.fewest)
@@ -245,7 +245,7 @@ def _begin_planned(asked: _RunOptions, backend: Backend, what: dict[str, Any]) -
 
     assert asked.plan is not None
     plan = read_plan(asked.plan)
-    run = _run(**{**what, "precision": plan.precision}, workers=backend.workers_here(plan.workers))
+    run = _run(**{**what, "precision": plan.precision}, backend=backend, workers=plan.workers)
     folder = Path(asked.folder or f"{run.solver.snapshot_prefix}_run")
     return begin_planned(run, plan, folder, backend), folder
 
@@ -270,12 +270,15 @@ def _run(
     skip_bad: bool,
     allow_nonfinite: bool,
     caffe_gradients: bool,
+    backend: Backend,
     workers: int | None,
 ) -> Run:
-    """The run that the options describe, with so many workers on this machine if that is known."""
+    """The run that the options describe, with so many workers of a backend if that is known."""
     if gpus is not None and device is not None:
         raise click.UsageError("--gpus and --device both name devices; give one of them.")
     param, folder = _settings(model, solver)
+    import torch
+
     from netdsl.data.batches.reading import BadItems, Loading
     from netdsl.distributed.run import Run
     from netdsl.net.compute_precision import ComputePrecision
@@ -284,7 +287,7 @@ def _run(
 
     if max_iter is not None:
         param.max_iter = max_iter
-    devices = training_devices(device, gpus, param, workers)
+    devices = training_devices(device, gpus, param, backend.workers_here(workers), remote=backend.remote)
     loading = Loading(bad=BadItems.SKIP if skip_bad else BadItems.STOP)
     if decoders is not None:
         loading = replace(loading, workers=decoders)
@@ -294,7 +297,7 @@ def _run(
         weights=weights,
         snapshot=snapshot,
         compute=Compute(
-            devices[0],
+            devices[0] if devices else torch.device("cpu"),
             ComputePrecision(precision or options.COMPUTE_PRECISIONS[0]),
             compiled,
             loading,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError, in_file
@@ -57,7 +58,7 @@ class FineTuning:
 def begin(
     request: FineTuneRequest,
     backend: Backend,
-    compute: Compute,
+    devices: Sequence[torch.device],
     *,
     progress: Callable[[int], object] = lambda done: None,
 ) -> FineTuning:
@@ -72,7 +73,7 @@ def begin(
     except OSError as problem:
         raise FileError(f"{request.output}: can't be made: {problem.strerror}") from None
     try:
-        run, tuning = _prepare(request, backend, compute, run_folder, progress)
+        run, tuning = _prepare(request, backend, devices, run_folder, progress)
         kept = msgspec.json.format(msgspec.json.encode(tuning, enc_hook=str), indent=1)
         write_pieces(request.output / _REQUEST, [kept])
         distributed_run.begin(run, run_folder, backend)
@@ -86,7 +87,7 @@ def begin(
 def _prepare(
     request: FineTuneRequest,
     backend: Backend,
-    compute: Compute,
+    devices: Sequence[torch.device],
     run_folder: Path,
     progress: Callable[[int], object],
 ) -> tuple[Run, FineTuning]:
@@ -119,7 +120,8 @@ def _prepare(
         workers=count.most,
         fewest=count.fewest,
         weights=tuple(str(path.resolve()) for path in _weights_files(prepared, run_folder)),
-        compute=compute,
+        compute=Compute(devices[0]) if devices else Compute(),
+        devices=tuple(devices),
     )
     return run, tuning
 

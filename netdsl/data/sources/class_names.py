@@ -14,7 +14,8 @@ from netdsl.data.sources.listing import numbered_lines
 from netdsl.errors import DataError
 
 LABELS = "labels.txt"  # a name on each line, of class 0 first
-_LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
+LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
+_MOST_GROUPS = 256  # of classes in maps, whose pixels are bytes
 _MOST_CLASSES = 1 << 20  # that a label map numbers
 _MODEL_LABELS = "_labels.txt"  # behind the prefix of a model's snapshots
 
@@ -43,8 +44,13 @@ def read_class_names(path: str | Path) -> tuple[str, ...]:
 
 def class_names_in(folder: Path) -> tuple[str, ...]:
     """The names that a folder of data has in its labels.txt, or in its labelmap.prototxt; none without them."""
-    file = next((folder / name for name in (LABELS, _LABEL_MAP) if (folder / name).is_file()), None)
+    file = class_file_in(folder)
     return () if file is None else read_class_names(file)
+
+
+def class_file_in(folder: Path) -> Path | None:
+    """The file with the names of classes that a folder of data has, if there is one."""
+    return next((folder / name for name in (LABELS, LABEL_MAP) if (folder / name).is_file()), None)
 
 
 def class_names_of_model(*files: str | Path) -> tuple[str, ...]:
@@ -72,15 +78,36 @@ def write_class_names(names: Sequence[str], path: Path) -> None:
     write_pieces(path, ["".join(f"{name}\n" for name in names).encode()])
 
 
+def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
+    """The classes of a label map. A name is what annotations call it, a display name what people do."""
+    items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
+    if not all(0 <= item.label < _MOST_CLASSES for item in items):
+        raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
+    return items
+
+
 def _label_map(path: Path) -> tuple[str, ...]:
     """The names of a label map; a number that it leaves out is its own name."""
-    with file_errors(path):
-        text = regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
-    items = from_text(text, pb.LabelMap, where=str(path)).item
-    names = {item.label: _printable(item.display_name or item.name) for item in items}
-    if not all(0 <= label < _MOST_CLASSES for label in names):
-        raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
+    names = {item.label: _printable(item.display_name or item.name) for item in label_map_items(path)}
     return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
+
+
+def class_groups(path: str | Path) -> list[list[int]]:
+    """MobileNet-YOLO's label map of class maps: for each channel the classes, by their places, that it stands for.
+
+    What has the `label_id` 0 is background, which has no channel.
+    """
+    numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
+    if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
+        raise DataError(
+            f"{path}: names {len(numbers)} classes with a label_id up to {max(numbers, default=0)}; a map has 1 to 255"
+        )
+    return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
+
+
+def _read_text(path: Path) -> str:
+    with file_errors(path):
+        return regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def _printable(name: str) -> str:

@@ -50,10 +50,14 @@ class DatumSource(ABC):
 
     def item(self, fetched: DatumRecord) -> Item:
         """The image, uint8 or float32, and the label."""
-        where = f"{self.path}: record '{fetched.key.decode('ascii', 'backslashreplace')}'"
+        where = self.where(fetched)
         datum = _datum(fetched.value, where)
-        image = decode(datum.data, self.color, where) if datum.encoded else _raw(datum, where)
+        image = decode(datum.data, self.color, where) if datum.encoded else raw_image(datum, where)
         return image, np.array(datum.label, np.float32)
+
+    def where(self, record: DatumRecord) -> str:
+        """The place of a record in the database, for errors."""
+        return f"{self.path}: record '{record.key.decode('ascii', 'backslashreplace')}'"
 
 
 def _datum(value: bytes, where: str) -> pb.Datum:
@@ -63,7 +67,7 @@ def _datum(value: bytes, where: str) -> pb.Datum:
         raise DataError(f"{where}: isn't a Datum; the database is damaged, or Caffe didn't write it") from None
 
 
-def _raw(datum: pb.Datum, where: str) -> Array:
+def raw_image(datum: pb.Datum, where: str) -> Array:
     """The image of values that aren't encoded. Caffe's rule: bytes win where a record also has floats."""
     shape = (datum.channels, datum.height, datum.width)
     if min(shape) <= 0:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
+from io import BytesIO
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.extras import import_extra
@@ -14,6 +16,7 @@ from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
 _LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
 
 
@@ -57,6 +60,11 @@ def opencv() -> Any:
 
 def decode(data: bytes, color: Color, where: str) -> Array:
     """An encoded image as channels, height, width, with colours in the order blue, green, red."""
+    return _planes(decode_pixels(data, color, where))
+
+
+def decode_pixels(data: bytes, color: Color, where: str) -> Array:
+    """An encoded image as height, width, channels, which is how OpenCV works on images."""
     cv2 = opencv()
     image_limit().check(data, color is Color.AS_STORED, where)
     try:
@@ -71,7 +79,37 @@ def decode(data: bytes, color: Color, where: str) -> Array:
         raise DataError(
             f"{where}: is an image of type {image.dtype}, and Caffe's have 8 bits: convert it, or decode it in colour"
         )
-    return _planes(image)
+    return np.atleast_3d(image)
+
+
+def decode_depth(data: bytes, where: str) -> Array:
+    """An encoded image of one channel, of 8 or 16 bits, as height, width."""
+    cv2 = opencv()
+    image_limit().check(data, True, where)
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as problem:
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+    if image is None or image.ndim != 2:
+        raise DataError(f"{where}: can't be decoded as an image of one channel")
+    return np.asarray(image)
+
+
+def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
+    """An encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
+
+    OpenCV knows colours only.
+    """
+    image_limit().check_palette(data, where)
+    library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
+    try:
+        with library.open(BytesIO(data)) as image:
+            mode, pixels = image.mode, np.array(image)
+    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
+        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    if mode not in _INDEXED:
+        raise DataError(f"{where}: has colours; a map of labels must have a palette, or gray pixels of one byte")
+    return pixels.astype(np.uint8)
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
@@ -79,6 +117,14 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return _planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
+
+
+def rescale(image: Array, scale: float) -> Array:
+    """An image of channels, height, width that is so many times as large. Its sides are rounded, its pixels aren't
+    stretched for that."""
+    cv2 = opencv()
+    pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
+    return _planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
 
 
 def _planes(image: Array) -> Array:

@@ -26,6 +26,7 @@ class WorkerSpec(msgspec.Struct, frozen=True):
     beat: float  # seconds between two heartbeats
     rank: int = 0  # its number, which it keeps when others leave or come
     local_rank: int = 0  # among the workers of its machine
+    gpus: tuple[str, ...] = ()  # the addresses of those that a resource manager assigned to it
     python: dict[str, str] = {}  # modules that may run, with folders; heeded where no file brings the spec
 
     def text(self) -> str:

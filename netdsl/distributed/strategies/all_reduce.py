@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import msgspec
-import torch
 from torch import Tensor
 
 from netdsl.distributed.gradients import Bucket, GradientBuckets
@@ -59,12 +58,10 @@ class _AllReduce:
     def __init__(self, settings: AllReduce, worker: Worker) -> None:
         self._settings, self._worker = settings, worker
         worker.finish(worker.communicator.broadcast(worker.weights))
-        self._gradient = torch.zeros_like(worker.weights[: worker.learned])
         buckets = [self._bucket(blobs) for blobs in _buckets(worker.solver.weights, settings._bucket_bytes)]
         self._buckets = GradientBuckets(worker.communicator, buckets, worker.finish)
-        self._local_gradients: list[Tensor | None] = []  # those that the means have replaced
         worker.solver.on_start.append(self._start)
-        worker.solver.on_gradients_ready.append(self._end)
+        worker.solver.on_gradients_ready.append(self._buckets.complete)
         for bucket in buckets:
             for tensor in bucket.tensors:
                 tensor.register_post_accumulate_grad_hook(self._buckets.note)  # type: ignore[no-untyped-call]
@@ -87,25 +84,13 @@ class _AllReduce:
 
     def _bucket(self, blobs: Sequence[FlatBlob]) -> Bucket:
         """The bucket of blobs next to each other in the flat buffer."""
-        views = [FlatWeights.view(self._gradient, blob) for blob in blobs]
-        return Bucket([blob.tensor for blob in blobs], views, self._gradient[blobs[0].start : blobs[-1].stop])
+        gradients = self._worker.solver.updater.gradients
+        tensors = [blob.tensor for blob in blobs]
+        views = [gradients.views[tensor] for tensor in tensors]
+        return Bucket(tensors, views, gradients.buffer[blobs[0].start : blobs[-1].stop])
 
     def _start(self) -> None:
-        self._local_gradients.clear()
         self._buckets.begin(self._worker.solver.param.iter_size)
-
-    def _end(self) -> None:
-        """Wait for all means, and put them in place of the worker's gradients.
-
-        The worker's gradients are kept until the next iteration begins. If they were freed here, the system would take
-        back memory that the next forward pass needs, and give it again page by page, which takes longer than the
-        exchange.
-        """
-        self._buckets.complete()
-        for bucket in self._buckets.buckets:
-            for tensor, view in zip(bucket.tensors, bucket.views, strict=True):
-                self._local_gradients.append(tensor.grad)
-                tensor.grad = view
 
 
 def _buckets(weights: FlatWeights, size: int) -> list[tuple[FlatBlob, ...]]:

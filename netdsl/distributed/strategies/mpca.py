@@ -16,7 +16,6 @@ from netdsl.distributed.strategies.shards import cut, lag
 from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
-from netdsl.solver.flat import FlatWeights
 
 
 class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
@@ -143,9 +142,10 @@ class _MPCA:
             return
         solver = self._worker.solver
         alpha = self._alpha() * solver.param.iter_size  # by which the solver divides
-        for blob in [blob for blob in solver.weights.blobs if blob.learns]:
-            pull = blob.tensor.detach() - FlatWeights.view(self._phases.projected, blob)
-            blob.tensor.grad = pull * alpha if blob.tensor.grad is None else blob.tensor.grad.add_(pull, alpha=alpha)
+        pull = self._weights - self._phases.projected
+        if solver.net.loss_scale is not None:
+            pull *= solver.net.loss_scale.value  # as the gradients are
+        solver.updater.gradients.buffer.add_(pull, alpha=alpha)
 
     @property
     def _pulls(self) -> bool:

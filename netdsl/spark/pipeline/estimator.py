@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Self
 
+import torch
 from pyspark.ml import Estimator
 from pyspark.ml.param import Param, Params, TypeConverters
 from pyspark.ml.param.shared import HasValidationIndicatorCol
@@ -228,6 +229,7 @@ class NetEstimator(
             parse(self.getStrategy()),
             weights=weights,
             transport=None if transport is None else Transport(transport),
+            devices=(torch.device(self.getDevice()),) if self.isDefined(self.device) else (),
         )
         return FitRequest(
             run,

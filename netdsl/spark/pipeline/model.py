@@ -97,7 +97,8 @@ class NetModel(Model, PredictionParams, MLReadable["NetModel"], MLWritable):
         self._check(dataset, subgraph, new_columns)
         batch = self.getBatchSize() if self.isDefined(self.batchSize) else subgraph.batch
         adder = ColumnAdder(names, batch, self.function(), InvalidRows(self.getHandleInvalid()))
-        task = PredictionTask(self._token, self.getBindings(), adder)
+        device = self.getDevice() if self.isDefined(self.device) else None
+        task = PredictionTask(self._token, self.getBindings(), adder, device)
         new_fields = [StructField(column.name, _TYPES[column.form]) for column in new_columns]
         schema = StructType([*dataset.schema.fields, *new_fields])
         context = dataset.sparkSession.sparkContext

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text, text_of
 from caffe_proto.upgrade import upgrade_solver
@@ -71,6 +73,14 @@ def transport_of(value: Transport | str) -> str:
     if name not in possible:
         raise TypeError(f"a transport is one of {', '.join(possible)}, not {name!r}")
     return name
+
+
+def device_of(value: torch.device | str) -> str:
+    """The name of a device."""
+    try:
+        return str(torch.device(value))
+    except (RuntimeError, TypeError):
+        raise TypeError(f"a device is cpu, cuda or cuda:0, not {value!r}") from None
 
 
 def names_of(value: Mapping[str, str]) -> dict[str, str]:

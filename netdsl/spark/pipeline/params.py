@@ -12,7 +12,7 @@ from pyspark.ml.param.shared import HasPredictionCol, HasProbabilityCol
 from netdsl.errors import DataError
 from netdsl.prediction.invalid_rows import InvalidRows
 from netdsl.prediction.net_inputs import Preprocess
-from netdsl.spark.pipeline.param_values import classes_of, count_of, function_of, invalid_of, names_of
+from netdsl.spark.pipeline.param_values import classes_of, count_of, device_of, function_of, invalid_of, names_of
 
 
 class PredictionParams(HasPredictionCol, HasProbabilityCol):
@@ -50,6 +50,13 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
         "batchSize",
         "rows that a model predicts at once; as many as the net was made for if it isn't set",
         typeConverter=count_of,
+    )
+    device: Param[str] = Param(
+        Params._dummy(),
+        "device",
+        "the device that tasks train and predict on: cpu, cuda, or cuda:1 of their machines; if it isn't set, the GPU "
+        "that Spark assigns to a task (spark.task.resource.gpu.amount), or else the processor",
+        typeConverter=device_of,
     )
     handleInvalid: Param[str] = Param(
         Params._dummy(),
@@ -137,6 +144,14 @@ class PredictionParams(HasPredictionCol, HasProbabilityCol):
     def getBatchSize(self) -> int:
         """The number of rows that are predicted at once."""
         return self.getOrDefault(self.batchSize)
+
+    def setDevice(self, value: str) -> Self:
+        """Set the device that tasks train and predict on."""
+        return self._set(device=value)
+
+    def getDevice(self) -> str:
+        """The device that tasks train and predict on."""
+        return self.getOrDefault(self.device)
 
     def setHandleInvalid(self, value: str) -> Self:
         """Set what becomes of rows that are null or not finite: 'error', 'skip' or 'keep'."""

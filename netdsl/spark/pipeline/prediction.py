@@ -21,11 +21,14 @@ class PredictionTask:
     token: str
     columns: dict[str, str]  # of blobs
     adder: ColumnAdder
+    device: str | None = None  # if unset, the GPU that Spark assigned to the task, or else the processor
 
     def predict(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The batches with the new columns."""
         blobs = self.adder.names.blobs
         key = f"{self.token} {sorted(blobs)} {sorted(self.columns.items())}"
-        with in_task() as part:
-            predictor = once_per_process(key, lambda: Predictor(*shipped.value.load(), blobs, self.columns))
+        with in_task(self.device) as (part, device):
+            predictor = once_per_process(
+                f"{key} {device}", lambda: Predictor(*shipped.value.load(), blobs, self.columns, device)
+            )
             yield from self.adder.add(predictor, batches, part)

@@ -30,11 +30,14 @@ class _ScoringTask:
 
     token: str
     columns: dict[str, str]
+    device: str | None
 
     def score(self, shipped: Broadcast[ShippedNet], batches: Iterable[Any]) -> Iterator[Any]:
         """The sums of a partition, as a row."""
-        with in_task() as part:
-            scorer = once_per_process(self.token, lambda: Scorer(*shipped.value.load(), self.columns))
+        with in_task(self.device) as (part, device):
+            scorer = once_per_process(
+                f"{self.token} {device}", lambda: Scorer(*shipped.value.load(), self.columns, device)
+            )
             score = scorer.score(batches, part)
         library = arrow()
         outputs = library.map_(library.string(), library.list_(library.float64()))
@@ -43,10 +46,16 @@ class _ScoringTask:
         yield library.RecordBatch.from_pylist([row], schema=schema)
 
 
-def score_rows(frame: DataFrame, net: pb.NetParameter, weights: Weights, columns: Mapping[str, str]) -> RowScore:
-    """The sums over all rows; batches end where Spark's partitions do."""
+def score_rows(
+    frame: DataFrame,
+    net: pb.NetParameter,
+    weights: Weights,
+    columns: Mapping[str, str],
+    device: str | None = None,
+) -> RowScore:
+    """The sums over all rows; batches end where Spark's partitions do. Without a device tasks take Spark's GPUs."""
     names = {net_input.blob.column for net_input in scoring_inputs(build_for_scoring(net), columns)}
-    task = _ScoringTask(token_hex(8), dict(columns))
+    task = _ScoringTask(token_hex(8), dict(columns), device)
     shipped = frame.sparkSession.sparkContext.broadcast(ShippedNet.of(net_of(net), weights).with_allowed())
     chosen = frame.select([col(f"`{name}`") for name in sorted(names)])
     try:

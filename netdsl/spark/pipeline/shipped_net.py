@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Self, TypeVar
 
+import torch
 from pyspark import TaskContext
 
 from caffe_proto import caffe_pb2 as pb
@@ -17,8 +18,10 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.text.prototxt import from_text
 from netdsl.distributed.run_worker import compute_threads
+from netdsl.distributed.worker_device import worker_device
 from netdsl.layer.allowed_python import allow, allowed_folders
 from netdsl.model import open_model, open_weights
+from netdsl.spark.workers.task_resources import assigned_gpus
 from netdsl.weights.match import Weights
 from netdsl.weights.writing import caffe_file_of
 
@@ -68,21 +71,27 @@ class ShippedNet(NamedTuple):
 
 
 @contextmanager
-def in_task() -> Iterator[str]:
-    """Compute with the threads that the task has; the value is the name of its part of the rows.
+def in_task(device: str | None = None) -> Iterator[tuple[str, torch.device]]:
+    """Compute with the threads that the task has; the values are the name of its part of the rows, and its device.
 
-    A problem with the rows is told by its message alone. The task's process ends with it, so nobody else loses his
-    traceback.
+    Without a named device that is the GPU that Spark assigned to the task, or else the processor. A problem with the
+    rows is told by its message alone. The task's process ends with it, so nobody else loses his traceback.
     """
     context = TaskContext.get()
     partition, threads = (context.partitionId(), context.cpus()) if context is not None else (0, 1)
     with compute_threads(threads):
         try:
-            yield f"partition {partition}"
+            yield f"partition {partition}", _device_of(context, device)
         except CaffeError:
             if context is not None:
                 os.environ["SPARK_HIDE_TRACEBACK"] = "1"  # read by Spark when it reports what ends the process
             raise
+
+
+def _device_of(context: TaskContext | None, name: str | None) -> torch.device:
+    gpus = assigned_gpus(context) if context is not None else ()
+    requested = torch.device(name or ("cuda" if gpus else "cpu"))
+    return worker_device(requested, context.partitionId() if context is not None else 0, gpus)
 
 
 _CACHE: dict[str, object] = {}  # the last value only, for the next task in this process

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
+import torch
 from pyspark import BarrierTaskContext
 
+from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
@@ -21,8 +23,9 @@ from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import user_code_problem
 from netdsl.layer.allowed_python import allowing
-from netdsl.spark.cluster import BarrierJob, Cluster
+from netdsl.spark.cluster import GPUS, BarrierJob, Cluster
 from netdsl.spark.workers.preflight import check
+from netdsl.spark.workers.task_resources import assigned_gpus, local_rank
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,14 +47,26 @@ class SparkLauncher:
         self._checked: tuple[int, Transport] | None = None  # workers and transport that the preflight allowed
 
     def prepare(self, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
-        """The run with a transport that works between the executors; an error if the cluster can't do the run."""
-        room = self.room(run)
+        """The run with its devices and a transport that works between the executors; an error if it can't be done."""
+        room, run = self.room(run), self._with_devices(run, note)
         if run.transport is None or (room, run.transport) != self._checked:
             checked = check(self.cluster, folder, replace(run, workers=room), note)
             assert checked.transport is not None
             self._checked = room, checked.transport
             run = replace(run, transport=checked.transport)
         return run
+
+    def _with_devices(self, run: Run, note: Callable[[str], object]) -> Run:
+        """The run on the GPUs that Spark gives its tasks, unless it names devices or its settings ask for the CPU."""
+        if run.devices:
+            return run
+        wants_gpu = run.solver.solver_mode == pb.SolverParameter.GPU  # which is Caffe's default
+        if wants_gpu and run.solver.HasField("solver_mode") and not self.cluster.task_gpus:
+            note(
+                "the solver asks for a GPU (solver_mode), and Spark gives its tasks none; they compute on processors. "
+                f"Set {GPUS}, or name a device"
+            )
+        return replace(run, devices=(torch.device("cuda" if wants_gpu and self.cluster.task_gpus else "cpu"),))
 
     def room(self, run: Run) -> int:
         """The number of workers; of an elastic run, one for each task that Spark can run at once now."""
@@ -89,7 +104,8 @@ class SparkWorkers(Workers):
 def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
     (rank,) = ranks
-    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=_local_rank(rank))
+    gpus = assigned_gpus(BarrierTaskContext.get())
+    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=local_rank(rank), gpus=gpus)
     with _in_folder(spec.folder), allowing(spec.python):
         try:
             run_worker(spec)
@@ -97,12 +113,6 @@ def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
             if not isinstance(problem, CaffeError) and user_code_problem(problem) is None:
                 raise
     yield rank
-
-
-def _local_rank(rank: int) -> int:
-    """The number of tasks with lower ranks on this machine."""
-    hosts = [info.address.rpartition(":")[0] for info in BarrierTaskContext.get().getTaskInfos()]
-    return hosts[:rank].count(hosts[rank])
 
 
 @contextmanager

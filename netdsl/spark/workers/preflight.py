@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+from pyspark import BarrierTaskContext
 
 from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run import Run
@@ -22,8 +23,13 @@ from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.supervision.retries import RETRIES
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.transport import Transport
+from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster
+from netdsl.spark.workers.task_resources import assigned_gpus, local_rank
+
+Problems = Iterator[tuple[str, bool]]  # each with whether it only keeps workers apart from each other
+Task = Callable[[str, Iterable[int]], Problems]
 
 _LIMIT = 300.0  # seconds for all tasks' examinations
 _REACH = 60.0  # seconds to reach the other workers
@@ -36,9 +42,10 @@ def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object
     """Return the run with a transport that works; an error, which says what to do, if none does."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
-    transport = run.transport or Transport.GLOO
+    transport = run.transport or _best_transport(cluster, run)
     with _probe(folder) as probe:
-        problems = _examine_all(cluster, folder, run.workers, transport, probe.name, note)
+        task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
+        problems = _examine_all(cluster, folder, run.workers, transport, task, note)
         unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
     serious = _sentence(problem for problem, only_apart in problems if not only_apart)
     if serious:
@@ -60,12 +67,18 @@ def _fall_back(requested: Transport | None, apart: str, note: Callable[[str], ob
     return Transport.RELAY
 
 
+def _best_transport(cluster: Cluster, run: Run) -> Transport:
+    """NCCL where each task has GPUs of its own, and computes on the first of them."""
+    own_gpu = cluster.task_gpus >= 1 and run.devices == (torch.device("cuda"),)
+    return Transport.NCCL if own_gpu else Transport.GLOO
+
+
 class LostTaskError(DistributedError):
     """A task ended before its time, as when an executor is lost."""
 
 
 def _examine_all(
-    cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str, note: Callable[[str], object]
+    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task, note: Callable[[str], object]
 ) -> list[tuple[str, bool]]:
     """The problems that the tasks found, and whether they only keep workers apart from each other.
 
@@ -73,21 +86,20 @@ def _examine_all(
     """
     for attempt in range(RETRIES):
         try:
-            return _examine_once(cluster, folder, size, transport, probe)
+            return _examine_once(cluster, folder, size, transport, task)
         except LostTaskError as problem:
             note(f"{problem}; trying again ({attempt + 1} of {RETRIES})")
-    return _examine_once(cluster, folder, size, transport, probe)
+    return _examine_once(cluster, folder, size, transport, task)
 
 
 def _examine_once(
-    cluster: Cluster, folder: Path, size: int, transport: Transport, probe: str
+    cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task
 ) -> list[tuple[str, bool]]:
     cluster.await_slots(size)
     with _listen(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
-        task = partial(examine, spec.text(), Versions.here(), probe)
-        job = cluster.submit(size, task, f"netdsl preflight {server.port}")
+        job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {server.port}")
         try:
             return _answers(job, size)
         finally:
@@ -148,9 +160,26 @@ class Versions:
         return cls(version("netdsl"), torch.__version__)
 
 
-def examine(text: str, versions: Versions, probe: str, ranks: Iterable[int]) -> Iterator[tuple[str, bool]]:
-    """The problems of a task's machine, and whether they only keep workers apart from each other."""
+def examine_task(
+    examine: Callable[[str, Versions, str, int], Problems],
+    versions: Versions,
+    probe: str,
+    devices: Sequence[torch.device],
+    text: str,
+    ranks: Iterable[int],
+) -> Problems:
+    """The problems of a task's machine, and of the device that its worker would have there."""
     (rank,) = ranks
+    yield from examine(text, versions, probe, rank)
+    number = local_rank(rank)
+    try:
+        worker_device(devices[number % len(devices)], number, assigned_gpus(BarrierTaskContext.get()))
+    except DistributedError as problem:
+        yield str(problem), False
+
+
+def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
+    """The problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
     for problem in (_other_versions(versions), _unseen(spec, probe, rank)):
         if problem:

@@ -35,6 +35,7 @@ class Regression:
         self.tops: dict[str, Tensor] = {}
 
     batch_size = 1
+    loss_scale = None
 
     def clear_gradients(self) -> None:
         self.module.zero_grad()

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from netdsl.errors import SolverError
-from netdsl.solver.flat import FlatWeights
+from netdsl.solver.flat import FlatGradients, FlatWeights
 
 SHARED = """
 layer { name: "d" type: "Input" top: "x" input_param { shape { dim: 6 dim: 3 } } }
@@ -52,6 +52,36 @@ def test_what_learns_at_one_pace_lies_together_and_the_rest_behind(regression) -
     assert [blob.layer for blob in flat.blobs if not blob.learns] == ["a", "n", "n", "n"]
     starts = sorted((blob.start, blob.stop) for blob in flat.blobs)
     assert all(stop <= start for (_, stop), (start, _) in pairwise(starts))
+
+
+def test_gradients_are_added_up_in_one_buffer_with_the_weights_layout(regression) -> None:
+    net = regression()
+    weights = FlatWeights(net.built)
+    gradients = FlatGradients(weights)
+    for _ in range(2):
+        net.forward_backward()
+    expected = torch.zeros_like(gradients.buffer)
+    for batch in range(2):
+        net.seek({"d": batch})
+        found = torch.autograd.grad(net.loss(), [blob.tensor for blob in weights.blobs])
+        for blob, gradient in zip(weights.blobs, found, strict=True):
+            weights.view(expected, blob).add_(gradient)
+    assert expected.any()
+    torch.testing.assert_close(gradients.buffer, expected)
+    gradients.clear()
+    assert not any(blob.tensor.grad.any() for blob in weights.blobs)
+
+
+def test_gradients_that_others_have_put_in_place_count(regression) -> None:
+    weights = FlatWeights(regression().built)
+    gradients = FlatGradients(weights)
+    gradients.buffer.fill_(5)
+    weight, bias = (blob.tensor for blob in weights.blobs)
+    weight.grad, bias.grad = torch.full_like(weight, 3), None
+    gradients.gather()
+    assert (weight.grad == 3).all() and (bias.grad == 0).all()
+    gradients.buffer.fill_(7)
+    assert (weight.grad == 7).all() and (bias.grad == 7).all()
 
 
 def test_a_net_without_blobs_cannot_be_trained(regression) -> None:

@@ -57,6 +57,27 @@ def test_several_workers_take_every_gpu_by_themselves(
     assert training_devices(None, None, param, workers) == list(map(torch.device, devices))
 
 
+@pytest.mark.parametrize(
+    ("name", "gpus", "devices"),
+    [
+        (None, None, []),  # which the machines of the workers say
+        ("cuda", None, ["cuda"]),
+        ("all", None, ["cuda"]),
+        ("cuda:5", None, ["cuda:5"]),
+        (None, "0, 7", ["cuda:0", "cuda:7"]),
+        (None, "all", ["cuda"]),
+    ],
+)
+def test_devices_of_other_machines_are_looked_for_there(name: str | None, gpus: str | None, devices: list[str]) -> None:
+    param = pb.SolverParameter(solver_mode=pb.SolverParameter.GPU)
+    assert training_devices(name, gpus, param, remote=True) == list(map(torch.device, devices))
+
+
+def test_workers_of_cuda_take_a_gpu_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert training_devices("cuda", None, pb.SolverParameter(), 2) == GPUS[:2]
+
+
 def test_workers_that_share_a_gpu_are_told_how_they_exchange() -> None:
     assert note_on_devices(GPUS[:1], 2) == "2 workers share cuda:0: what they exchange goes by way of main memory"
     assert choose_transport([GPUS[0], GPUS[0]], machines=1) is not Transport.NCCL

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from netdsl.data.sources.annotations.run_lengths import RunLengths
+from netdsl.data.sources.listing import read_bytes
 
 
 class Edges(NamedTuple):
@@ -24,8 +27,9 @@ Outline = tuple[tuple[float, float], ...]  # the corners of a polygon, as x and 
 class MarkedObject:
     """An object in an image. `label` is the place of its class among the set's classes, of which 0 is the background.
 
-    A difficult one doesn't count when detections are scored; a crowd is many objects in one box. `outlines` are
-    polygons around it, if the data set has any.
+    A difficult one doesn't count when detections are scored; a truncated one goes on outside of its box; a crowd is
+    many objects in one box. `outlines` are polygons around it, or `runs` its pixels, if the data set has them; `area`
+    is the number of its pixels as the data set says.
     """
 
     label: int
@@ -33,29 +37,51 @@ class MarkedObject:
     difficult: bool = False
     crowd: bool = False
     outlines: tuple[Outline, ...] = ()
+    truncated: bool = False
+    runs: RunLengths | None = None
+    area: float | None = None
 
 
 @dataclass(frozen=True)
 class AnnotatedImage:
-    """An image's file, its size and its objects."""
+    """An image's file, its size and its objects. `name` is the file's within the set, without its ending.
+
+    `class_map` and `object_map` are images of the same size, if the set has them: their pixels are the class, or the
+    number of the object from 1, that a pixel belongs to, and 255 where that isn't known. An image that is in no file of
+    its own has its bytes in `encoded`; its path is then only a name.
+    """
 
     name: str
     path: Path
     height: int
     width: int
     objects: tuple[MarkedObject, ...]
+    class_map: Path | None = None
+    object_map: Path | None = None
+    encoded: bytes | None = field(default=None, repr=False)
+
+    def read(self) -> bytes:
+        """The encoded image."""
+        return read_bytes(str(self.path)) if self.encoded is None else self.encoded
 
 
 class AnnotatedSet(Protocol):
-    """A data set of images with objects. `classes` begins with the background."""
+    """A data set of images with objects."""
 
-    classes: Sequence[str]
-    first_pixel: int  # the coordinate of the first pixel in the set's own files: 1 in Pascal VOC, 0 in others
+    @property
+    def classes(self) -> Sequence[str]:
+        """The names of the classes, of which the first is the background."""
+        ...
+
+    @property
+    def first_pixel(self) -> int:
+        """The coordinate of the first pixel in the set's own files: 1 in Pascal VOC, 0 in others."""
+        ...
 
     def __len__(self) -> int:
         """How many images there are."""
         ...
 
     def image(self, index: int) -> AnnotatedImage:
-        """One image with its objects."""
+        """One image with its objects. An image that is bad raises a DataError that says which one it is."""
         ...

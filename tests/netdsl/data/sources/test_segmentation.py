@@ -8,7 +8,12 @@ import pytest
 
 from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.segmentation import SegmentationSource, dense_image_source, image_seg_source
+from netdsl.data.sources.segmentation import (
+    SegmentationSource,
+    dense_image_source,
+    image_labelmap_source,
+    image_seg_source,
+)
 from netdsl.errors import DataError
 
 PIXEL, IMAGE, NONE = pb.ImageDataParameter.PIXEL, pb.ImageDataParameter.IMAGE, pb.ImageDataParameter.NONE
@@ -146,7 +151,7 @@ def test_settings_that_cant_be_met_are_refused() -> None:
     for transform in ({"crop_size": 3, "crop_height": 3, "crop_width": 3}, {"crop_height": 3}):
         with pytest.raises(DataError, match="either crop_size, or both"):
             deeplab(transform)
-    with pytest.raises(DataError, match="has no mean_file"):
+    with pytest.raises(DataError, match="have no mean_file"):
         deeplab({"mean_file": "mean.binaryproto"})
     with pytest.raises(DataError, match="as dense_image_data_param says"):
         segnet({"mirror": True})
@@ -166,3 +171,70 @@ def test_images_that_dont_fit_are_named() -> None:
     Path("data/labels.png").unlink()
     with pytest.raises(DataError, match=r"data/labels\.png: can't be opened"):
         items(segnet({}))
+
+
+def hed(transform: dict[str, object], **settings: object) -> SegmentationSource:
+    p = pb.ImageDataParameter(**{"source": "list.txt", "root_folder": "data/"} | settings)
+    return image_labelmap_source(p, pb.TransformationParameter(**transform))
+
+
+def test_a_map_of_edges_is_1_from_half_of_white_on() -> None:
+    levels = np.array([[0, 1, 127, 128, 129, 254, 255]] * HEIGHT, np.uint8)
+    cv2.imwrite("data/labels.png", levels)
+    ((image, edges),) = items(hed({"mean_value": [1, 2, 3]}))
+    assert edges[0, 0].tolist() == [0, 0, 0, 1, 1, 1, 1] and edges.shape == (1, HEIGHT, WIDTH)
+    assert (image == PLANES - np.array([1, 2, 3], np.float32).reshape(3, 1, 1)).all()
+
+
+def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_also_for_tests() -> None:
+    cv2.imwrite("data/labels.png", np.array([[0, 0, 255, 255, 255, 255, 255]] * HEIGHT, np.uint8))
+    ((image, edges),) = items(hed({}, new_height=10, new_width=14))
+    assert image.shape == (3, 10, 14)
+    assert edges[0, 0].tolist() == [0] * 4 + [1] * 10  # the fourth pixel is a quarter of white, the fifth three
+    crops = items(hed({"crop_size": 3, "mirror": True}), 60)
+    assert len({tuple(edges[0, 0]) for _, edges in crops}) == 5  # three edges, of which two can be mirrored
+
+
+def test_images_with_maps_are_not_resized_by_the_transform() -> None:
+    with pytest.raises(DataError, match="resizes images, and not their labels; take new_height and new_width"):
+        hed({"resize_param": [{"height": 3, "width": 3}]})
+
+
+def windows(lines: str, **settings: object) -> list[tuple[np.ndarray, ...]]:
+    Path("list.txt").write_text(lines)
+    p = pb.ImageDataParameter(**{"source": "list.txt", "root_folder": "data/", "label_type": PIXEL} | settings)
+    source = image_seg_source(p, pb.TransformationParameter(mean_value=[9]), train=False, sizes=False, windows=True)
+    return items(source, lines.count("\n"))
+
+
+def test_a_window_shows_a_part_of_an_image_and_of_its_labels() -> None:
+    inside, beyond = windows("image.png labels.png 2 1 4 3\nimage.png labels.png -1 3 1 6\n", ignore_label=77)
+    assert (inside[0] == PLANES[:, 1:4, 2:5] - 9).all() and (inside[1] == LABELS[1:4, 2:5]).all()
+    assert (beyond[1][0] == [[77, 30, 31], [77, 40, 41], [77] * 3, [77] * 3]).all()
+    assert (beyond[0][:, :2, 1:] == PLANES[:, 3:, :2] - 9).all() and (beyond[0][:, 2:] == -9).all()
+
+
+def test_a_window_is_resized_and_its_labels_can_be_one_number_or_none() -> None:
+    ((image, labels),) = windows("image.png labels.png 1 1 2 2\n", new_height=4, new_width=6)
+    assert (
+        image.shape == (3, 4, 6) and labels[0].tolist() == [[11.0] * 3 + [12.0] * 3] * 2 + [[21.0] * 3 + [22.0] * 3] * 2
+    )
+    ((_, labels),) = windows("image.png 5 6 0 7 1\n", label_type=IMAGE, ignore_label=8)
+    assert labels[0].tolist() == [[5, 8], [5, 8]]
+    ((_, labels),) = windows("image.png 0 0 1 1\n", label_type=NONE, ignore_label=8)
+    assert labels[0].tolist() == [[8, 8], [8, 8]]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("image.png labels.png 1 2 3", "must end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 1 2 3 x", "must end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 3 2 2 4", "has no pixels, or too many"),
+        ("image.png labels.png 0 0 99999 99999", "has no pixels, or too many"),
+        ("image.png 1 2 3 4", "has no labels"),
+    ],
+)
+def test_lines_without_a_window_are_named(line: str, why: str) -> None:
+    with pytest.raises(DataError, match=f"list.txt:1: .*{why}"):
+        windows(line + "\n")

@@ -17,7 +17,8 @@ from netdsl.distributed.simulator.communicator import Network, SimulatedClock, S
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.strategy import Strategy, StrategyRun
 from netdsl.distributed.worker import Worker
-from netdsl.solver.module_net import ModuleNet
+from netdsl.net.compute_precision import ComputePrecision
+from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
 
 PLAIN = """
@@ -62,12 +63,17 @@ class Trained:
         return self.worker.weights
 
 
-def solver_of(data: list[Batch], seed: int = 7, net: str = PLAIN, **settings: object) -> Solver:
+def solver_of(
+    data: list[Batch], seed: int = 7, net: str = PLAIN, precision: ComputePrecision = ComputePrecision.EXACT,
+    **settings: object,
+) -> Solver:  # fmt: skip
     torch.manual_seed(seed)
     message = from_text(net, pb.NetParameter)
     message.state.phase = pb.TRAIN
     given = {"base_lr": 0.1, "lr_policy": "fixed", "type": "SGD", "max_iter": 8}
-    return Solver(pb.SolverParameter(**(given | settings)), ModuleNet(message, values=data))
+    return Solver(
+        pb.SolverParameter(**(given | settings)), ModuleNet(message, Compute(precision=precision), values=data)
+    )
 
 
 def train(

@@ -8,6 +8,8 @@ import torch
 from netdsl.distributed.link import Link
 from netdsl.distributed.strategies.all_reduce import AllReduce
 from netdsl.errors import DistributedError
+from netdsl.net.compute_precision import ComputePrecision
+from tests.netdsl.distributed.strategies.conftest import Batch, batches_of
 
 # Means of three means of two, instead of means of six, in float32 over eight steps.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
@@ -56,6 +58,22 @@ def test_it_works_over_a_slow_network_with_a_slow_worker(train) -> None:
     slow = train(AllReduce(bucket=1e-6), 3, link=Link(1e3, 0.1), pace=lambda rank, iteration: 1.0 + rank)
     assert torch.equal(quick[0].weights, slow[0].weights)
     assert slow[0].time > quick[0].time
+
+
+def test_in_float16_all_skip_the_step_in_which_one_overflows(train) -> None:
+    def data(rank: int) -> list[Batch]:
+        found = batches_of(rank)
+        if rank == 1:
+            found[5]["y"] = torch.full((6, 2), 60000.0)
+        return found
+
+    found = train(AllReduce(bucket=1e-6), 3, data=data, precision=ComputePrecision.FP16)
+    numbers = [each.solver.net.loss_scale.numbers() for each in found]
+    assert numbers[0] == numbers[1] == numbers[2]
+    assert numbers[0][2] >= 1
+    for each in found[1:]:
+        assert torch.equal(each.weights, found[0].weights)
+        assert each.weights.isfinite().all()
 
 
 @pytest.mark.parametrize("settings", [{"tau": 0}, {"bucket": 0.0}])

@@ -13,6 +13,7 @@ from netdsl.distributed.record import Activity
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.mpca import MPCA
 from netdsl.errors import DistributedError
+from netdsl.net.compute_precision import ComputePrecision
 
 # The same sums of a few float32 numbers near 1 in another order, over a few steps.
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
@@ -79,6 +80,20 @@ def test_every_iteration_is_drawn_to_what_came(train, gradient, early: int, in_g
         step = sum(gradient(found, at, 2 * number + each) for each in (0, 1)) / 2
         expected = x - step * 0.1 - rates * pull if in_gradient else at - step * 0.1  # Eq. 6, Eq. 7
         torch.testing.assert_close(xs[number + 1], expected, **CLOSE)
+
+
+def test_in_float16_gradients_are_drawn_as_far(train) -> None:
+    def weights(alpha: float, precision: ComputePrecision) -> torch.Tensor:
+        strategy = MPCA(shards=1, alpha=alpha, beta=1, gamma=0, early=0, in_gradient=True, tau=1)
+        found = train(strategy, 2, max_iter=10, precision=precision)
+        assert all(
+            precision is ComputePrecision.EXACT or each.solver.net.loss_scale.numbers()[2] == 0 for each in found
+        )
+        return found[0].own[-1]
+
+    exact, free = weights(1.0, ComputePrecision.EXACT), weights(0.0, ComputePrecision.EXACT)
+    half = weights(1.0, ComputePrecision.FP16)
+    assert torch.dist(half, exact) < torch.dist(free, exact) / 20
 
 
 def test_early_exchanges_inform_the_joint_model_but_leave_workers_alone(train, alone, batches) -> None:

@@ -34,7 +34,7 @@ def spec(tmp_path, monkeypatch, request):
 
 
 def problems_of(spec, versions=None, probe="probe"):
-    return list(examine(spec.text(), versions or Versions.here(), probe, [0]))
+    return list(examine(spec.text(), versions or Versions.here(), probe, 0))
 
 
 def test_all_is_well(spec, tmp_path):

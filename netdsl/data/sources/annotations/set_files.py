@@ -1,0 +1,98 @@
+"""Files of data sets with marked objects: their names, their sizes, and numbers in them that aren't trusted."""
+
+from __future__ import annotations
+
+import math
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from caffe_proto.extras import import_extra
+from netdsl.data.sources.annotations.annotated_image import Edges
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.transforms.decode import image_limit
+from netdsl.errors import DataError
+
+_FARTHEST = 1e7  # pixels from an image's corner that an edge can be
+_ORIENTATION, _LYING = 274, (5, 6, 7, 8)  # EXIF's tag, and its values by which OpenCV turns an image on its side
+_ENDINGS = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".bmp", ".tif", ".tiff", ".webp")
+
+
+def path_inside(folder: Path, name: str, where: str) -> Path:
+    """The path of a file that another file names. It must be in the folder, since nobody need trust that file."""
+    parts = PurePosixPath(name.replace("\\", "/"))
+    if not name or "\0" in name or parts.is_absolute() or ".." in parts.parts:
+        raise DataError(f"{where}: names the file '{name[:80]}', which isn't below {folder}; move it there")
+    return folder / parts
+
+
+def image_file(folder: Path, name: str, where: str) -> Path:
+    """The file of an image that is named without its ending; a JPEG if there is none, which is then missed later."""
+    paths = [path_inside(folder, name + ending, where) for ending in _ENDINGS]
+    return next((path for path in paths if path.is_file()), paths[0])
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """The height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
+    with file_errors(path), regular_file(path).open("rb") as file:
+        return _size(file, str(path))
+
+
+def encoded_size(data: bytes, where: str) -> tuple[int, int]:
+    """The height and width of an encoded image as OpenCV decodes it."""
+    return _size(BytesIO(data), where)
+
+
+def _size(file: BinaryIO, where: str) -> tuple[int, int]:
+    library = import_extra("PIL.Image", "data", "sizes of images need Pillow")
+    try:
+        with library.open(file) as image:
+            width, height = image.size[::-1] if _lies_on_its_side(image) else image.size
+    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
+        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    return checked_size(height, width, where)
+
+
+def _lies_on_its_side(image: Any) -> bool:
+    try:
+        return image.getexif().get(_ORIENTATION) in _LYING
+    except Exception:  # whatever Pillow makes of damaged EXIF, which OpenCV passes over
+        return False
+
+
+def checked_size(height: int, width: int, where: str) -> tuple[int, int]:
+    """A height and a width that an image can have."""
+    if height < 1 or width < 1 or height * width > image_limit().pixels:
+        raise DataError(f"{where}: has an image of height {height} and width {width}, which none can be; correct it")
+    return height, width
+
+
+def number_in(text: str, where: str) -> float:
+    """A number that a text file has."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"{where}: '{text.strip()[:40]}' isn't a number")
+    return number
+
+
+def checked_edges(edges: Edges, where: str) -> Edges:
+    """A box that isn't the wrong way round, and no farther away than one can be by mistake."""
+    left, top, right, bottom = edges
+    if not all(abs(edge) <= _FARTHEST for edge in edges):  # also of numbers that aren't any
+        raise DataError(f"{where}: a box has edges at {_shown(edges)}, where no image can be; correct it")
+    if right < left or bottom < top:
+        raise DataError(f"{where}: the box with edges at {_shown(edges)} ends before it begins; correct it")
+    return edges
+
+
+def bounds(points: Any) -> Edges:
+    """The box around points."""
+    across, down = zip(*points, strict=True)
+    return Edges(min(across), min(down), max(across), max(down))
+
+
+def _shown(edges: Edges) -> str:
+    return ", ".join(f"{edge:g}" for edge in edges)

@@ -1,0 +1,141 @@
+"""Pascal VOC's folders: Annotations, JPEGImages, ImageSets, and the masks in SegmentationClass and ...Object."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
+from netdsl.data.sources.annotations.class_list import ClassList, class_list
+from netdsl.data.sources.annotations.set_files import (
+    checked_edges,
+    checked_size,
+    image_file,
+    image_size,
+    number_in,
+    path_inside,
+)
+from netdsl.data.sources.annotations.xml_tree import XmlElement, read_xml
+from netdsl.data.sources.listing import numbered_lines
+from netdsl.errors import DataError
+
+ANNOTATIONS, IMAGES, IMAGE_SETS, MAIN = "Annotations", "JPEGImages", "ImageSets", "Main"
+CLASS_MAPS, OBJECT_MAPS = "SegmentationClass", "SegmentationObject"
+VOC_CLASSES = (
+    *("aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog"),
+    *("horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
+)
+
+
+class VocFolder:
+    """A folder such as VOC2007, or VOCdevkit if only one such folder is in it.
+
+    The images are all that have annotations, or those of `image_set`: a name such as `trainval` in ImageSets/Main, or
+    one with its folder such as `Segmentation/train`. The classes are those of a file, given or in the folder; without
+    one the challenge's twenty in their order or, if there are others, those that are found, by name.
+    """
+
+    first_pixel = 1
+
+    def __init__(self, path: str | Path, *, image_set: str | None = None, classes: str | Path | None = None) -> None:
+        self._path = _voc_folder(Path(path))
+        self._names = _all_names(self._path) if image_set is None else _names_of_set(self._path, image_set)
+        if not self._names:
+            raise DataError(f"{self._path / ANNOTATIONS}: has no annotations, which are .xml files")
+        self._classes = class_list(classes, self._path) or self._found_classes()
+        self.classes = self._classes.names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def image(self, index: int) -> AnnotatedImage:
+        """One image, with what its XML says."""
+        name = self._names[index]
+        annotation = self._annotation(name)
+        path = image_file(self._path / IMAGES, name, annotation.where)
+        return AnnotatedImage(
+            name,
+            path,
+            *_size(annotation, path),
+            tuple(self._object(element) for element in annotation.all("object")),
+            self._map(CLASS_MAPS, name),
+            self._map(OBJECT_MAPS, name),
+        )
+
+    def _annotation(self, name: str) -> XmlElement:
+        """The outermost element of an image's XML."""
+        folder = self._path / ANNOTATIONS
+        element = read_xml(path_inside(folder, f"{name}.xml", str(folder)))
+        if element.name != "annotation":
+            raise DataError(f"{element.where}: is <{element.name}>, and annotations begin with <annotation>")
+        return element
+
+    def _found_classes(self) -> ClassList:
+        """The classes of all images that can be read; others are errors when their turn comes."""
+        found: set[str] = set()
+        for name in self._names:
+            with suppress(DataError):
+                found |= {_name(element) for element in self._annotation(name).all("object")}
+        return ClassList.of(VOC_CLASSES if found <= {*VOC_CLASSES} else sorted(found), str(self._path))
+
+    def _object(self, element: XmlElement) -> MarkedObject:
+        label = self._classes.label(_name(element), element.where)
+        return MarkedObject(
+            label,
+            _edges(element.required("bndbox")),
+            _flag(element, "difficult"),
+            truncated=_flag(element, "truncated"),
+        )
+
+    def _map(self, folder: str, name: str) -> Path | None:
+        path = self._path / folder / f"{name}.png"
+        return path if path.is_file() else None
+
+
+def _voc_folder(path: Path) -> Path:
+    if (path / ANNOTATIONS).is_dir():
+        return path
+    folders = sorted(folder.parent for folder in path.glob(f"*/{ANNOTATIONS}") if folder.is_dir())
+    if len(folders) == 1:
+        return folders[0]
+    found = (
+        f"several folders have one: name {folders[0]} or another" if folders else "it isn't a folder of Pascal VOC's"
+    )
+    raise DataError(f"{path}: has no folder {ANNOTATIONS}; {found}")
+
+
+def _all_names(path: Path) -> list[str]:
+    return sorted(file.stem for file in (path / ANNOTATIONS).glob("*.xml"))
+
+
+def _names_of_set(path: Path, image_set: str) -> list[str]:
+    """The names in a list of images. Lists of one class have a number behind each name."""
+    sets = path / IMAGE_SETS
+    file = path_inside(sets, f"{image_set}.txt" if "/" in image_set else f"{MAIN}/{image_set}.txt", str(path))
+    if not file.is_file():
+        names = ", ".join(sorted(list_.stem for list_ in file.parent.glob("*.txt"))[:20]) or "none"
+        raise DataError(f"{file}: there is no such list of images; there are {names}")
+    return [line.split()[0] for _, line in numbered_lines(file)]
+
+
+def _name(element: XmlElement) -> str:
+    return element.required("name").text.strip()
+
+
+def _size(annotation: XmlElement, path: Path) -> tuple[int, int]:
+    """The height and width that the XML says, or else the image itself."""
+    numbers = [annotation.find("size", side) for side in ("height", "width")]
+    height, width = (0 if element is None else number_in(element.text, element.where) for element in numbers)
+    return checked_size(int(height), int(width), annotation.where) if height or width else image_size(path)
+
+
+def _edges(box: XmlElement) -> Edges:
+    """A box from its first to its last pixel, which are counted from 1."""
+    corners = (box.required(name) for name in ("xmin", "ymin", "xmax", "ymax"))
+    left, top, right, bottom = (number_in(corner.text, corner.where) for corner in corners)
+    return checked_edges(Edges(left - 1, top - 1, right, bottom), box.where)
+
+
+def _flag(element: XmlElement, name: str) -> bool:
+    child = element.find(name)
+    return child is not None and child.text.strip() == "1"

@@ -1,0 +1,132 @@
+"""COCO's instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from netdsl.data.sources.annotations.annotated_image import Edges
+from netdsl.data.sources.annotations.coco import CocoInstances
+from netdsl.data.sources.annotations.run_lengths import RunLengths
+from netdsl.errors import DataError
+
+IMAGES = [
+    {"id": 9, "file_name": "b.png", "height": 4, "width": 5, "license": 3},
+    {"id": 4, "file_name": "a.png", "height": 6, "width": 7},
+]
+CATEGORIES = [{"id": 13, "name": "stop sign", "supercategory": "outdoor"}, {"id": 2, "name": "bicycle"}]
+
+
+def annotation(**changes: Any) -> dict[str, Any]:
+    return {"id": 1, "image_id": 9, "category_id": 13, "bbox": [1, 0.5, 2, 3], "iscrowd": 0} | changes
+
+
+def write(folder: Path, *annotations: dict[str, Any], **changes: Any) -> Path:
+    path = folder / "annotations" / "instances_val.json"
+    path.parent.mkdir(exist_ok=True)
+    (folder / "val").mkdir(exist_ok=True)
+    (folder / "val" / "b.png").touch()
+    path.write_text(json.dumps({"images": IMAGES, "categories": CATEGORIES, "annotations": annotations} | changes))
+    return path
+
+
+def test_categories_are_counted_from_one_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    coco = CocoInstances(write(tmp_path, annotation(), annotation(image_id=4, category_id=2)))
+    assert coco.classes == ("background", "bicycle", "stop sign") and coco.first_pixel == 0
+    first, second = coco.image(0), coco.image(1)
+    assert (first.name, first.path, first.height, first.width) == ("b", tmp_path / "val" / "b.png", 4, 5)
+    assert [marked.label for marked in (*first.objects, *second.objects)] == [2, 1]
+    assert first.objects[0].edges == Edges(1, 0.5, 3, 3.5)
+
+
+def test_ssds_label_map_has_the_ids_for_names(tmp_path: Path) -> None:
+    path = write(tmp_path, annotation(), annotation(category_id=2))
+    (tmp_path / "map.prototxt").write_text(
+        'item { name: "none_of_the_above" label: 0 display_name: "background" }'
+        'item { name: "13" label: 1 display_name: "sign" } item { name: "2" label: 2 display_name: "bike" }'
+    )
+    coco = CocoInstances(path, classes=tmp_path / "map.prototxt")
+    assert coco.classes == ("background", "sign", "bike")
+    assert [marked.label for marked in coco.image(0).objects] == [1, 2]
+
+
+def test_masks_are_polygons_or_runs_in_numbers_or_text(tmp_path: Path) -> None:
+    expected = np.zeros((4, 5), bool)
+    expected[1:3, 1:4] = True
+    numbers = {"size": [4, 5], "counts": [5, 2, 2, 2, 2, 2, 5]}
+    text = {"size": [4, 5], "counts": "5220003"}
+    polygon = [[1, 1, 4, 1, 4, 3], [0, 0, 1, 0, 1, 1, 0, 1]]
+    path = write(
+        tmp_path,
+        annotation(iscrowd=1, segmentation=numbers),
+        annotation(segmentation=text),
+        annotation(segmentation=polygon, area=3.5),
+    )
+    crowd, packed, outlined = CocoInstances(path).image(0).objects
+    assert crowd.crowd and crowd.difficult and not packed.difficult
+    assert crowd.runs is not None and packed.runs is not None
+    np.testing.assert_array_equal(crowd.runs.mask(), expected)
+    np.testing.assert_array_equal(packed.runs.mask(), expected)
+    assert crowd.runs == RunLengths.of(expected) and crowd.runs.area == 6
+    assert outlined.outlines == (((1, 1), (4, 1), (4, 3)), ((0, 0), (1, 0), (1, 1), (0, 1))) and outlined.area == 3.5
+
+
+def test_text_of_runs_is_cocos_own(tmp_path: Path) -> None:
+    """Long runs need several characters, and falling ones negative differences."""
+    mask = np.zeros((40, 50), bool)
+    mask[3:37, 2:9], mask[10:12, 20:], mask[0, 49] = True, True, True
+    images = [{"id": 9, "file_name": "b.png", "height": 40, "width": 50}]
+    text = encoded(RunLengths.of(mask).counts)
+    path = write(tmp_path, annotation(segmentation={"size": [40, 50], "counts": text}), images=images)
+    (marked,) = CocoInstances(path).image(0).objects
+    assert marked.runs == RunLengths.of(mask)
+
+
+def encoded(counts: tuple[int, ...]) -> str:
+    """COCO's text, by its rule: differences from the fourth number on, five bits in each character."""
+    text = ""
+    for place, count in enumerate(counts):
+        rest, more = count - (counts[place - 2] if place > 2 else 0), True
+        while more:
+            bits, rest = rest & 31, rest >> 5
+            more = rest != (-1 if bits & 16 else 0)
+            text += chr(48 + bits + 32 * more)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bbox": [1, 2, 3]}, r"annotations\[0\]\.bbox"),
+        ({"bbox": [1, 2, -3, 4]}, r"annotations\[0\]: the box .* ends before it begins"),
+        ({"category_id": 3}, r"annotations\[0\]: has category_id 3, and no category has this id"),
+        ({"segmentation": [["1", 2]]}, r"annotations\[0\]: its segmentation is neither polygons nor runs of pixels"),
+        ({"segmentation": [[1, 2, 3, 4, 5]]}, r"a polygon has 5 numbers"),
+        ({"segmentation": {"size": [5, 4], "counts": [20]}}, r"a mask of 5 x 4 pixels, and its image has 4 x 5"),
+        ({"segmentation": {"size": [4, 5], "counts": [5, 2]}}, r"don't cover the 4 x 5 pixels"),
+        ({"segmentation": {"size": [4, 5], "counts": [30, -10]}}, r"don't cover the 4 x 5 pixels"),
+        ({"segmentation": {"size": [4, 5], "counts": "\x7f"}}, r"isn't COCO's text"),
+        ({"segmentation": {"size": [4, 5], "counts": "oooooooooooo"}}, r"isn't COCO's text"),
+        ({"segmentation": {"size": [4, 5], "counts": "o"}}, r"cut off"),
+    ],
+)
+def test_bad_annotations_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    path = write(tmp_path, annotation(**changes))
+    with pytest.raises(DataError, match=message):
+        CocoInstances(path).image(0)
+
+
+def test_images_lie_below_their_folder(tmp_path: Path) -> None:
+    for name in ("../../secret.png", "/etc/passwd", "..\\secret.png"):
+        images = [IMAGES[0], IMAGES[1] | {"file_name": name}]
+        with pytest.raises(DataError, match=r"images\[1\]: names the file .* which isn't below"):
+            CocoInstances(write(tmp_path, images=images)).image(1)
+    (tmp_path / "val" / "b.png").unlink()
+    path = write(tmp_path)
+    (tmp_path / "val" / "b.png").unlink()
+    with pytest.raises(DataError, match="isn't beside it; name the folder"):
+        CocoInstances(path)
