@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from benchmarks.timing import time_alternately
+from benchmarks.timing import time_in_turn
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.layers import LAYERS
@@ -138,7 +138,7 @@ def main() -> None:
     print(f"{'':<30}{'ours, ms':>10}{'peer, ms':>10}{'ratio':>8}  peer")
     for pairs in (poolings(), suppressions()):
         for pair in pairs:
-            ours, theirs = time_alternately(pair.ours, pair.theirs, arguments.rounds)
+            ours, theirs = time_in_turn([pair.ours, pair.theirs], arguments.rounds)
             times = f"{ours * 1000:>10.1f}{theirs * 1000:>10.1f}{ours / theirs:>8.2f}"
             print(f"{pair.name:<30}{times}  {pair.peer}", flush=True)
 
