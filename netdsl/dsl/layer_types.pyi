@@ -5740,7 +5740,7 @@ def WindowSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A part of an image, and a map of its size."""
+    """A part of an image, and a map of its size. A line of the list ends with the part's corners, x1 y1 x2 y2."""
 
 def YoloDetectionOutput(
     name: str | None,
