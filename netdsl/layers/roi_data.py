@@ -108,7 +108,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         """Images keep their size, which is small, so that nobody waits long for what is made of them."""
         made = self._with_own_settings()
-        source, side = write_coco_sample(folder, self.classes, self.batch_size())
+        source, side = write_coco_sample(folder, self.classes, self.batch_size(), proposals=not self.proposes)
         set_param_str(made, source=source, scales=(side,))
         return made
 
