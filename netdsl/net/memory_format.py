@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from netdsl.layer import Layer
-from netdsl.layer.running import PrefersChannelsLast, on_cpu
+from netdsl.layer.running import PrefersChannelsLast
 from netdsl.net.build import Built
 
 _QUICKER = (torch.float32, torch.bfloat16)  # the numbers that oneDNN convolves
@@ -25,7 +25,7 @@ def channels_last_pays(built: Built) -> bool:
 
 def laid_out(bottom: Tensor, layer: Layer) -> Tensor:
     """A layer's bottom in the layout that the layer wants; a copy only if it has another one."""
-    if bottom.dim() != 4 or not on_cpu(bottom) or torch.compiler.is_compiling():
+    if bottom.dim() != 4 or not bottom.is_cpu or torch.compiler.is_compiling():
         return bottom
     if _prefers(layer) and bottom.dtype in _QUICKER:
         return _with_channels_last(bottom)
