@@ -1,4 +1,4 @@
-"""A made-up data set of images with marked objects, in the form of COCO's, and regions that may be objects."""
+"""A made-up data set of images with marked objects, in the form of COCO's, with regions that may be objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ _REGIONS = 200
 _SMALLEST = 16  # pixels of a region's side
 
 
-def write_coco_sample(folder: Path, classes: int, count: int, *, proposals: bool) -> tuple[str, int]:
-    """Write images, each with an object, in a set of so many classes and the background; its name and images' sides.
-
-    With `proposals` the set has a file of regions too.
-    """
+def write_coco_sample(folder: Path, classes: int, count: int, *, regions: bool) -> tuple[str, int]:
+    """Write images, each with an object, in a set of so many classes and the background; its name and images' sides."""
     random = np.random.default_rng(0)
     names = write_images((as_pixels(random.standard_normal((3, _SIDE, _SIDE))) for _ in range(count)), folder)
     places = range(count)
@@ -32,16 +29,14 @@ def write_coco_sample(folder: Path, classes: int, count: int, *, proposals: bool
         "annotations": [{"image_id": at, "category_id": 1 + at % (classes - 1), "bbox": _OBJECT} for at in places],
     }
     (folder / "instances.json").write_text(json.dumps(file))
-    options = {"images": folder}
-    if proposals:
-        options["proposals"] = folder / "regions.npz"
-        _write_regions(options["proposals"], names, random)
+    options = {"images": str(folder)}
+    if regions:
+        options["proposals"] = str(folder / "regions.npz")
+        _write_regions(folder / "regions.npz", [Path(name).stem for name in names], random)
     return f"coco:{folder / 'instances.json'}?{urlencode(options, safe='/')}", _SIDE
 
 
 def _write_regions(path: Path, names: Sequence[str], random: np.random.Generator) -> None:
-    count = len(names)
-    corners = np.sort(random.integers(0, _SIDE - _SMALLEST, (count, _REGIONS, 2, 2)), axis=2)
+    corners = np.sort(random.integers(0, _SIDE - _SMALLEST, (len(names), _REGIONS, 2, 2)), axis=2)
     corners[:, :, 1] += _SMALLEST - 1
-    regions = list(corners.reshape(count, -1, 4).astype(np.float32))
-    write_proposals(path, [Path(name).stem for name in names], regions)
+    write_proposals(path, names, list(corners.reshape(len(names), -1, 4).astype(np.float32)))
