@@ -73,6 +73,11 @@ def set_dialect(name: str | None) -> None:
     _default.dialect = None if name is None else dialect_named(name).name
 
 
+def default_dialect() -> str | None:
+    """The dialect that was named last."""
+    return _default.dialect
+
+
 @contextmanager
 def in_dialect(name: str | None) -> Iterator[None]:
     """Name the dialect of the nets that are opened meanwhile."""

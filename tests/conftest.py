@@ -15,6 +15,7 @@ TESTS = Path(__file__).parent
 BROAD = (  # what is tested there are whole programs in processes of their own, whole trainings, all types or a compiler
     "chaos",
     "fuzz",
+    "netdsl/checking/test_trial_process.py",
     "netdsl/distributed/launchers",
     "netdsl/distributed/supervision",
     "netdsl/distributed/test_every_combination.py",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from netdsl.scores.precision import PrecisionRule
+from netdsl.scores.coco import CocoScores
+from netdsl.scores.precision import JudgedDetections, PrecisionRule, precision_table
+from netdsl.scores.segmentation import SegmentationScores
 from netdsl.solver.set_scores import DetectionTest, SegmentationTest, SetScores
 from zoo.cards import Task
 
@@ -44,8 +46,13 @@ def score_tables(scores: SetScores, names: Sequence[str]) -> tuple[ScoreTable, .
 
 
 def _of_detections(test: DetectionTest, names: Sequence[str]) -> ScoreTable:
-    tables = {rule.value: test.table(rule) for rule in (PrecisionRule.VOC_2007, PrecisionRule.VOC_2010)}
-    coco = test.coco()
+    return detection_table(test.blob, JudgedDetections.join(test.parts), test.coco(), names)
+
+
+def detection_table(blob: str, judged: JudgedDetections, coco: CocoScores | None, names: Sequence[str]) -> ScoreTable:
+    """The table of detections that were judged, as VOC and COCO score them."""
+    rules = (PrecisionRule.VOC_2007, PrecisionRule.VOC_2010)
+    tables = {rule.value: precision_table(judged, rule) for rule in rules}
     totals = {f"mAP {rule}": table.mean for rule, table in tables.items()}
     of_coco: Mapping[int, float | None] = {}
     if coco is not None:
@@ -59,17 +66,21 @@ def _of_detections(test: DetectionTest, names: Sequence[str]) -> ScoreTable:
         averages |= {"COCO": of_coco.get(each.label)} if coco is not None else {}
         if each.objects or each.detections:
             classes.append(ScoredClass(each.label, named[index], each.objects, averages))
-    return ScoreTable(test.blob, Task.DETECTION, "objects", totals, tuple(classes))
+    return ScoreTable(blob, Task.DETECTION, "objects", totals, tuple(classes))
 
 
 def _of_segmentation(test: SegmentationTest, names: Sequence[str]) -> ScoreTable:
-    classes, scores = [], test.scores
-    named = _class_names(names, range(test.classes))
+    return segmentation_table(test.blob, test.scores, names)
+
+
+def segmentation_table(blob: str, scores: SegmentationScores, names: Sequence[str]) -> ScoreTable:
+    """The table of pixels whose classes were compared."""
+    classes, named = list[ScoredClass](), _class_names(names, range(len(scores.counts)))
     for each in scores.by_class():
         if each.iou is not None:
             shares = {"accuracy": each.accuracy, "IoU": each.iou}
             classes.append(ScoredClass(each.label, named[each.label], each.pixels, shares))
-    return ScoreTable(test.blob, Task.SEGMENTATION, "pixels", scores.summary(), tuple(classes))
+    return ScoreTable(blob, Task.SEGMENTATION, "pixels", scores.summary(), tuple(classes))
 
 
 def _class_names(names: Sequence[str], labels: Sequence[int]) -> list[str]:

@@ -12,6 +12,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
+from netdsl.data.sources.annotations.open_annotated import (
+    is_annotated_database,
+    names_annotated_set,
+    open_annotated_set,
+)
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.open_source import with_split
@@ -35,7 +40,10 @@ from netdsl.solver.solver import ignore_event
 from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
+from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
+from zoo.data_layers import data_layers, set_source
+from zoo.marked_testing import MarkedTest
 from zoo.predicting import COLUMN, parquet_of
 from zoo.score_tables import ScoreTable, score_tables
 
@@ -48,7 +56,7 @@ class TestResult:
 
     __test__ = False  # no test of pytest's
 
-    loss: float
+    loss: float | None  # None on images with marked objects, of which only answers are scored
     outputs: tuple[Output, ...]
     tables: tuple[ScoreTable, ...] = ()
 
@@ -85,6 +93,8 @@ def test(
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
+    if request.data is not None and _names_pictures(request.data, model.net):
+        return _on_pictures(request, request.data, device, listen)
     try:
         if isinstance(backend, SparkBackend):
             return _means(model.net, _on_spark(request, model, device, backend, listen))
@@ -95,6 +105,19 @@ def test(
         return _test_batches(request, model, place, listen)
     except NetError as problem:
         raise type(problem)(f"{in_file(request.net, problem)}{_trained_net(request, model)}") from None
+
+
+def _names_pictures(data: str, net: pb.NetParameter) -> bool:
+    """Whether data are images with marked objects, and no database that layers of the net read."""
+    reads_databases = any(layer.HasField("data_param") for layer in net.layer)
+    return names_annotated_set(data) and not (is_annotated_database(data) and reads_databases)
+
+
+def _on_pictures(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
+    asked = AnswererRequest(request.net, tuple(split_names(request.weights)), device or "cpu")
+    answerer, marked = Answerer(asked, listen), open_annotated_set(data)
+    listen(DataOpened(data, len(marked), tuple(marked.classes), tests=True))
+    return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),))
 
 
 def _trained_net(request: TestRequest, model: Model) -> str:
@@ -136,13 +159,13 @@ def _model_names(request: TestRequest) -> tuple[str, ...]:
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; for a net without data layers, return it as a table for the inputs."""
-    source = with_split(data, DataSplit.TEST)
-    data_layers = [layer for layer in net.layer if layer.HasField("data_param")]
-    for layer in data_layers:
-        layer.data_param.source = source
-    if data_layers and columns:
+    source = data if names_annotated_set(data) else with_split(data, DataSplit.TEST)
+    readers = data_layers(net)
+    for layer in readers:
+        set_source(layer, source)
+    if readers and columns:
         raise DataError(f"{data}: data layers take its arrays in their order; name no columns")
-    return None if data_layers else Table(source, columns)
+    return None if readers else Table(source, columns)
 
 
 def _compare_names(request: TestRequest, event: Event, listen: Listener) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.open_annotated import names_annotated_set
 from netdsl.data.sources.open_source import is_part, train_and_test, with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.distributed.run import NEWEST, Run
@@ -23,10 +25,12 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
+from zoo.data_layers import data_layers, set_source
 
 NO_TESTS = "none"  # as test data: the run doesn't test
 
 Sources = dict[Phase, str]
+NetField = Literal["net", "train_net"]
 
 _PHASES = (pb.TRAIN, pb.TEST)
 
@@ -88,33 +92,41 @@ def with_sources(run: Run, data: str | None, test_data: str | None) -> Run:
     param, folder = run.solver, run.folder
     net = open_net(find_file(param.net, folder)).net if param.HasField("net") else train_net(param, folder)
     sources = _sources(param, data, test_data)
-    if _data_layers(net):
+    if data_layers(net):
         return replace(run, solver=_with_net(param, net, sources)) if sources else run
     return replace(run, tables={phase: Table(source) for phase, source in sources.items()})
 
 
 def with_data(param: pb.SolverParameter, folder: Path, data: str | None, test_data: str | None) -> pb.SolverParameter:
     """The settings with other sources of the net's data layers."""
-    net = open_net(find_file(param.net, folder)).net if param.HasField("net") else pb.NetParameter()
+    field = _net_field(param)
+    net = open_net(find_file(getattr(param, field), folder)).net if field else pb.NetParameter()
     return _with_net(param, net, _sources(param, data, test_data))
 
 
 def holds_out(param: pb.SolverParameter, data: str | None, test_data: str | None) -> bool:
     """Whether tests are on items of the data that training leaves out, since nothing names others."""
-    return data is not None and test_data is None and bool(param.test_iter) and is_part(train_and_test(data)[1])
+    if data is None or test_data is not None or names_annotated_set(data):
+        return False
+    return bool(param.test_iter) and is_part(train_and_test(data)[1])
 
 
 def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None) -> Sources:
-    """The full names of what the phases read, where it isn't what the net says."""
+    """The full names of what the phases read, where it isn't what the net says.
+
+    Sets of images with marked objects have lists that say what is for tests, so no part of them is chosen here.
+    """
     sources: Sources = {}
-    if data is not None:
+    if data is not None and names_annotated_set(data):
+        sources[Phase.TRAIN] = data
+    elif data is not None:
         sources[Phase.TRAIN], sources[Phase.TEST] = (
             train_and_test(data)
             if holds_out(param, data, test_data)
             else (with_split(data, split) for split in DataSplit)
         )
     if test_data is not None:
-        sources[Phase.TEST] = with_split(test_data, DataSplit.TEST)
+        sources[Phase.TEST] = test_data if names_annotated_set(test_data) else with_split(test_data, DataSplit.TEST)
     return sources
 
 
@@ -127,27 +139,33 @@ def _without_tests(param: pb.SolverParameter) -> pb.SolverParameter:
     return changed
 
 
-def _data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
-    """The layers that read a source."""
-    return [layer for layer in net.layer if layer.HasField("data_param")]
-
-
 def _with_net(param: pb.SolverParameter, net: pb.NetParameter, sources: Sources) -> pb.SolverParameter:
-    """The settings with the net that they name in `net`, whose data layers read other sources."""
-    if not param.HasField("net"):
-        raise SolverError("--data is for solvers that name one net for training and testing, in `net`")
-    if not _data_layers(net):
-        raise SolverError(f"{param.net}: has no layer with a data_param that could read something else")
+    """The settings with the net that they name, whose data layers read other sources."""
+    field = _net_field(param)
+    if field is None:
+        raise SolverError("--data is for solvers that name one net, in `net`, or in `train_net` and test none")
+    if not data_layers(net):
+        raise SolverError(
+            f"{getattr(param, field)}: has no layer that names what it reads, so it can't read something else"
+        )
     if sources.get(Phase.TRAIN) != sources.get(Phase.TEST):
         separate_phases(net)
-    for layer in _data_layers(net):
+    for layer in data_layers(net):
         phase = Phase.TRAIN if is_included(layer, pb.NetState(phase=pb.TRAIN)) else Phase.TEST
-        layer.data_param.source = sources.get(phase, layer.data_param.source)
+        if phase in sources:
+            set_source(layer, sources[phase])
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
-    changed.ClearField("net")
-    changed.net_param.CopyFrom(net)
+    changed.ClearField(field)
+    getattr(changed, f"{field}_param").CopyFrom(net)
     return changed
+
+
+def _net_field(param: pb.SolverParameter) -> NetField | None:
+    """The field that names the only net; None if there is no such field, or nets for tests beside it."""
+    if param.HasField("net"):
+        return "net"
+    return "train_net" if param.HasField("train_net") and not (param.test_net or param.test_net_param) else None
 
 
 def brings_data(layer: pb.LayerParameter) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
+from netdsl.checking.image_sizes import halved_images
 from netdsl.checking.sample_inputs import input_kinds, is_image, sample_input
 from netdsl.errors import NetError, ShapeError, first_line, user_code_problem
-from netdsl.layer import BringsData, Shape
+from netdsl.layer import BringsData
 from netdsl.layer.blobs import LayerBlobs
 from netdsl.layer.data import DataOrigin
 from netdsl.layer.deploying import WritesFile
@@ -19,8 +20,6 @@ from netdsl.net.build import Built, reshape, running
 from netdsl.net.memory import check_weights
 from netdsl.net.module import NetModule
 
-_SIDE = 48  # pixels: images are halved while their longest side stays at least this
-_POOLED = 32  # the factor by which most nets pool in all
 _TILE = 65521  # different random values, which are then repeated
 _SPREAD = 0.01  # of made-up weights, with which values neither vanish nor grow without limit
 
@@ -64,36 +63,12 @@ def _small_sizes(module: NetModule) -> Iterator[None]:
     edges = list(module.inputs.values())
     shapes = {edge: (1, *full_shapes[edge][1:]) if full_shapes[edge] else () for edge in edges}
     images = [edge for edge, kind in input_kinds(built).items() if is_image(kind, shapes[edge])]
-    longest = max((side for edge in images for side in shapes[edge][2:]), default=1)
-    for times in range(max(0, int(math.log2(longest / _SIDE))), -1, -1):
-        if _fits(built, shapes | {edge: _halved(shapes[edge], times) for edge in images}):
-            fits_any = True
-            yield
+    for _ in halved_images(built, shapes, images):
+        fits_any = True
+        yield
     if not fits_any:
         reshape(built, {edge: full_shapes[edge] for edge in edges})
         yield
-
-
-def _fits(built: Built, inputs: Mapping[int, Shape]) -> bool:
-    try:
-        reshape(built, inputs)
-    except Exception as problem:
-        if isinstance(problem, NetError) or user_code_problem(problem) is not None:
-            return False
-        raise
-    return True
-
-
-def _halved(shape: Shape, times: int) -> Shape:
-    """The shape of images whose sides are halved some times."""
-    return (*shape[:2], *(_shorter(side, 2**times) for side in shape[2:]))
-
-
-def _shorter(side: int, step: int) -> int:
-    """A side divided by a step. Multiples of 32 stay such, and odd sides become ones that pool to the same corners."""
-    if side % _POOLED == 0:
-        return math.ceil(side / step / _POOLED) * _POOLED
-    return side // step if side % step == 0 else (side - 1) // step + 1
 
 
 def _run(module: NetModule) -> Exception | None:

@@ -34,6 +34,7 @@ from netdsl.solver.events import Listener
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import ignore_event
+from netdsl.solver.used_weights import weights_for_use
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
@@ -110,7 +111,8 @@ def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, conne
             if worker.rank == 0 and not loop.stopped:
                 worker.weights.copy_(loop.strategy_run.model())
                 worker.solver.check_finite()
-                save_net(worker.solver.net.built, folder / MODEL)
+                with weights_for_use(worker.solver.normalized_outputs):
+                    save_net(worker.solver.net.built, folder / MODEL)
                 if worker.solver.classes:
                     write_class_names(worker.solver.classes, folder / LABELS)
             communicator.barrier()  # nobody leaves while others may still ask the first one for something

@@ -28,6 +28,10 @@ class MakesRegions(Layer):
     Boxes are in pixels of the net's input, whose last pixels belong to them.
     """
 
+    def keep_regions(self, most: int) -> None:
+        """Make at most so many regions of an image from now on, of all that there are."""
+        raise NotImplementedError
+
 
 class MakesIndices(Layer):
     """A layer whose top may have the indices of classes in place of their scores."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from pathlib import Path
 from typing import ClassVar
+
+from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake, Reading
 from netdsl.data.transforms.transform import Transform
+from netdsl.data.types import Array
 from netdsl.errors import NetError
 from netdsl.layer.blobs import Shape
 from netdsl.layer.core import Layer
@@ -42,6 +46,12 @@ class BringsData(Layer):
         kind = self.layer.type
         raise NetError(f"data of type {kind} can't be read; give its tops by name, or take another data layer")
 
+    def note_data(self, layer: pb.LayerParameter) -> None:
+        """Write into the layer's message in a net what only its data say, once they are open.
+
+        The shapes of its tops are written for every type.
+        """
+
     def intake(self) -> Intake:
         """What the layer takes of every row of a table."""
         shapes = self.top_shapes([])
@@ -57,6 +67,15 @@ class BringsData(Layer):
         return Transform(p.transform_param, train=p.phase == pb.TRAIN) if p.HasField("transform_param") else None
 
 
+class NamesSource(BringsData):
+    """A data layer whose own settings name what it reads, though it has no `data_param`."""
+
+    @classmethod
+    def name_source(cls, layer: pb.LayerParameter, source: str) -> None:
+        """Let a layer's message name another source."""
+        raise NotImplementedError
+
+
 class HasDatabaseForm(BringsData):
     """A data layer of images with labels, whose items fit into a database that Caffe reads by a layer of its own."""
 
@@ -67,6 +86,23 @@ class HasDatabaseForm(BringsData):
     def from_database(self, path: str, settings: pb.TransformationParameter) -> pb.LayerParameter:
         """The layer that reads batches of the same size from an LMDB, and transforms images by these settings."""
         raise NotImplementedError
+
+
+class HasSampleFiles(BringsData):
+    """A layer that reads files, and can make such files up, so that a net is tried where its data set isn't."""
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Write a batch of made-up values of its tops into an empty folder, as files of the form that the layer reads.
+
+        What is returned is the layer that reads them, with the same settings otherwise.
+        """
+        raise NotImplementedError
+
+    def _with_own_settings(self) -> pb.LayerParameter:
+        """A copy of the layer's message, in which files can be named."""
+        copied = pb.LayerParameter()
+        copied.CopyFrom(self.layer)
+        return copied
 
 
 class MakesData(Layer):
@@ -88,6 +124,16 @@ def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
     for message in settings:
         message.batch_size = batch
     return bool(settings or layer.input_param.shape)
+
+
+def limit_batch(layer: pb.LayerParameter, most: int) -> None:
+    """Let a layer that brings or makes data have no larger batch, as far as its message says one."""
+    for _, settings in layer.ListFields():
+        for setting, value in settings.ListFields() if isinstance(settings, Message) else ():
+            if setting.name == "batch_size" and value > most:
+                settings.batch_size = most
+            for shape in value if setting.message_type is pb.BlobShape.DESCRIPTOR else ():
+                shape.dim[:1] = [min(length, most) for length in shape.dim[:1]]
 
 
 def stated_shapes(layer: pb.LayerParameter) -> list[Shape]:

@@ -10,7 +10,7 @@ from netdsl.layers._constants import constants
 
 Code = pb.PriorBoxParameter.CodeType
 
-_BLOCK = 256  # boxes that are compared with each other at once
+_BLOCK, _DEVICE_BLOCK = 256, 4096  # boxes that are compared with each other at once, by a CPU and by others
 
 
 def prior_boxes(priors: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,23 +59,29 @@ def areas(boxes: Tensor, pixel: float = 0) -> Tensor:
     return (width + pixel) * (height + pixel) * ((width >= 0) & (height >= 0))
 
 
+@torch.no_grad()
 def overlaps(one: Tensor, other: Tensor, pixel: float = 0) -> Tensor:
-    """Intersections over unions, box by box."""
+    """Intersections over unions, box by box. New memory costs more than numbers here, so it is used again."""
     columns = (boxes.movedim(-1, 0).contiguous() for boxes in (one, other))  # so that the last axis is long
     (left, top, right, bottom), (left_, top_, right_, bottom_) = columns
-    width = (torch.minimum(right, right_) - torch.maximum(left, left_) + pixel).clamp_min(0)
-    height = (torch.minimum(bottom, bottom_) - torch.maximum(top, top_) + pixel).clamp_min(0)
-    common = width * height
-    return torch.where(common > 0, common / (areas(one, pixel) + areas(other, pixel) - common), 0)
+    least = torch.maximum(left, left_)
+    width = torch.minimum(right, right_).sub_(least).add_(pixel).clamp_min_(0)
+    height = torch.minimum(bottom, bottom_).sub_(torch.maximum(top, top_, out=least)).add_(pixel).clamp_min_(0)
+    common = width.mul_(height)
+    union = torch.add(areas(one, pixel), areas(other, pixel), out=least).sub_(common)
+    return common.div_(union).nan_to_num_(0)  # 0 / 0 is that of points
 
 
 def best_first(groups: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
     """An order by group and then by falling score, and the rank within its group of each item in that order."""
     order = scores.argsort(descending=True, stable=True)
     order = order[groups[order].argsort(stable=True)]
-    ordered = groups[order]
-    first = torch.searchsorted(ordered, ordered)
-    return order, torch.arange(len(order), device=order.device) - first
+    return order, _ranks(groups[order])
+
+
+def _ranks(groups: Tensor) -> Tensor:
+    """For each item how many of its group come before; groups are in order."""
+    return torch.arange(len(groups), device=groups.device) - torch.searchsorted(groups, groups)
 
 
 def suppressed(
@@ -88,39 +94,45 @@ def suppressed(
     """
     stays = torch.zeros_like(groups, dtype=torch.bool)
     thresholds = constants(_thresholds(threshold, eta), boxes)
-    for start in range(0, len(boxes), _BLOCK):
-        own, group = boxes[start : start + _BLOCK], groups[start : start + _BLOCK]
+    size = _BLOCK if boxes.is_cpu else _DEVICE_BLOCK
+    for start in range(0, len(boxes), size):
+        own, group = boxes[start : start + size], groups[start : start + size]
         earlier = boxes[:start][stays[:start] & (groups[:start] == group[0])]
-        if len(earlier) == limit and bool(group[0] == group[-1]):
+        if limit is not None and len(earlier) >= limit and bool(group[0] == group[-1]):
             continue
         first = group == group[0]  # the only group that can have begun in an earlier block
-        most = torch.zeros_like(own[:, 0])
-        if len(earlier):
-            most = overlaps(own[:, None], earlier, pixel).amax(1).where(first, 0)
-        before = (group[:, None] == group).tril(-1)
-        common = overlaps(own[:, None], own, pixel).where(before, 0)
-        stays[start : start + _BLOCK] = _settled(
-            common, before.to(common), most, first * len(earlier), thresholds, limit
-        )
-    return stays.nonzero()[:, 0]
+        most = overlaps(own[:, None], earlier, pixel).amax(1) * first if len(earlier) else torch.zeros_like(own[:, 0])
+        count = first * len(earlier)
+        left = (most <= _after(thresholds, count)).nonzero()[:, 0]
+        if len(left):
+            stays[start + left] = _settled(own[left], group[left], most[left], count[left], thresholds, pixel)
+    kept = stays.nonzero()[:, 0]
+    return kept if limit is None else kept[_ranks(groups[kept]) < limit]
 
 
-def _settled(
-    common: Tensor, before: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, limit: int | None
-) -> Tensor:
+def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, pixel: float) -> Tensor:
     """Which boxes of a block stay: guessed until the guess confirms itself, as it must, the first box being certain.
 
-    `common` and `before` are the overlaps with the boxes before it and which these are, `most` and `count` the largest
-    overlap with boxes of earlier blocks and their number.
+    `most` and `count` are the largest overlap with boxes of earlier blocks and their number.
     """
-    stays = torch.ones_like(most, dtype=torch.bool)
+    before = (groups[:, None] == groups).tril(-1).to(boxes)
+    common = overlaps(boxes[:, None], boxes, pixel) * before
+    close = (common > thresholds[0]).to(boxes)
+    stays = torch.ones_like(most)
     while True:
-        counts = (before @ stays.to(before)).long() + count
-        guess = torch.maximum(most, common.where(stays, 0).amax(1)) <= thresholds[counts.clamp_max(len(thresholds) - 1)]
-        guess = guess if limit is None else guess & (counts < limit)
-        if torch.equal(guess, stays):
-            return stays
-        stays = guess
+        if len(thresholds) == 1:
+            guess = close @ stays == 0
+        else:
+            counts = (before @ stays).long() + count
+            guess = torch.maximum(most, (common * stays).amax(1)) <= _after(thresholds, counts)
+        if torch.equal(guess, stays.bool()):
+            return guess
+        stays = guess.to(boxes)
+
+
+def _after(thresholds: Tensor, count: Tensor) -> Tensor:
+    """The threshold after so many boxes."""
+    return thresholds[count.clamp_max(len(thresholds) - 1)]
 
 
 def _thresholds(threshold: float, eta: float) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -11,12 +12,20 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
+from netdsl.data.sources.datum import DatumSource
+from netdsl.data.sources.leveldb import LevelDbSource
+from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.transforms.decode import Color
+from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import write_maps, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
-from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, stated_shapes
+from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
 from netdsl.layers._forks import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
+_DATABASES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
+_OF_DATABASES = ("shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
 
 Size = tuple[int, int]
 
@@ -110,10 +119,11 @@ class DatumData(DataLayer, HasDatabaseForm):
         return made
 
 
-class ImagesWithMaps(DataLayer):
+class ImagesWithMaps(DataLayer, HasSampleFiles):
     """A type that brings images from files with a map of labels of the same size, as image_data_param says."""
 
     config = pb.ImageDataParameter
+    white: ClassVar[int] = 1  # how bright the label 1 is in a map
 
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
@@ -122,6 +132,14 @@ class ImagesWithMaps(DataLayer):
         p = self.layer.image_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
         return [image, (1, *image[-2:])]
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made = self._with_own_settings()
+        p = made.image_data_param
+        p.source, p.root_folder = write_maps(folder, values[0], values[1], brightness=self.white), f"{folder}/"
+        p.ClearField("rand_skip")
+        write_mean_file(made, values[0].shape[1:], folder)
+        return made
 
 
 def check_forks(settings: Message, *known: str) -> None:
@@ -134,6 +152,19 @@ def check_source(settings: HasSource) -> None:
     """Raise a NetError if a layer's settings don't say what it reads."""
     if not settings.source:
         raise NetError("needs a source, the path of what it reads")
+
+
+def check_database(p: pb.DataParameter) -> None:
+    """Refuse settings of a database that names none, or asks for what we don't do."""
+    check_source(p)
+    check_forks(p, *_OF_DATABASES)
+
+
+def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) -> DatumSource:
+    """The database that a layer names."""
+    if p.backend not in _DATABASES:
+        raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
+    return _DATABASES[p.backend](p.source, Color.COLOR if p.force_encoded_color else Color.of(transform))
 
 
 def passed_over(rand_skip: int, seed: int) -> int:

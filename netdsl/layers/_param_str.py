@@ -5,18 +5,41 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 
 
 def read_param_str(text: str) -> dict[str, Any]:
-    """Settings by name, from lines like `'scales': [8, 16]` or from a dict; nothing is run."""
+    """Settings by name, from lines like `'scales': [8, 16]`, from a dict or from `dict(...)`; nothing is run."""
     text = text.replace("!!python/tuple", "").strip()
+    if text.startswith("dict("):
+        return _keywords(text)
     if text.startswith("{"):
         settings = _value(text)
         if not isinstance(settings, dict):
             raise NetError(f"param_str {text!r} is no dict")
         return settings
     return dict(_setting(line) for line in text.splitlines() if line.strip())
+
+
+def _keywords(text: str) -> dict[str, Any]:
+    """What is written as `dict(split='train', seed=1)`."""
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        call = None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.args:
+        raise NetError(f"param_str {text!r} is no dict")
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise NetError(f"param_str {text!r} has settings without a name")
+    return {str(keyword.arg): _value(ast.unparse(keyword.value)) for keyword in call.keywords}
+
+
+def set_param_str(layer: pb.LayerParameter, **settings: Any) -> None:
+    """Write settings into a Python layer's own, in place of those with the same name, in capitals or not."""
+    others = read_param_str(layer.python_param.param_str)
+    kept = {name: value for name, value in others.items() if name.lower() not in settings}
+    layer.python_param.param_str = repr(kept | settings)
 
 
 def _setting(line: str) -> tuple[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,17 +14,22 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import UNKNOWN, part, reduced, reshaped, transposed
+from netdsl.layer.target_units import TargetUnits
 from netdsl.layers._boxes import decode, encode
 from netdsl.layers._boxes_onnx import decode_onnx
 from netdsl.layers._constants import constants
 from netdsl.layers._param_str import read_param_str
+from netdsl.layers._region_targets import Numbers, RegionSettings, per_row, with_settings
 
 Anchor = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class RpnSettings:
-    """py-faster-rcnn's own settings, under its names and with its defaults; param_str can set them too."""
+class RpnSettings(RegionSettings):
+    """py-faster-rcnn's own settings, under its names and with its defaults; param_str can set them too.
+
+    R-FCN adds `rpn_normalize_targets`, for what anchors should predict.
+    """
 
     rpn_pre_nms_top_n: int = 12000
     rpn_post_nms_top_n: int = 2000
@@ -35,24 +40,24 @@ class RpnSettings:
     rpn_clobber_positives: bool = False
     rpn_fg_fraction: float = 0.5
     rpn_batchsize: int = 256
-    rpn_bbox_inside_weights: Sequence[float] = (1, 1, 1, 1)
+    rpn_bbox_inside_weights: Numbers = (1, 1, 1, 1)
     rpn_positive_weight: float = -1
-    batch_size: int = 128  # -1 is for all regions, as R-FCN has it
-    fg_fraction: float = 0.25
-    fg_thresh: float = 0.5
-    bg_thresh_hi: float = 0.5
-    bg_thresh_lo: float = 0.1
-    bbox_inside_weights: Sequence[float] = (1, 1, 1, 1)
-    bbox_normalize_targets_precomputed: bool = False
-    bbox_normalize_means: Sequence[float] = (0, 0, 0, 0)
-    bbox_normalize_stds: Sequence[float] = (0.1, 0.1, 0.2, 0.2)
+    rpn_normalize_targets: bool = False
+    rpn_normalize_means: Numbers = (0, 0, 0, 0)
+    rpn_normalize_stds: Numbers = (0.1, 0.1, 0.2, 0.2)
 
     @classmethod
     def of(cls, phase: int, settings: dict[str, Any]) -> RpnSettings:
         """The settings of a phase, changed by those that a layer's own settings name."""
         base = cls() if phase == pb.TRAIN else cls(rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300)
-        known = {field.name for field in fields(cls)}
-        return replace(base, **{name.lower(): value for name, value in settings.items() if name.lower() in known})
+        return with_settings(base, settings)
+
+    def anchor_units(self, anchors: int) -> TargetUnits | None:
+        """The units of what anchors should predict."""
+        if not self.rpn_normalize_targets:
+            return None
+        means = per_row("rpn_normalize_means", self.rpn_normalize_means, anchors)
+        return TargetUnits(means, per_row("rpn_normalize_stds", self.rpn_normalize_stds, anchors))
 
 
 def layer_settings(layer: pb.LayerParameter, *needed: str) -> dict[str, Any]:

@@ -2,34 +2,200 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
+from netdsl.data.sources.annotations.marked_items import MarkedItems
+from netdsl.data.sources.annotations.open_annotated import (
+    is_annotated_database,
+    names_annotated_set,
+    open_annotated_set,
+)
+from netdsl.data.sources.class_names import class_groups, read_class_names
+from netdsl.data.sources.datum import DatumSource
+from netdsl.data.sources.open_source import has_kind_prefix, open_source
+from netdsl.data.transforms.annotated_transform import AnnotatedTransform
+from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
+from netdsl.data.transforms.box_tops import batch_rows, centred_rows
+from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.decode import Color
+from netdsl.data.types import Array, Random
+from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
+from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.sample_files import write_mean_file
+from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DataLayer
+from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
+from netdsl.layers._forks import refuse
+
+_FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
+_MAP = 2  # the place of the top with maps of classes
+_DOUBT = "AnnotatedData without a batch_sampler is taken to show whole images; MobileNet-YOLO's shows random parts"
 
 
-class AnnotatedData(DataLayer):
-    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of labels.
+class AnnotatedData(DataLayer, HasSampleFiles):
+    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
 
-    How many boxes there are differs from batch to batch; one for each image is assumed. Maps have one channel, unless
-    the label map, which isn't read, has more.
+    How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
+    has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
+    for each number in the label map, or one for all, which the shapes assume where there is no label map.
     """
 
     config = pb.AnnotatedDataParameter
     tops = (1, 3)
 
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        self.jitter = self._jitter()
+
+    def _jitter(self) -> float:
+        """How much of images MobileNet-YOLO leaves out."""
+        p = self.layer.annotated_data_param
+        if p.batch_sampler or p.HasField("yolo_data_jitter"):
+            return p.yolo_data_jitter
+        return self.by_dialect({"mobilenet-yolo": p.yolo_data_jitter}, 0.0, _DOUBT)
+
     def batch_size(self) -> int:
         return self.layer.data_param.batch_size
 
     def top_kind(self, place: int) -> BlobKind:
-        has_rows = place == 1 and self.layer.annotated_data_param.yolo_data_type != 1
-        return BlobKind.OBJECT if has_rows else BlobKind.NUMBER
+        return BlobKind.OBJECT if place == 1 and not self._is_for_yolo() else BlobKind.NUMBER
 
     def item_shapes(self) -> list[Shape]:
-        p, batch = self.layer.annotated_data_param, self.batch_size()
-        image = self.image()
-        boxes = (batch, 1, 300, 5) if p.yolo_data_type == 1 else (1, 1, batch, 8)
-        places = (p.seg_resize_width, p.seg_resize_height)  # the fork's own order
-        if not all(places):
-            places = image[1] // p.seg_scales, image[2] // p.seg_scales
-        return [image, boxes, (1, *places)]
+        p, image = self.layer.annotated_data_param, self.image()
+        boxes = (1, 300, 5) if self._is_for_yolo() else (1, 1, self.batch_size(), 8)
+        scales = max(1, p.seg_scales)
+        size = _map_size(p) or (image[1] // scales, image[2] // scales)
+        return [image, boxes, (self._map_channels(), *size)]
+
+    def reading(self, seed: int) -> Reading:
+        p, data = self.layer.annotated_data_param, self.layer.data_param
+        check_database(data)
+        refuse(p, "difficult_label_warmup")
+        if p.HasField("anno_type") and p.anno_type == pb.AnnotatedDatum.LANE:
+            raise NetError("anno_type LANE is for LaneData; a database of boxes has BBOX")
+        self._check_resizing()
+        transform = AnnotatedTransform(
+            self.layer.transform_param,
+            self._draw_window(),
+            self._class_maps(),
+            train=self.layer.phase == pb.TRAIN,
+            seed=seed,
+        )
+        source = self._source()
+        tops = _ItemTops(transform, len(self.layer.top), self._row_form(source))
+        has_rows = source.annotated and len(self.layer.top) > 1 and not self._is_for_yolo()
+        return Reading(
+            source,
+            data.batch_size,
+            shuffle=data.shuffle,
+            start=passed_over(data.rand_skip, seed),
+            name=data.source,
+            collate=batch_rows if has_rows else None,
+            item_transform=tops,
+        )
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Each image has an object of the first class."""
+        made, p = self._with_own_settings(), self.layer.annotated_data_param
+        if len(self.layer.top) > _MAP and not p.single_class:
+            made.annotated_data_param.label_map_file = str(folder / "classes.prototxt")
+            write_class_groups(folder / "classes.prototxt", values[_MAP].shape[1])
+        write_records(folder / "items", annotated_samples(values[0], white=p.single_class))
+        write_mean_file(made, values[0].shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made
+
+    def _is_for_yolo(self) -> bool:
+        return self.layer.annotated_data_param.yolo_data_type == 1
+
+    def _check_resizing(self) -> None:
+        """Caffe's rule for sizes that differ."""
+        modes = {each.resize_mode for each in self.layer.transform_param.resize_param}
+        if _COVERING in modes and self.batch_size() != 1:
+            raise NetError("resize_mode FIT_SMALL_SIZE makes images of many sizes; it needs a batch_size of 1")
+
+    def _draw_window(self) -> WindowDraw | None:
+        p = self.layer.annotated_data_param
+        if p.batch_sampler:
+            return BatchSamplers(p.batch_sampler)
+        modes = {each.resize_mode for each in self.layer.transform_param.resize_param}
+        if self.jitter and len(modes) > 1 and _FITTING in modes:
+            raise NetError("yolo_data_jitter takes images that keep their proportions, or others: give one resize_mode")
+        return Jitter(self.jitter, keeps_proportions=modes == {_FITTING}) if self.jitter else None
+
+    def _class_maps(self) -> ClassMaps | None:
+        p = self.layer.annotated_data_param
+        if len(self.layer.top) <= _MAP:
+            return None
+        if not p.single_class and not p.label_map_file:
+            raise NetError("needs a label_map_file, which says the classes of each channel of its maps")
+        channels = None if p.single_class else class_groups(p.label_map_file)
+        return ClassMaps(channels, divisor=max(1, p.seg_scales), size=_map_size(p))
+
+    def _map_channels(self) -> int:
+        """How many channels maps have, which is one where there is no label map."""
+        p = self.layer.annotated_data_param
+        is_known = len(self.layer.top) > _MAP and not p.single_class and Path(p.label_map_file).is_file()
+        return len(class_groups(p.label_map_file)) if is_known else 1
+
+    def _source(self) -> AnnotatedDatumSource | MarkedItems:
+        """The database, or the set of a name such as `voc:FOLDER`, which Caffe doesn't know.
+
+        A database's classes are named by the label map, if there is one, which Caffe never opens.
+        """
+        p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
+        color = Color.of(self.layer.transform_param)
+        if names_annotated_set(name) and not is_annotated_database(name):
+            return MarkedItems(open_annotated_set(name), color, maps=has_maps)
+        if has_kind_prefix(name):
+            records = open_source(name, color=color)
+            if not isinstance(records, DatumSource):
+                raise NetError(f"{name}: is neither a database nor images with marked objects")
+        else:
+            records = open_database(self.layer.data_param, self.layer.transform_param)
+        names = () if has_maps or not Path(p.label_map_file).is_file() else read_class_names(p.label_map_file)
+        return AnnotatedDatumSource(records, annotated=p.HasField("anno_type"), maps=has_maps, classes=names)
+
+    def _row_form(self, source: AnnotatedDatumSource | MarkedItems) -> Callable[[Array], Array]:
+        """What becomes of an image's rows or label."""
+        if not source.annotated:
+            return _as_map
+        if self._is_for_yolo():
+            return partial(centred_rows, difficult=self.layer.annotated_data_param.train_diffcult)
+        return _as_it_is
+
+
+@dataclass(frozen=True)
+class _ItemTops:
+    """The first tops of an item, of which the second one has a form of its own."""
+
+    transform: AnnotatedTransform
+    count: int
+    form: Callable[[Array], Array]
+
+    def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
+        """The tops of an item."""
+        image, rows, *maps = self.transform(item, random, batch)
+        return (image, self.form(rows), *maps)[: self.count]
+
+
+def _map_size(p: pb.AnnotatedDataParameter) -> tuple[int, int] | None:
+    """The height and width of maps, if the settings say them."""
+    return (p.seg_resize_height, p.seg_resize_width) if p.seg_resize_height and p.seg_resize_width else None
+
+
+def _as_it_is(rows: Array) -> Array:
+    return rows
+
+
+def _as_map(label: Array) -> Array:
+    return label.reshape(1, 1, 1)

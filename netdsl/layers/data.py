@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
-from netdsl.data.sources.leveldb import LevelDbSource
-from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
 from netdsl.data.transforms.decode import Color
+from netdsl.data.types import Array
+from netdsl.data.writing.databases import lmdb_writer
+from netdsl.data.writing.example import Example
+from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
-from netdsl.layers._data import DatumData, check_forks, check_source, passed_over
+from netdsl.layer.data import HasSampleFiles
+from netdsl.layers._data import DatumData, check_database, open_database, passed_over
 
-_SOURCES = {pb.DataParameter.LEVELDB: LevelDbSource, pb.DataParameter.LMDB: LmdbSource}
 
-
-class Data(DatumData):
+class Data(DatumData, HasSampleFiles):
     """An image, and a number if there is a second top."""
 
     config = pb.DataParameter
@@ -30,8 +36,7 @@ class Data(DatumData):
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
-        check_source(p)
-        check_forks(p, "shuffle", "threads", "parser_threads", "cache", "precache", "disk_reader_threads", "verbose")
+        check_database(p)
         start = passed_over(p.rand_skip, seed)
         return Reading(self._source(), p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
 
@@ -42,7 +47,15 @@ class Data(DatumData):
             raise NetError("names no source of its data; set data_param's source")
         if has_kind_prefix(p.source):
             return open_source(p.source, color=Color.of(self.layer.transform_param))
-        if p.backend not in _SOURCES:
-            raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
-        color = Color.COLOR if p.force_encoded_color else Color.of(self.layer.transform_param)
-        return _SOURCES[p.backend](p.source, color)
+        return open_database(p, self.layer.transform_param)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made, path = self._with_own_settings(), folder / "items"
+        images, labels = values[0], values[1] if len(values) > 1 else np.zeros(len(values[0]), np.float32)
+        with lmdb_writer(path) as put:
+            for index, (image, label) in enumerate(zip(images, labels, strict=True)):
+                put(Example(index, "", (as_pixels(image), np.rint(label.astype(np.float32)))))
+        write_mean_file(made, images.shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(path), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made

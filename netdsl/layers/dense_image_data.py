@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import dense_image_source
+from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import write_maps, write_mean_file
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, both_or_none, check_source, passed_over
 
 _CAMVID = (360, 480)
 
 
-class DenseImageData(DataLayer):
+class DenseImageData(DataLayer, HasSampleFiles):
     """An image and a map of its size. Where nothing says a size it is that of CamVid, which SegNet was made for."""
 
     config = pb.DenseImageDataParameter
@@ -31,3 +37,11 @@ class DenseImageData(DataLayer):
         check_source(p)
         source = dense_image_source(p, self.layer.transform_param, seed=seed)
         return Reading(source, p.batch_size, start=passed_over(p.rand_skip, seed), name=p.source)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made = self._with_own_settings()
+        made.dense_image_data_param.source = write_maps(folder, values[0], values[1])
+        made.dense_image_data_param.root_folder = f"{folder}/"
+        made.dense_image_data_param.ClearField("rand_skip")
+        write_mean_file(made, values[0].shape[1:], folder)
+        return made

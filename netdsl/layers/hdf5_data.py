@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.hdf5 import Hdf5Source
+from netdsl.data.types import Array
+from netdsl.data.writing.hdf5 import Hdf5Rows
+from netdsl.data.writing.sample_files import write_list
 from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_source
 
 
-class HDF5Data(DataLayer):
+class HDF5Data(DataLayer, HasSampleFiles):
     """Each top is the data set of its name. What shapes they have only the files say; here an image, then numbers."""
 
     config = pb.HDF5DataParameter
@@ -34,3 +39,9 @@ class HDF5Data(DataLayer):
         check_source(p)
         source = Hdf5Source(p.source, list(self.layer.top))
         return Reading(source, p.batch_size, shuffle=p.shuffle, groups=source.rows, name=p.source)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made, path = self._with_own_settings(), folder / "rows.h5"
+        Hdf5Rows(path).add(dict(zip(self.layer.top, values, strict=True)))
+        made.hdf5_data_param.source = write_list(folder, [path])
+        return made

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.images import ImageSource
+from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import as_pixels, write_images, write_list, write_mean_file
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DatumData, both_or_none, check_forks, check_source, passed_over
 
 
-class ImageData(DatumData):
+class ImageData(DatumData, HasSampleFiles):
     """An image and a number."""
 
     config = pb.ImageDataParameter
@@ -31,3 +37,13 @@ class ImageData(DatumData):
         )
         start = passed_over(p.rand_skip, seed)
         return Reading(source, p.batch_size, (self.transform(),), p.shuffle, start, name=p.source)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made, images = self._with_own_settings(), values[0]
+        labels = values[1].astype(int).ravel().tolist() if len(values) > 1 else [0] * len(images)
+        made.image_data_param.source = write_list(folder, write_images(map(as_pixels, images), folder), labels)
+        made.image_data_param.root_folder = f"{folder}/"
+        made.image_data_param.ClearField("rand_skip")
+        size = both_or_none(made.image_data_param.new_height, made.image_data_param.new_width, "new")
+        write_mean_file(made, (images.shape[1], *(size if all(size) else images.shape[2:])), folder)
+        return made

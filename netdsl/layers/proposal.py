@@ -29,6 +29,7 @@ from netdsl.layers._rpn import (
     placed_onnx,
 )
 
+_ALL = 2**31 - 1
 _DOUBT = "a scale of Proposal's anchors is taken as relative to base_size, as in PVANet; happynear's is in pixels"
 
 
@@ -66,6 +67,9 @@ class Proposal(HasOnnxForm, MakesRegions):
         if len(scores) != 4 or scores[1] != 2 * count or codes != (scores[0], 4 * count, *scores[2:]):
             expected = f"{count} anchors need scores of {2 * count} channels and predictions of {4 * count}"
             raise ShapeError(f"{expected}, the bottoms have shapes {list(scores)} and {list(codes)}")
+
+    def keep_regions(self, most: int) -> None:
+        self.settings.pre_nms_topn, self.settings.post_nms_topn = _ALL, most
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         self._check(bottoms)

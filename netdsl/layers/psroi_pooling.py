@@ -51,17 +51,20 @@ class PSROIPooling(HasOnnxForm):
     def forward(self, x: Tensor, regions: Tensor) -> Tensor:
         regions = regions.detach().reshape(-1, 5)
         sums = F.pad(x.double().cumsum(2).cumsum(3), (1, 0, 1, 0))  # of all that is above and to the left
-        sums = sums.reshape(len(x), self.outputs, self.size, self.size, *sums.shape[2:])
+        table = sums.view(len(x), self.outputs, -1).transpose(1, 2).flatten(0, 1)  # by image, map of the bin, place
         top, bottom = self._bins(regions[:, 2], regions[:, 4], x.shape[2])
         left, right = self._bins(regions[:, 1], regions[:, 3], x.shape[3])
-        image, rows = images_of(regions, x)[:, None, None], torch.arange(self.size, device=x.device)
+        maps = torch.arange(self.size**2, device=x.device).view(self.size, self.size)
+        maps = (images_of(regions, x)[:, None, None] * self.size**2 + maps) * sums.shape[2]
 
         def above_left(y: Tensor, x_: Tensor) -> Tensor:
-            return sums[image, :, rows[:, None], rows, y[:, :, None], x_[:, None]]
+            places = (maps + y[:, :, None]) * sums.shape[3] + x_[:, None]
+            return table.index_select(0, places.flatten())
 
         total = above_left(bottom, right) - above_left(top, right) - above_left(bottom, left) + above_left(top, left)
-        places = (bottom - top)[:, :, None] * (right - left)[:, None]
-        return (total / places.clamp_min(1)[..., None]).movedim(-1, 1).to(x.dtype)
+        places = ((bottom - top)[:, :, None] * (right - left)[:, None]).clamp_min(1)
+        means = total.view(*places.shape, self.outputs) / places[..., None]
+        return means.movedim(-1, 1).to(x.dtype)
 
     def onnx(self, g: OnnxGraph, x: str, regions: str) -> str:
         height, width, k = g.length(x, 2), g.length(x, 3), self.size

@@ -3,39 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.source import Item
+from netdsl.data.types import Array
+from netdsl.errors import NetError
 from netdsl.layer import Shape
+from netdsl.layer.data import HasSampleFiles, NamesSource
 from netdsl.layer.samples import BlobKind
+from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._data import DataLayer
+from netdsl.layers._param_str import set_param_str
+from netdsl.layers._region_targets import with_settings
+from netdsl.layers._roi_batches import RoIBatches, RoITops
+from netdsl.layers._roi_images import RoIImage, RoISettings, target_statistics
+from netdsl.layers._roi_samples import write_coco_sample
+from netdsl.layers._roi_sets import open_images
 from netdsl.layers._rpn import layer_settings
 
+_CLASSES = "num_classes"
 
-class RoIData(DataLayer, ReplacesUserCode):
+
+class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
     """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
 
-    No file says how large the images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one
-    image and an object for a net with proposals, two images and 128 regions for one without.
+    What it reads and how is in param_str, by py-faster-rcnn's names. Until the data are open nothing says how large
+    images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one image and an object for a net
+    with proposals, two images and 128 regions for one without.
     """
 
     origin = "Faster R-CNN"
     tops = (3, 6)
     any_size = True
+    targets_top = 3
     python_names = ("roi_data_layer.layer.RoIDataLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
-        self.classes = layer_settings(layer, "num_classes")["num_classes"]
+        self.classes = layer_settings(layer, _CLASSES)[_CLASSES]
+        self._measured: TargetUnits | None = None
 
     @property
     def proposes(self) -> bool:
         """Whether the net makes its own regions."""
         return len(self.layer.top) == 3 and self.layer.top[1] != "rois"
 
+    @property
+    def settings(self) -> RoISettings:
+        """What param_str says, and where it says nothing what py-faster-rcnn does for a net of this kind."""
+        base = RoISettings(ims_per_batch=1 if self.proposes else 2)
+        return with_settings(base, layer_settings(self.layer))
+
+    @property
+    def box_classes(self) -> int:
+        """How many classes boxes are learned for."""
+        return 2 if self.settings.agnostic else self.classes
+
     def batch_size(self) -> int:
-        return 1 if self.proposes else 2
+        return self.settings.ims_per_batch
+
+    def target_units(self) -> TargetUnits | None:
+        known = self.settings.units(self.box_classes) if len(self.layer.top) > self.targets_top else None
+        return self._measured or known
 
     def top_kind(self, place: int) -> BlobKind:
         kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELLED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
@@ -50,6 +86,69 @@ class RoIData(DataLayer, ReplacesUserCode):
         if self.proposes:
             return shapes
         count = assumed[0][0] if assumed and assumed[0] else 128
-        defaults: list[Shape] = [(count, 5), (count,), *[(count, 4 * self.classes)] * 3]
+        defaults: list[Shape] = [(count, 5), (count,), *[(count, 4 * self.box_classes)] * 3]
         each = [shape or default for shape, default in zip_longest(assumed, defaults, fillvalue=())]
         return [shapes[0], *each][: len(self.layer.top)]
+
+    def reading(self, seed: int) -> Reading:
+        s, train = self.settings, self.layer.phase == pb.TRAIN
+        self._check()
+        classes, images = open_images(s)
+        if len(classes) != self.classes:
+            raise NetError(
+                f"num_classes is {self.classes}, and {s.source} has {len(classes)} with the background; make them agree"
+            )
+        self._measure(images, train)
+        tops = RoITops(self.proposes, self.box_classes, self.target_units())
+        source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
+        return Reading(source, 1, name=s.source, collate=_first)
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        """Images keep their size, which is small, so that nobody waits long for what is made of them."""
+        made = self._with_own_settings()
+        source, side = write_coco_sample(folder, self.classes, self.batch_size())
+        set_param_str(made, source=source, scales=(side,))
+        return made
+
+    def note_data(self, layer: pb.LayerParameter) -> None:
+        """The means and deviations that were measured, by which saved weights are changed to be used."""
+        if self._measured is not None:
+            measured = {
+                "bbox_normalize_targets_precomputed": True,
+                "bbox_normalize_means": self._measured.means,
+                "bbox_normalize_stds": self._measured.deviations,
+            }
+            set_param_str(layer, **measured)
+
+    @classmethod
+    def name_source(cls, layer: pb.LayerParameter, source: str) -> None:
+        set_param_str(layer, source=source)
+
+    def _measure(self, images: Sequence[RoIImage], train: bool) -> None:
+        """Py-faster-rcnn's rule: unless they are known beforehand, means and deviations are those of the data."""
+        s = self.settings
+        if len(self.layer.top) > self.targets_top and s.bbox_normalize_targets and self.target_units() is None:
+            self._measured = target_statistics(images, s, self.box_classes, flipped=train and s.use_flipped)
+
+    def _check(self) -> None:
+        """A NetError for settings that can't be, or that nothing reads."""
+        s, known = self.settings, {_CLASSES, *(field.name for field in fields(RoISettings))}
+        for name in layer_settings(self.layer):
+            if name.lower() not in known:
+                raise NetError(f"param_str has '{name}', which isn't read; there are {', '.join(sorted(known))}")
+        if not s.source:
+            raise NetError(
+                "nothing says what it reads: name it with --data, as 'source' in param_str, such as "
+                "'voc:VOCdevkit/VOC2007?set=trainval', or give its tops by name"
+            )
+        if self.proposes and s.ims_per_batch != 1:
+            raise NetError(f"ims_per_batch is {s.ims_per_batch}; a net that proposes regions takes one image at a time")
+        if s.batch_size > 0 and s.batch_size % s.ims_per_batch:
+            raise NetError(f"batch_size {s.batch_size} can't be shared by {s.ims_per_batch} images; make it a multiple")
+        if not s.scales or min(s.scales) < 1 or s.max_size < 1 or np.size(s.pixel_means) != 3:
+            raise NetError("scales and max_size must be 1 or more, and pixel_means has three numbers")
+
+
+def _first(items: Sequence[Item]) -> Item:
+    """The only item, which is a whole batch already."""
+    return items[0]

@@ -12,13 +12,15 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
 from netdsl.layer.running import NeedsValues
 from netdsl.layer.samples import BlobKind
+from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
+from netdsl.layers._region_targets import in_units
 from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
 
 
-class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
+class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTargets):
     """Labels of all anchors (1 object, 0 background, -1 neither), box targets, and their inside and outside weights.
 
     Bottoms are scores, of which only the size is read, objects (x1, y1, x2, y2, label), the image's height, width and
@@ -30,6 +32,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
     tops = (4, 4)
     no_gradient = (0, 1, 2, 3)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.LABELLED_BOX, BlobKind.IMAGE_SIZE, BlobKind.NUMBER)
+    targets_top = 1
     python_names = ("rpn.anchor_target_layer.AnchorTargetLayer",)
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
@@ -48,6 +51,9 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         count, (height, width) = len(self.anchors), bottoms[0][2:]
         return [(1, 1, count * height, width), *[(1, 4 * count, height, width)] * 3]
 
+    def target_units(self) -> TargetUnits | None:
+        return self.settings.anchor_units(len(self.anchors))
+
     @torch.no_grad()
     def forward(self, scores: Tensor, objects: Tensor, image: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
         around, objects = placed(self.anchors, scores, self.stride), objects.reshape(-1, 5)[:, :4]
@@ -60,7 +66,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         labels = scores.new_full((len(around),), -1)
         labels[inside] = self._labels(overlap).to(labels)
         targets = torch.zeros_like(around)
-        targets[inside] = pixel_targets(around[inside], objects[overlap.argmax(1)])
+        targets[inside] = self._targets(around[inside], objects[overlap.argmax(1)])
         inner = (labels == 1)[:, None] * constants(self.settings.rpn_bbox_inside_weights, scores)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
@@ -80,6 +86,10 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues):
         labels[sample(negative, s.rpn_batchsize - len(chosen))] = 0
         labels[chosen] = 1
         return labels
+
+    def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:
+        targets = pixel_targets(boxes, objects)
+        return in_units(targets, self.target_units(), targets.new_zeros(len(targets), dtype=torch.long))
 
     def _weights(self, labels: Tensor) -> Tensor:
         """What each anchor counts for in the box loss."""

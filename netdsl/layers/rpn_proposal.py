@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from netdsl.layer.samples import BlobKind
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import suppressed
 from netdsl.layers._boxes_onnx import picked, suppressed_onnx
+from netdsl.layers._constants import constants
 from netdsl.layers._rpn import (
     RpnSettings,
     anchors,
@@ -59,10 +61,14 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         count = self.settings.rpn_post_nms_top_n
         return [(count, 5), (count, 1)]
 
+    def keep_regions(self, most: int) -> None:
+        self.settings = replace(self.settings, rpn_pre_nms_top_n=-1, rpn_post_nms_top_n=most)
+
     @torch.no_grad()
     def forward(self, scores: Tensor, codes: Tensor, image: Tensor) -> tuple[Tensor, Tensor]:
         s, (height, width, scale) = self.settings, image.flatten()[:3]
-        boxes = pixel_boxes(placed(self.anchors, scores, self.stride), by_place(codes[0], 4), height, width)
+        codes = self._as_used(by_place(codes[0], 4))
+        boxes = pixel_boxes(placed(self.anchors, scores, self.stride), codes, height, width)
         large = (boxes[:, 2:] - boxes[:, :2] + 1 >= s.rpn_min_size * scale).all(1)
         boxes, score = boxes[large], by_place(scores[0, len(self.anchors) :], 1)[large]
         order = score[:, 0].argsort(descending=True, stable=True)
@@ -73,6 +79,13 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
         stay = suppressed(boxes, torch.zeros_like(order), s.rpn_nms_thresh, pixel=1, limit=limit)
         boxes = boxes[stay]
         return torch.cat((boxes.new_zeros((len(boxes), 1)), boxes), 1), score[stay]
+
+    def _as_used(self, codes: Tensor) -> Tensor:
+        """R-FCN's rule: while it learns, a net predicts in the units of its targets; saved weights do so no more."""
+        s = self.settings
+        if not (s.rpn_normalize_targets and self.layer.phase == pb.TRAIN):
+            return codes
+        return codes * constants(s.rpn_normalize_stds, codes) + constants(s.rpn_normalize_means, codes)
 
     def onnx(self, g: OnnxGraph, scores: str, codes: str, image: str) -> tuple[str, ...]:
         s, image = self.settings, reshaped(g, image, UNKNOWN)

@@ -98,6 +98,7 @@ class Feeds:
             return
         batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
+        layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
 
     def _bind(self, table: Table, types: Types, loading: Loading) -> None:

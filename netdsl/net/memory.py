@@ -71,7 +71,7 @@ def check_blobs(built: Built, device: torch.device) -> None:
 
 
 def _check(built: Built, sizes: Sequence[int], needed: int, what: str, device: torch.device) -> None:
-    available = _memory_of(device)
+    available = memory_of(device)
     if available is None or needed <= available:
         return
     index = max(range(len(sizes)), key=sizes.__getitem__)
@@ -82,7 +82,7 @@ def _check(built: Built, sizes: Sequence[int], needed: int, what: str, device: t
     )
 
 
-def _memory_of(device: torch.device) -> int | None:
+def memory_of(device: torch.device) -> int | None:
     """The bytes of a device's whole memory, or None if that isn't known."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory

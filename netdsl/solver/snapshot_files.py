@@ -50,12 +50,23 @@ class ResumePoint:
 
 
 @dataclass(frozen=True)
+class SavedPoint(ResumePoint):
+    """A resume point beside weights that are saved as they are used.
+
+    `trained` has the values, in base64, that the blobs of some layers had in training. It is None in snapshots of
+    versions that saved all weights as they were trained.
+    """
+
+    trained: dict[str, list[str]] | None = None
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A snapshot whose files are whole, as far as that can be told."""
 
     file: CaffeFile[pb.SolverState]
     model: Path | None
-    point: ResumePoint | None
+    point: SavedPoint | None
     notice: str = ""  # what a user should know about it
 
 
@@ -64,7 +75,7 @@ def resume_path_of(state: Path) -> Path:
     return state.with_name(state.name.partition(".solverstate")[0] + RESUME_SUFFIX)
 
 
-def write_resume_file(state: Path, model: Path, point: ResumePoint) -> None:
+def write_resume_file(state: Path, model: Path, point: SavedPoint) -> None:
     """Write the resume file, with the hashes of the other files as they are on the disk, and one of itself."""
     content = {**asdict(point), "files": {"model": file_hash(model), "state": file_hash(state)}}
     content["hash"] = _own_hash(content)
@@ -194,10 +205,10 @@ def _own_hash(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
-def _point_of(content: dict[str, Any], state: pb.SolverState, path: Path) -> ResumePoint:
+def _point_of(content: dict[str, Any], state: pb.SolverState, path: Path) -> SavedPoint:
     if content.get("iteration") != state.iter:
         raise SolverError(f"{path}: is of iteration {content.get('iteration')}, the state of {state.iter}")
-    return _checked(content, ResumePoint, path)
+    return _checked(content, SavedPoint, path)
 
 
 def _checked(content: Any, kind: type[Content], path: Path) -> Content:

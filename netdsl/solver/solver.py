@@ -37,6 +37,7 @@ from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
+from netdsl.solver.used_weights import normalized_outputs
 
 
 def ignore_event(event: Event) -> None:
@@ -71,6 +72,7 @@ class Solver:
         self.require_finite, self.test_last = require_finite, test_last
         self.weights = FlatWeights(net.built)
         self.updater = Updater(param, self.weights, net.loss_scale)
+        self.normalized_outputs = normalized_outputs(net.built)
         self.iteration, self.current_step = 0, 0
         self.stopped = False  # by an action
         self.on_start: list[Callable[[], None]] = []  # called before an iteration's first batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,13 @@ from netdsl.solver.events import Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import (
     RandomStates,
     ResumePoint,
+    SavedPoint,
     newest,
     open_snapshot,
     resume_path_of,
     write_resume_file,
 )
+from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
 from netdsl.weights.files import save_net
 
 if TYPE_CHECKING:
@@ -39,7 +42,8 @@ def save(solver: Solver) -> SnapshotSaved:
     base = f"{solver.param.snapshot_prefix}_iter_{solver.iteration}"
     model, path = Path(f"{base}.caffemodel{suffix}"), Path(f"{base}.solverstate{suffix}")
     remove_leftovers(model.parent, f"{Path(solver.param.snapshot_prefix).name}_iter_")
-    save_net(solver.net.built, model, gradients=solver.param.snapshot_diff, durable=True)
+    with weights_for_use(solver.normalized_outputs):
+        save_net(solver.net.built, model, gradients=solver.param.snapshot_diff, durable=True)
     file = CaffeFile(
         pb.SolverState(iter=solver.iteration, learned_net=str(model)), form=Form.HDF5 if hdf5 else Form.BINARY
     )
@@ -49,7 +53,8 @@ def save(solver: Solver) -> SnapshotSaved:
     write(file, path, durable=True)
     if solver.classes:
         write_class_names(solver.classes, model_labels(model))
-    write_resume_file(path, model, resume_point(solver))
+    trained = {output.name: [_packed(blob) for blob in output.blobs] for output in solver.normalized_outputs}
+    write_resume_file(path, model, SavedPoint(**vars(resume_point(solver)), trained=trained))
     return SnapshotSaved(solver.iteration, model, path)
 
 
@@ -64,6 +69,7 @@ def restore(solver: Solver, path: str | Path) -> None:
         solver.listen(Notice(snapshot.notice))
     if snapshot.model is not None:
         load_weights(snapshot.model, solver.net.built)
+        _restore_trained(solver, snapshot.point, path)
     _restore_history(solver, snapshot.file, path)
     solver.iteration, solver.current_step = snapshot.file.message.iter, snapshot.file.message.current_step
     if snapshot.point is not None:
@@ -78,6 +84,28 @@ def _way_out(path: Path) -> str:
     except SolverError:
         other = None
     return f"resume from {other}, the newest whole one" if other else "there is no whole one beside it; begin anew"
+
+
+def _restore_trained(solver: Solver, point: SavedPoint | None, path: Path) -> None:
+    """Bring weights that were saved as they are used back to what they were in training."""
+    outputs = solver.normalized_outputs
+    if point is not None and point.trained is not None:
+        for output in outputs:
+            _unpack_blobs(output, point.trained.get(output.name, []), resume_path_of(path))
+    elif point is None and outputs:
+        with torch.no_grad():
+            for output in outputs:
+                output.to_train()
+        names = ", ".join(f"'{output.name}'" for output in outputs)
+        solver.listen(Notice(f"snapshot {path}: the weights of {names} are taken to be for use, as they are saved"))
+
+
+def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -> None:
+    try:
+        for blob, text in zip(output.blobs, values, strict=True):
+            blob.copy_(_unpacked(text).view(blob.dtype).view(blob.shape))
+    except (ValueError, RuntimeError) as problem:
+        raise SolverError(f"{path}: doesn't fit layer '{output.name}' ({problem})") from None
 
 
 def _restore_history(solver: Solver, file: CaffeFile[pb.SolverState], path: Path) -> None:

@@ -17,17 +17,22 @@ import numpy as np
 import pandas as pd  # noqa: F401  # pyarrow would import it in every process
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
-from netdsl.data.sources.source import Source, WholeSource
+from netdsl.data.sources.source import DataSplit, Source, WholeSource
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.paired_transform import PairedTransform
+from netdsl.data.writing.annotated.convert_annotated import convert_annotated
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
@@ -360,6 +365,21 @@ def read_class_names_in(folder: Path) -> None:
     class_names_in(folder)
 
 
+def make_proposals(folder: Path) -> None:
+    boxes = [np.array([(1, 2, 30, 40), (3, 4, 9, 9)], np.float32), np.zeros((0, 4), np.float32)]
+    (folder / "npz").mkdir()
+    write_proposals(folder / "npz" / "x.npz", ["a", "b"], boxes)
+    (folder / "mat").mkdir()
+    cells = np.empty(2, object)
+    cells[:] = boxes
+    scipy.io.savemat(folder / "mat" / "x.mat", {"boxes": cells})
+
+
+def read_proposals_in(folder: Path) -> None:
+    for path in folder.iterdir():
+        read_proposals(path, ["a", "b"])
+
+
 def make_mean(folder: Path) -> None:
     (folder / "small").mkdir()
     write_mean(pixels(4, 5).transpose(2, 0, 1).astype(np.float32), folder / "small" / "mean.binaryproto")
@@ -416,6 +436,31 @@ def make_yolo(folder: Path) -> None:
         (folder / name / "images" / "train" / "a.jpg").write_bytes(encoded("jpg", pixels(20, 30)))
         (folder / name / "labels" / "train" / "a.txt").write_text("0 0.5 0.5 0.25 1e-1\n1 0.1 0.1 0.5 0.1 0.3 .9\n")
         (folder / name / "data.yaml").write_text(f"path: .\ntrain: images/train\nnc: 2\nnames: {names}\n")
+
+
+def make_records(folder: Path) -> None:
+    """Records of drawn images in a database, with its label map."""
+    for name in ("lmdb", "leveldb"):
+        (folder / name).mkdir()
+        convert_annotated(DrawnObjects(DataSplit.TRAIN, count=5, side=32), f"{name}:{folder / name / 'x'}")
+        (folder / name / "x" / "LOCK").unlink(missing_ok=True)
+
+
+def make_maps(folder: Path) -> None:
+    """A folder of Pascal VOC's with maps."""
+    convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"voc:{folder / 'two'}")
+
+
+def read_maps(folder: Path) -> None:
+    annotated, problem = open_annotated_set(f"voc:{folder}"), None
+    for index in range(min(len(annotated), _MOST)):
+        try:
+            image = annotated.image(index)
+            class_map(image), object_map(image)
+        except DataError as error:
+            problem = error
+    if problem is not None:
+        raise problem
 
 
 def read_annotated_set(name: str) -> Callable[[Path], None]:

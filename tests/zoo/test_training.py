@@ -18,9 +18,11 @@ from netdsl.data.batches.reading import BadItems, Loading
 from netdsl.errors import DataError, SolverError
 from netdsl.net.graph import Phase, resolve
 from netdsl.solver.action import Action
+from netdsl.solver.events import DataOpened
 from netdsl.solver.module_net import Compute
 from netdsl.solver.settings import read_settings
 from netdsl.tables.table import Table
+from tests.voc_folder import VocImage, VocObject, write_voc
 from zoo.training import NO_TESTS, Run, holds_out, train, with_sources
 
 # Data that are shuffled, cropped and mirrored at random, a Dropout, statistics that are no parameters.
@@ -211,3 +213,23 @@ def test_what_is_held_out_is_the_same_when_training_goes_on(folder: Path) -> Non
     train(with_sources(run_of("part"), "train_lmdb", None), requested=lambda: next(wishes, Action.NONE))
     train(with_sources(run_of("part", snapshot="auto"), "train_lmdb", None))
     assert last("part") == last("whole")
+
+
+def test_data_of_a_layer_that_is_written_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_voc(tmp_path / "voc", [VocImage("one", 60, 90, [VocObject("dog", (11, 6, 50, 45))])])
+    settings = "{'num_classes': 21, 'scales': [64]}"
+    python = f"module: 'roi_data_layer.layer' layer: 'RoIDataLayer' param_str: \"{settings}\""
+    tops = "top: 'data' top: 'im_info' top: 'gt_boxes'"
+    (tmp_path / "net.prototxt").write_text(
+        f"layer {{ name: 'input-data' type: 'Python' {tops} python_param {{ {python} }} }}"
+        "layer { name: 'size' type: 'Scale' bottom: 'im_info' top: 'size' }"
+        "layer { name: 'loss' type: 'EuclideanLoss' bottom: 'size' bottom: 'size' }"
+    )
+    param = pb.SolverParameter(train_net="net.prototxt", base_lr=0, lr_policy="fixed", max_iter=1, snapshot_prefix="x")
+    source = "voc:voc?set=trainval"
+    run = with_sources(Run(param, folder=tmp_path), source, None)
+    assert not holds_out(param, source, None)
+    events: list[object] = []
+    train(run, listeners=[events.append])
+    assert [event.source for event in events if isinstance(event, DataOpened)] == [source]

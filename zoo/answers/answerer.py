@@ -80,6 +80,16 @@ class Answerer:
         return self.card.name
 
     @property
+    def blob(self) -> str:
+        """The name of the blob that is the answer, or its first one."""
+        return self._predictor.subgraph.built.graph.blobs[self._reader.edge]
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of labels, as far as they are known."""
+        return self._reader.names.names
+
+    @property
     def reads(self) -> type[OutputReader]:
         """How the net's output is read."""
         return type(self._reader)

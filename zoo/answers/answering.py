@@ -33,7 +33,7 @@ class ImagesRequest:
 
 
 @dataclass(frozen=True)
-class _Decoded:
+class DecodedImage:
     """An image by its name, prepared for the net, or what is wrong with it."""
 
     name: str
@@ -48,7 +48,7 @@ def answer_images(
     with ExitStack() as stack:
         sources = [(name, stack.enter_context(closing(open_images(name, request.inputs)))) for name in request.names]
         advance = stack.enter_context(progress(sum(len(source) for _, source in sources)))
-        for answer in answers(answerer, _decoded(answerer, sources, keep=request.draws), request.settings):
+        for answer in answers(answerer, decode_images(answerer, sources, keep=request.draws), request.settings):
             if answer.problem and request.invalid is InvalidRows.ERROR:
                 raise DataError(answer.problem)
             broken += bool(answer.problem)
@@ -57,9 +57,9 @@ def answer_images(
     return broken
 
 
-def answers(answerer: Answerer, images: Iterable[_Decoded], settings: AnswerSettings) -> Iterator[ImageAnswer]:
+def answers(answerer: Answerer, images: Iterable[DecodedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
     """An answer for each image, in their order."""
-    waiting, good = list[_Decoded](), 0
+    waiting, good = list[DecodedImage](), 0
     for image in images:
         waiting.append(image)
         good += isinstance(image.prepared, PreparedImage)
@@ -69,7 +69,9 @@ def answers(answerer: Answerer, images: Iterable[_Decoded], settings: AnswerSett
     yield from _answer_batch(answerer, waiting, settings)
 
 
-def _answer_batch(answerer: Answerer, images: Sequence[_Decoded], settings: AnswerSettings) -> Iterator[ImageAnswer]:
+def _answer_batch(
+    answerer: Answerer, images: Sequence[DecodedImage], settings: AnswerSettings
+) -> Iterator[ImageAnswer]:
     prepared = [image.prepared for image in images if isinstance(image.prepared, PreparedImage)]
     outputs = answerer.run(prepared) if prepared else {}
     index = 0
@@ -85,7 +87,10 @@ def _answer_batch(answerer: Answerer, images: Sequence[_Decoded], settings: Answ
         index += 1
 
 
-def _decoded(answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool) -> Iterator[_Decoded]:
+def decode_images(
+    answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep: bool = False
+) -> Iterator[DecodedImage]:
+    """The images of sources, each with the name that a user calls it by, prepared by threads."""
     for name, source in sources:
         names = [image_name(source, index, name) for index in range(len(source))]
 
@@ -94,4 +99,4 @@ def _decoded(answerer: Answerer, sources: Iterable[tuple[str, Source]], *, keep:
 
         with closing(map_items(source, range(len(source)), prepare)) as results:
             for position, result in enumerate(results):
-                yield _Decoded(names[position], result)
+                yield DecodedImage(names[position], result)

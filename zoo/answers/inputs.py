@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
+from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.file_errors import file_errors
 from netdsl.data.sources.folder import is_image_file
 from netdsl.data.sources.listing import read_bytes
@@ -97,11 +99,40 @@ class StandardInput:
         """Do nothing: whoever opened standard input closes it."""
 
 
+class MarkedImages:
+    """The images of a set in which objects are marked."""
+
+    def __init__(self, marked: AnnotatedSet, color: Color) -> None:
+        self._marked, self._color = marked, color
+
+    def __len__(self) -> int:
+        return len(self._marked)
+
+    def name(self, index: int) -> str:
+        """The name of an image in its set."""
+        return self._marked.image(index).name
+
+    def fetch(self, index: int) -> tuple[str, bytes]:
+        """Where an image is, and its bytes."""
+        image = self._marked.image(index)
+        return str(image.path), image.read()
+
+    def item(self, fetched: tuple[str, bytes]) -> tuple[Numbers, ...]:
+        """The image."""
+        where, data = fetched
+        return (decode(data, self._color, where),)
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
 def open_images(name: str, settings: InputSettings) -> Source:
     """The images of a file, a folder with all below it, a pattern such as 'photos/*.jpg', a data set, or '-'."""
     path = Path(name)
     if name == STANDARD_INPUT:
         return StandardInput(settings.stdin, settings.color)
+    if names_annotated_set(name):
+        return MarkedImages(open_annotated_set(name), settings.color)
     if has_kind_prefix(name) or _kind(path) not in (None, *_FOLDERS):
         return _data_set(name, settings)
     if path.is_dir():

@@ -40,6 +40,7 @@ _COMMANDS = {
     "predict": ("zoo.cli.predict", "Say what is in images, or add predictions to a table."),
     "serve": ("zoo.cli.serve", "Serve a model over HTTP, with a page to try it."),
     "features": ("zoo.cli.features", "Write a table with any blobs of a net for each row."),
+    "propose": ("zoo.cli.propose", "Write the regions that a net proposes for images."),
     "time": ("zoo.cli.time", "Measure how long a net takes, layer by layer."),
     "plan": ("zoo.cli.plan", "Say how a net is best trained on some machines."),
     "simulate": ("zoo.cli.simulate", "Simulate training with several machines."),
@@ -59,7 +60,7 @@ _GROUPS = {
     "See and mend files": ("show", "draw", "check", "diff", "fmt", "upgrade"),
     "Prepare data": ("data",),
     "Train": ("train", "finetune", "test", "run", "report", "plan", "simulate", "caffe"),
-    "Use": ("predict", "features", "serve"),
+    "Use": ("predict", "features", "propose", "serve"),
     "Export and compare": ("export", "convert", "verify"),
     "This machine": ("doctor", "time", "completion"),
 }

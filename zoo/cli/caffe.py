@@ -164,6 +164,7 @@ def _test(flags: Flags) -> None:
         model, (weights,), batches=flags.iterations, level=flags.level, stages=flags.stages, partial=True
     )
     result = test(request, device=device, listen=TestLog(flags.iterations))
+    assert result.loss is not None  # the net's own data have batches
     log_test(result.loss, result.outputs)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zoo.cli import options, shapes
+from zoo.cli import data_trials, options, shapes
 from zoo.cli.exit_code import ExitCode
 from zoo.cli.output import print_json
 from zoo.cli.progress_bar import progress_bar
@@ -23,6 +23,10 @@ _MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in
 @click.command("check", short_help="Check whether nets would work.")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--run", is_flag=True, help="Also run each net once, forward, on small random input.")
+@click.option("--data", is_flag=True, help="Instead try each net's training on data that are made up for it.")
+@data_trials.forward_only
+@data_trials.batch
+@data_trials.seconds
 @shapes.assume
 @shapes.stages
 @shapes.stub_unknown
@@ -32,6 +36,10 @@ _MOST_SKIPPED = 5  # unknown fields of one file: a net of a fork can have one in
 def command(
     files: tuple[str, ...],
     run: bool,
+    data: bool,
+    forward_only: bool,
+    batch: int,
+    seconds: float,
     assume: Mapping[str, Shape],
     stages: tuple[str, ...],
     stub_unknown: bool,
@@ -44,7 +52,15 @@ def command(
     batches, for nets that take only multiples of some number. What means something else in some forks of Caffe is told.
     Of the data only the first item is read: a net whose data aren't here isn't called good, but the exit code stays the
     same. What works here but Caffe refuses, or computes otherwise, is said, and doesn't change the exit code either.
+
+    With --data, the data layers of each net's TRAIN phase make up the files that they read, in a temporary folder:
+    databases, lists of images, whole data sets. A batch of them is read as in training, and its loss is computed with
+    the gradients. A folder then stands for all nets below it. The exit code is 1 if a net with a loss doesn't come that
+    far.
     """
+    if data:
+        data_trials.run(files, stages, batch, seconds, forward_only=forward_only, as_json=as_json)
+        return
     findings = []
     with progress_bar(len(files), "checking") as advance:
         from netdsl.checking.lint import CheckSettings, check_net

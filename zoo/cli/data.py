@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto.errors import few
-from zoo.cli import options
+from zoo.cli import annotated_data, options
 from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
 
@@ -26,6 +26,11 @@ A data set is named by its path, or by its kind and path:
   csv:PATH?label=NAME&columns=A,B  parquet:PATH?columns=A,B  arrow:PATH?columns=A,B
   netcdf:PATH?x=VARIABLE&y=VARIABLE  digits[:train|:test]
   shapes[:train|:test]?kinds=A,B
+\b
+Images with boxes, polygons or masks around objects:
+  voc:FOLDER?set=NAME  coco:FILE?images=FOLDER  yolo:FOLDER?set=NAME
+  labelme:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
+  objects[:train|:test]?side=N&count=N&kinds=A,B
 \b
 Behind any name, ?part=test is every tenth item, ?part=train all others,
 ?items=FILE has the numbers of the items that count, one on each line, and
@@ -47,10 +52,12 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
     return int(height), int(width)
 
 
-@command.command("convert", short_help="Write a data set as LMDB, LevelDB or Parquet.")
+@command.command("convert", short_help="Write a data set as LMDB, LevelDB, Parquet, Pascal VOC, COCO or YOLO.")
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
 @click.option("--resize", "size", metavar="HxW", callback=_size, help="Bring all images to one height and width.")
+@click.option("--min-dim", type=click.IntRange(min=1), metavar="N", help="Enlarge images with objects, at least to N.")
+@click.option("--max-dim", type=click.IntRange(min=1), metavar="N", help="Shrink images with objects, at most to N.")
 @click.option("--encoded", type=click.Choice(["jpg", "png"]), help="Store image files rather than their pixels.")
 @click.option("--gray", is_flag=True, help="Convert images to gray.")
 @click.option("--shuffle", is_flag=True, help="Write the items in random order.")
@@ -68,6 +75,8 @@ def convert_command(
     source: str,
     target: str,
     size: tuple[int, int] | None,
+    min_dim: int | None,
+    max_dim: int | None,
     encoded: str | None,
     gray: bool,
     shuffle: bool,
@@ -79,13 +88,32 @@ def convert_command(
 
     The ending or the prefix of DST says which: train_lmdb, lmdb:PATH, train.parquet, leveldb:PATH, folder:PATH.
     Databases have Caffe's records, with the keys of convert_imageset.
+
+    Images with objects are written as lmdb:PATH or leveldb:PATH of SSD's records with a label map, voc:FOLDER,
+    coco:FILE.json with a folder of images beside it, yolo:FOLDER, or maps:FOLDER, which has a list of images and maps
+    of classes. --min-dim enlarges images whose shorter side has fewer pixels, --max-dim shrinks those whose longer one
+    has more.
     """
+    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.transforms.decode import Color
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion, convert
     from netdsl.data.writing.encode import ImageFormat
+    from netdsl.errors import DataError
 
-    settings = Conversion(size, ImageFormat(encoded) if encoded else None, gray, seed if shuffle else None, skip_bad)
+    image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
+    if names_annotated_set(source):
+        if size and (min_dim or max_dim):
+            raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
+        marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
+        annotated_data.convert_set(source, target, marked, as_json)
+        return
+    if is_annotated_target(target):
+        raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
+    if min_dim or max_dim:
+        raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
+    settings = Conversion(size, image_format, gray, order, skip_bad)
     color = Color.GRAY if gray else Color.AS_STORED
     with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
@@ -121,7 +149,13 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 
 @command.command("show", short_help="Show the number of items, their classes, shapes and labels.")
 @click.argument("source", metavar="SRC")
-@click.option("-o", "--output", metavar="SHEET.png", help="Also write a contact sheet of the images with their labels.")
+@click.option(
+    "-o",
+    "--output",
+    "--sheet",
+    metavar="SHEET.png",
+    help="Also write a contact sheet of the images with their labels, or with their boxes and masks.",
+)
 @click.option(
     "--count",
     type=click.IntRange(1, 10_000),
@@ -132,8 +166,13 @@ def mean_command(source: str, output: str, as_json: bool) -> None:
 @options.as_json
 def show_command(source: str, output: str | None, count: int | None, rgb: bool, as_json: bool) -> None:
     """Show how many items a data set has, the names of its classes, and the shapes, types and labels of some items,
-    of every class about as many.
+    of every class about as many. Of images with objects, show all sizes, and how many boxes each class has.
     """
+    from netdsl.data.sources.annotations.open_annotated import names_annotated_set
+
+    if names_annotated_set(source):
+        annotated_data.show_set(source, output, count, as_json)
+        return
     from caffe_proto.storage import write_pieces
     from netdsl.data.sources.open_source import open_source
     from netdsl.data.sources.summary import example_items, summarise

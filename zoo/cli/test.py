@@ -89,8 +89,9 @@ def command(
         scores = {"scores": [_plain(table) for table in result.tables]} if result.tables else {}
         print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
         return
-    for line in _lines(result.loss, result.outputs):
-        click.echo(line)
+    if result.loss is not None:
+        for line in _lines(result.loss, result.outputs):
+            click.echo(line)
     for table in result.tables:
         _print_scores(table)
 

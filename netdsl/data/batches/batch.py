@@ -11,7 +11,7 @@ from torch import Tensor
 
 from netdsl.data.batches.reading import Collate
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.transforms.transform import ImageTransform, ItemTransform
 from netdsl.data.types import Array, Random, Shape
 from netdsl.errors import DataError, ShapeError
 
@@ -30,18 +30,22 @@ class Batch:
         transforms: Sequence[ImageTransform | None],
         *,
         collate: Collate | None = None,
+        item_transform: ItemTransform | None = None,
         pinned: bool = False,
     ) -> None:
         self.number, self.size, self.missing = number, size, size
         self.tops: tuple[Tensor, ...] = ()
         self.skipped: list[str] = []
         self.problem: Exception | None = None
-        self._transforms, self._collate, self._pinned, self._lock = transforms, collate, pinned, Lock()
+        self._transforms, self._item_transform, self._collate = transforms, item_transform, collate
+        self._pinned, self._lock = pinned, Lock()
         self._arrays: list[Array] = []  # views on the tops
         self._items: dict[int, Item] = {}  # by slot, to be collated when all are there
 
     def put(self, slot: int, item: Item, random: Random) -> None:
         """Transform an item into its slot, or collate all if it's the last one."""
+        if self._item_transform is not None:
+            item = self._item_transform(item, random, self.number)
         if self._collate is not None:
             self._keep(slot, item, self._collate)
             return
@@ -74,6 +78,8 @@ class Batch:
             self.tops = tuple(map(self._top, collate([self._items[place] for place in range(self.size)])))
 
     def _top(self, values: Array) -> Tensor:
+        if values.dtype == np.float32 and values.flags.c_contiguous and not self._pinned:
+            return torch.from_numpy(values)
         top = self._empty(values.shape)
         top.numpy()[...] = values
         return top

@@ -45,7 +45,8 @@ class BatchThreads:
 
     def __init__(self, reading: Reading, loading: Loading, order: Order, first: int) -> None:
         self._reading, self._loading, self._order = reading, loading, order
-        self._whole = reading.source if isinstance(reading.source, WholeSource) and not reading.collate else None
+        one_by_one = reading.collate or reading.item_transform
+        self._whole = reading.source if isinstance(reading.source, WholeSource) and not one_by_one else None
         lock = threading.RLock()
         self._room, self._work, self._ready = (threading.Condition(lock) for _ in range(3))
         self._closed = False
@@ -133,6 +134,7 @@ class BatchThreads:
             reading.batch_size,
             reading.transforms,
             collate=reading.collate,
+            item_transform=reading.item_transform,
             pinned=self._loading.pinned,
         )
         self._batches[self._next_to_begin] = batch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from netdsl.data.sources.source import Item, Source
-from netdsl.data.transforms.transform import ImageTransform
+from netdsl.data.transforms.transform import ImageTransform, ItemTransform
 from netdsl.data.types import Shape
 
 Collate = Callable[[Sequence[Item]], Item]
@@ -22,9 +22,12 @@ class Reading:
     The first `start` items of the first epoch are skipped. `groups` are the lengths of runs of items that lie together,
     such as the rows of one file: shuffling permutes the runs, and the items within each run, but never mixes two runs.
 
+    Where the arrays of an item are transformed together, such as an image with its boxes, `item_transform` does it, and
+    the others are for what comes of it.
+
     The items of a batch lie one behind the other in its tops, and have equal shapes. Where they have not, `collate`
-    makes the tops of them, such as the rows of all boxes, of which an image has any number; nothing is transformed
-    then.
+    makes the tops of them, such as the rows of all boxes, of which an image has any number; `transforms`
+    aren't applied then.
     """
 
     source: Source
@@ -35,6 +38,7 @@ class Reading:
     groups: tuple[int, ...] = ()
     name: str = ""  # of the source, as its user writes it
     collate: Collate | None = None
+    item_transform: ItemTransform | None = None
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from google.protobuf.message import DecodeError
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.box_tops import COLUMNS
 from netdsl.data.transforms.decode import Color, decode, decode_pixels
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _READABLE = (pb.AnnotatedDatum.BBOX, pb.AnnotatedDatum.BBOXandSeg)
-_COLUMNS = 7  # of a marked object: its class, its number, the edges of its box, and whether it is difficult
 
 
 class AnnotatedDatumSource:
@@ -38,7 +38,7 @@ class AnnotatedDatumSource:
     def _first_is_annotated(self) -> bool:
         try:
             first = self._records.fetch(0)
-            return self._datum(first).HasField("type")
+            return self.record(first).HasField("type")
         except DataError:
             return True  # whoever reads the record as an item will say what is wrong with it
 
@@ -51,7 +51,7 @@ class AnnotatedDatumSource:
 
     def item(self, fetched: DatumRecord) -> Item:
         """The image, uint8 or float32, its rows or its label, and maybe its map of classes."""
-        where, annotated = self._records.where(fetched), self._datum(fetched)
+        where, annotated = self._records.where(fetched), self.record(fetched)
         datum = annotated.datum
         if not self.annotated:
             return self._image(datum, where), np.array(datum.label, np.float32)
@@ -60,12 +60,13 @@ class AnnotatedDatumSource:
             raise DataError(f"{where}: is annotated with {kind}, of which only boxes can be read")
         if not self._shadowed and not annotated.HasField("type"):
             raise DataError(f"{where}: doesn't say what it is annotated with, as others do; set anno_type for all")
-        return self._image(datum, where), _rows(annotated, where), *self._map(datum, where)
+        return self._image(datum, where), box_rows(annotated, where), *self._map(datum, where)
 
-    def _datum(self, record: DatumRecord) -> pb.AnnotatedDatum:
-        where = self._records.where(record)
+    def record(self, fetched: DatumRecord) -> pb.AnnotatedDatum:
+        """A record as Caffe-SSD's message, which has an image."""
+        where = self._records.where(fetched)
         try:
-            annotated = pb.AnnotatedDatum.FromString(record.value)
+            annotated = pb.AnnotatedDatum.FromString(fetched.value)
         except DecodeError:
             raise DataError(f"{where}: isn't an AnnotatedDatum; the database is damaged, or is no such one") from None
         if not annotated.HasField("datum"):
@@ -89,14 +90,15 @@ class AnnotatedDatumSource:
         self._records.close()
 
 
-def _rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
+def box_rows(annotated: pb.AnnotatedDatum, where: str) -> Array:
+    """A row for each object of a record."""
     rows = [
         (group.group_label, annotation.instance_id, box.xmin, box.ymin, box.xmax, box.ymax, box.difficult)
         for group in annotated.annotation_group
         for annotation in group.annotation
         for box in (annotation.bbox,)
     ]
-    values = np.array(rows, np.float32).reshape(-1, _COLUMNS)
+    values = np.array(rows, np.float32).reshape(-1, COLUMNS)
     if not np.isfinite(values).all():
         raise DataError(f"{where}: has a box whose edges aren't numbers")
     return values

@@ -15,6 +15,7 @@ from netdsl.errors import DataError
 
 LABELS = "labels.txt"  # a name on each line, of class 0 first
 LABEL_MAP = "labelmap.prototxt"  # SSD's, which has the number of each class
+_MOST_GROUPS = 256  # of classes in maps, whose pixels are bytes
 _MOST_CLASSES = 1 << 20  # that a label map numbers
 _MODEL_LABELS = "_labels.txt"  # behind the prefix of a model's snapshots
 
@@ -79,9 +80,7 @@ def write_class_names(names: Sequence[str], path: Path) -> None:
 
 def label_map_items(path: Path) -> Sequence[pb.LabelMapItem]:
     """The classes of a label map. A name is what annotations call it, a display name what people do."""
-    with file_errors(path):
-        text = regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
-    items = from_text(text, pb.LabelMap, where=str(path)).item
+    items = from_text(_read_text(path), pb.LabelMap, where=str(path)).item
     if not all(0 <= item.label < _MOST_CLASSES for item in items):
         raise DataError(f"{path}: has a label that isn't from 0 to {_MOST_CLASSES - 1:,}; correct it")
     return items
@@ -91,6 +90,24 @@ def _label_map(path: Path) -> tuple[str, ...]:
     """The names of a label map; a number that it leaves out is its own name."""
     names = {item.label: _printable(item.display_name or item.name) for item in label_map_items(path)}
     return tuple(names.get(label, str(label)) for label in range(max(names, default=-1) + 1))
+
+
+def class_groups(path: str | Path) -> list[list[int]]:
+    """MobileNet-YOLO's label map of class maps: for each channel the classes, by their places, that it stands for.
+
+    What has the `label_id` 0 is background, which has no channel.
+    """
+    numbers = [item.label_id for item in from_text(_read_text(Path(path)), pb.YoloSegLabel, where=str(path)).item]
+    if not 0 < max(numbers, default=0) < _MOST_GROUPS or len(numbers) > _MOST_GROUPS:
+        raise DataError(
+            f"{path}: names {len(numbers)} classes with a label_id up to {max(numbers, default=0)}; a map has 1 to 255"
+        )
+    return [[place for place, number in enumerate(numbers) if number == group] for group in range(1, max(numbers) + 1)]
+
+
+def _read_text(path: Path) -> str:
+    with file_errors(path):
+        return regular_file(path).read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def _printable(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Images with a label for every pixel, from the lists of DeepLab's ImageSegData and SegNet's DenseImageData."""
+"""Images with a label for every pixel, from the lists of DeepLab's, SegNet's and HED's layers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.listing import numbered_lines, read_bytes
@@ -20,6 +21,8 @@ from netdsl.data.transforms.paired_transform import PairedTransform
 from netdsl.data.transforms.transform import Transform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
+
+_HALF = 128  # of white, as OpenCV rounds it
 
 
 class SegmentationItem(NamedTuple):
@@ -36,7 +39,8 @@ class SegmentationList:
     """A list whose lines name an image and its labels, which are another image, or one number for all pixels.
 
     Image and labels are resized to `size` unless it is (0, 0). `kind` says what the labels of a line are; `label` is
-    the label of all pixels where lines have none.
+    the label of all pixels where lines have none. A map of `edges` is gray: labels are 1 for what is at least half as
+    bright as white, and 0 for the rest.
     """
 
     path: str | Path
@@ -45,6 +49,7 @@ class SegmentationList:
     color: bool = True
     kind: int = pb.ImageDataParameter.PIXEL
     label: int = 255
+    edges: bool = False
 
 
 class SegmentationSource:
@@ -89,10 +94,14 @@ class SegmentationSource:
             labels: Array = np.full((1, *image.shape[1:]), fetched.labels, np.uint8)
         else:
             encoded = decode(fetched.labels, Color.GRAY, f"the labels of {fetched.path}")
-            labels = self._resized(encoded, Interpolation.NEAREST)
+            labels = self._edges(encoded) if self._files.edges else self._resized(encoded, Interpolation.NEAREST)
         pixels, classes = self._transform(image, labels, self._order.random(fetched.place), fetched.path)
         size = np.minimum(image.shape[1:], pixels.shape[1:]).astype(np.float32)[None, None]
         return (pixels, classes, size) if self._sizes else (pixels, classes)
+
+    def _edges(self, gray: Array) -> Array:
+        bright: NDArray[np.bool_] = self._resized(gray).astype(np.uint8) >= _HALF
+        return np.asarray(bright, np.uint8)
 
     def _resized(self, image: Array, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
         return resize(image, *self._files.size, interpolation) if any(self._files.size) else image
@@ -145,6 +154,15 @@ def dense_image_source(
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
 
 
+def image_labelmap_source(
+    p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, seed: int = 0
+) -> SegmentationSource:
+    """The source of HED's ImageLabelmapData, which crops at random in any phase."""
+    files = SegmentationList(p.source, p.root_folder, (p.new_height, p.new_width), p.is_color, edges=True)
+    paired_transform = PairedTransform(_values(transform), _crop(transform), True, transform.mirror)
+    return SegmentationSource(files, paired_transform, shuffle=p.shuffle, seed=seed)
+
+
 def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
     square = (transform.crop_size, transform.crop_size)
     settings = [square, (transform.crop_height, transform.crop_width), (transform.crop_h, transform.crop_w)]
@@ -161,4 +179,6 @@ def _values(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     for name in ("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors"):
         settings.ClearField(name)
     constant_transform, unused = Transform(settings, train=False), np.random.default_rng(0)
+    if not constant_transform.constant:
+        raise DataError("transform_param resizes images, and not their labels; take new_height and new_width")
     return lambda image: constant_transform(image, unused)

@@ -57,7 +57,7 @@ def draw(shape: str, random: np.random.Generator) -> NDArray[np.uint8]:
     """A picture of a shape: channels, height, width."""
     size = random.uniform(0.5, 0.9) * SIDE / 2
     x, y = random.uniform(size, SIDE - size, 2)
-    inside = _inside(shape, x, y, size, random.uniform(0, 2 * np.pi))
+    inside = coverage(shape, (x, y), size, random.uniform(0, 2 * np.pi), (SIDE, SIDE))
     ground, ink = random.uniform(0, 255, (2, 3))
     ink = np.where(np.abs(ink - ground) < 60, (ground + 128) % 256, ink)  # never as the ground
     pixels = ground[:, None, None] + inside * (ink - ground)[:, None, None]
@@ -65,9 +65,10 @@ def draw(shape: str, random: np.random.Generator) -> NDArray[np.uint8]:
     return noisy
 
 
-def _inside(shape: str, x: float, y: float, size: float, turn: float) -> Floats:
-    """How much of each pixel a shape covers, from 0 to 1."""
-    rows, columns = np.mgrid[:SIDE, :SIDE] + 0.5
+def coverage(shape: str, middle: tuple[float, float], size: float, turn: float, image_size: tuple[int, int]) -> Floats:
+    """How much of each pixel of an image, of a height and a width, a shape covers, from 0 to 1."""
+    (x, y), (height, width) = middle, image_size
+    rows, columns = np.mgrid[:height, :width] + 0.5
     radius, angle = np.hypot(columns - x, rows - y), np.arctan2(rows - y, columns - x) - turn
     covered: Floats = np.clip(0.5 + size * _outline(shape, angle) - radius, 0, 1)
     return covered - np.clip(0.5 + 0.5 * size - radius, 0, 1) if shape == "ring" else covered

@@ -8,7 +8,7 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.image_settings import copy_of, crop_of
-from netdsl.data.transforms.transform import Warp
+from netdsl.data.transforms.resizing import Resizing
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -21,27 +21,29 @@ class Beforehand:
     """The part of a transform that Caffe lacks, for images as they are stored, and `rest`, the settings that it has."""
 
     rest: pb.TransformationParameter
-    warp: Warp | None = None
+    resizing: Resizing | None = None
     crop: tuple[int, int] | None = None
 
     @classmethod
     def of(cls, param: pb.TransformationParameter, *, train: bool) -> Beforehand:
         """The parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe can't."""
+        if param.HasField("random_aspect_ratio_param"):
+            raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
         rest, crop = copy_of(param), crop_of(param)
         for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
             rest.ClearField(field)
-        warp = Warp(param.resize_param[0]) if param.resize_param else None
+        resizing = Resizing(param.resize_param[0]) if param.resize_param else None
         if crop is None or crop[0] == crop[1]:
             if crop is not None:
                 rest.crop_size = crop[0]
-            return cls(rest, warp)
-        if train and (warp is None or warp.size != crop):
+            return cls(rest, resizing)
+        if train and (resizing is None or resizing.fixed_size != crop):
             raise DataError(f"Caffe draws squares only, and no crops of {crop[0]} x {crop[1]}; take another crop")
-        return cls(rest, warp, crop)
+        return cls(rest, resizing, crop)
 
     def __call__(self, image: Array) -> Array:
         """An image in its new size. Where its interpolation is drawn, one is for good."""
-        return self.cropped(self.warp(image, np.random.default_rng(0)) if self.warp else image)
+        return self.cropped(self.resizing(image, np.random.default_rng(0)) if self.resizing else image)
 
     def cropped(self, image: Array) -> Array:
         """The middle of an image, or of a mean image, that a transform would take."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,48 @@ def decode_pixels(data: bytes, color: Color, where: str) -> Array:
     return np.atleast_3d(image)
 
 
+def decode_depth(data: bytes, where: str) -> Array:
+    """An encoded image of one channel, of 8 or 16 bits, as height, width."""
+    cv2 = opencv()
+    image_limit().check(data, True, where)
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as problem:
+        raise DataError(f"{where}: can't be decoded as an image ({problem.err})") from None
+    if image is None or image.ndim != 2:
+        raise DataError(f"{where}: can't be decoded as an image of one channel")
+    return np.asarray(image)
+
+
+def decode_indices(data: bytes, where: str) -> Array:
+    """An encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
+
+    OpenCV knows colours only.
+    """
+    image_limit().check_palette(data, where)
+    library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
+    try:
+        with library.open(BytesIO(data)) as image:
+            if image.mode not in ("P", "L"):
+                raise DataError(f"{where}: has colours, and labels are indices of a palette or gray levels")
+            return np.array(image, np.uint8)
+    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+        raise DataError(f"{where}: can't be decoded as an image: {problem}") from None
+
+
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:
     """An image of channels, height, width in another size."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
     return _planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
+
+
+def rescale(image: Array, scale: float) -> Array:
+    """An image of channels, height, width that is so many times as large. Its sides are rounded, its pixels aren't
+    stretched for that."""
+    cv2 = opencv()
+    pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
+    return _planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
 
 
 def _planes(image: Array) -> Array:

@@ -58,6 +58,14 @@ class ImageLimit:
         if pixels is not None and pixels > self.pixels:
             raise _error(str(path), pixels, self.pixels)
 
+    def check_palette(self, data: bytes, where: str) -> None:
+        """A DataError for an image whose indices Pillow is going to decode, if there are too many."""
+        pixels = _pixels(BytesIO(data))
+        if pixels is None or (data.startswith(_PNG) and _claims_too_much(data)):
+            raise DataError(f"{where}: can't be decoded as an image; it's damaged, or in a format that nobody knows")
+        if pixels > self.pixels:
+            raise _error(where, pixels, self.pixels)
+
     def refused(self, data: bytes, where: str) -> DataError:
         """The error about an image that OpenCV refused."""
         return _error(where, _pixels(BytesIO(data)), self.pixels)

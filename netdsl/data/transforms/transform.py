@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.decode import Interpolation, resize
+from netdsl.data.transforms.boxes import Box
 from netdsl.data.transforms.mean import Mean, Pixels
+from netdsl.data.transforms.random_area import RandomArea
+from netdsl.data.transforms.resizing import Resizing
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
 _SUPPORTED = {
     *("scale", "mirror", "crop_size", "mean_file", "mean_value", "force_color", "force_gray"),
     *("crop_h", "crop_w", "resize_param"),
+    "random_aspect_ratio_param",
     "use_gpu_transform",  # where it is computed, not what
 }
+FOR_BOXES = ("distort_param", "expand_param", "emit_constraint")  # settings of SSD's for images with boxes
 
 
 class ImageTransform(Protocol):
@@ -36,6 +40,29 @@ class ImageTransform(Protocol):
         ...
 
 
+class ItemTransform(Protocol):
+    """A transform of all arrays of an item together, such as an image with the boxes of what it shows."""
+
+    def __call__(self, item: tuple[Array, ...], random: Random, batch: int, /) -> tuple[Array, ...]:
+        """The arrays as they are in a batch of this number. Random numbers come from `random`."""
+        ...
+
+
+class Placement(NamedTuple):
+    """The part of an image that is taken, in pixels, and whether it is mirrored."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    mirrored: bool
+
+    def edges(self, height: int, width: int) -> Box:
+        """The part's edges as parts of an image of this size."""
+        corners = [self.left, self.top, self.left + self.width, self.top + self.height]
+        return np.array(corners, np.float32) / np.array([width, height] * 2, np.float32)
+
+
 class Transform:
     """The transform of `transform_param`, but for `force_color` and `force_gray`, which `Color.of` has for decoding.
 
@@ -48,33 +75,49 @@ class Transform:
         self._crop = _crop(p)
         self._scale = np.float32(p.scale)
         self._mean = Mean(p)
-        self._resize = Warp(p.resize_param[0]) if p.resize_param else None
-        self.constant = not (self._mirror or self._resize or (train and self._crop))
+        self._resize = Resizing(p.resize_param[0]) if p.resize_param else None
+        has_area = p.HasField("random_aspect_ratio_param")
+        self._area = RandomArea(p.random_aspect_ratio_param, p.crop_size) if has_area else None
+        self.constant = not (self._mirror or self._resize or self._area or (train and self._crop))
 
     def shape(self, channels: int, height: int, width: int) -> tuple[int, int, int]:
         """The shape of the result for an image of this shape."""
+        if self._area:
+            height = width = self._area.side
         if self._resize:
-            height, width = self._resize.size
+            height, width = self._resize.size(height, width)
+        return channels, *self._cropped(height, width)
+
+    def _cropped(self, height: int, width: int) -> tuple[int, int]:
         crop_height, crop_width = self._crop or (height, width)
         if crop_height > height or crop_width > width:
             raise DataError(f"a crop of {crop_height} x {crop_width} is larger than the image, {height} x {width}")
-        return channels, crop_height, crop_width
+        return crop_height, crop_width
 
     def __call__(self, image: Array, random: Random, out: Pixels | None = None) -> Pixels:
         """The transformed image, written to `out` if there is one. All random numbers come from `random`.
 
         A constant transform also takes several images, in an array with one more axis in front.
         """
+        if self._area:
+            image = self._area(image, random)
         if self._resize:
             image = self._resize(image, random)
-        image_shape = image.shape[-3:]
-        channels, height, width = self.shape(*image_shape)
-        step = -1 if self._mirror and random.integers(2) else 1
-        top, left = self._offset(image_shape[1] - height, image_shape[2] - width, random)
-        window = (..., slice(top, top + height), slice(left, left + width))
-        out = np.empty((*image.shape[:-3], channels, height, width), np.float32) if out is None else out
+        return self.taken(image, self.place(image.shape[-2], image.shape[-1], random), out)
+
+    def place(self, height: int, width: int, random: Random) -> Placement:
+        """The part that is taken of an image of this size, which isn't resized any more."""
+        cropped = self._cropped(height, width)
+        mirrored = self._mirror and bool(random.integers(2))
+        return Placement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
+
+    def taken(self, image: Array, place: Placement, out: Pixels | None = None) -> Pixels:
+        """A part of an image, or of several, with its mean subtracted, scaled."""
+        window = (..., slice(place.top, place.top + place.height), slice(place.left, place.left + place.width))
+        step = -1 if place.mirrored else 1
+        out = np.empty((*image.shape[:-2], place.height, place.width), np.float32) if out is None else out
         out[...] = image[window][..., ::step]
-        mean = self._mean.of(image_shape)
+        mean = self._mean.of(image.shape[-3:])
         if mean is not None:
             out -= mean[window][..., ::step]
         if self._scale != 1:
@@ -85,34 +128,6 @@ class Transform:
         if self._train and self._crop:
             return int(random.integers(free_height + 1)), int(random.integers(free_width + 1))
         return free_height // 2, free_width // 2
-
-
-class Warp:
-    """SSD's `resize_param` in its mode WARP: images get one size, whatever their proportions."""
-
-    def __init__(self, p: pb.ResizeParameter) -> None:
-        if p.resize_mode != pb.ResizeParameter.WARP or not (p.height and p.width):
-            raise DataError("resize_param: only resize_mode WARP with height and width is supported")
-        self.size = (p.height, p.width)
-        names = [pb.ResizeParameter.Interp_mode.Name(mode) for mode in p.interp_mode]
-        self._modes = [Interpolation[name] for name in names] or [Interpolation.LINEAR]
-
-    def __call__(self, image: Array, random: Random) -> Array:
-        """The image in its new size, with an interpolation drawn from those of the settings."""
-        if image.shape[1:] == self.size:
-            return image
-        pixels = image if image.dtype == np.uint8 else _as_bytes(image)
-        mode = self._modes[int(random.integers(len(self._modes)))] if len(self._modes) > 1 else self._modes[0]
-        return resize(pixels, *self.size, mode)
-
-
-def _as_bytes(image: Array) -> Array:
-    """The same values as bytes; a DataError if they aren't whole numbers from 0 to 255."""
-    with np.errstate(invalid="ignore"):
-        pixels = image.astype(np.uint8)
-    if not np.array_equal(pixels, image):
-        raise DataError("images that are resized have whole values from 0 to 255; this one has others")
-    return pixels
 
 
 def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
@@ -127,6 +142,12 @@ def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
 def _check_fields(p: pb.TransformationParameter) -> None:
     """Raise a DataError for settings of forks that aren't supported."""
     changed = [field.name for field, value in p.ListFields() if value != field.default_value]
+    for_boxes = [name for name in changed if name in FOR_BOXES]
+    if for_boxes:
+        raise DataError(
+            f"transform_param: {', '.join(for_boxes)}: is for images with boxes only, in Caffe too; remove it, or "
+            "read a database of images with boxes"
+        )
     unsupported = [name for name in changed if name not in _SUPPORTED]
     if unsupported or len(p.resize_param) > 1:
         names = ", ".join(unsupported) or "more than one resize_param"

@@ -25,17 +25,23 @@ def contact_sheet(items: Sequence[Item], classes: Sequence[str] = (), *, rgb: bo
 
     Channels are blue, green, red unless `rgb` is set.
     """
-    tiles = [_pixels(item[0], rgb) for item in items]
-    side = min(max(*(max(tile.shape[:2]) for tile in tiles), _SMALLEST), _LARGEST)
+    pixels = [_pixels(item[0], rgb) for item in items]
+    side = min(max(*(max(tile.shape[:2]) for tile in pixels), _SMALLEST), _LARGEST)
+    tiles = [scaled(pillow().Image.fromarray(tile), side) for tile in pixels]
+    return sheet_of(tiles, [label_text(item, classes) for item in items], side)
+
+
+def sheet_of(tiles: Sequence[Any], captions: Sequence[str], side: int) -> bytes:
+    """A PNG of Pillow's images, whose sides have at most so many pixels, each above its caption."""
     columns = math.ceil(math.sqrt(len(tiles)))
     width, height = side + _GAP, side + _GAP + _TEXT
-    library = _library()
+    library = pillow()
     sheet = library.Image.new("RGB", (columns * width + _GAP, -(-len(tiles) // columns) * height + _GAP), "white")
     draw = library.ImageDraw.Draw(sheet)
-    for index, (tile, item) in enumerate(zip(tiles, items, strict=True)):
+    for index, (tile, caption) in enumerate(zip(tiles, captions, strict=True)):
         left, top = index % columns * width + _GAP, index // columns * height + _GAP
-        sheet.paste(_scaled(library.Image.fromarray(tile), side), (left, top))
-        draw.text((left, top + side), _shortened(label_text(item, classes), draw, side), fill="black")
+        sheet.paste(tile, (left, top))
+        draw.text((left, top + side), _shortened(caption, draw, side), fill="black")
     file = BytesIO()
     sheet.save(file, "PNG")
     return file.getvalue()
@@ -71,15 +77,16 @@ def _pixels(image: Array, rgb: bool) -> Array:
     return np.ascontiguousarray((colors if rgb else colors[::-1]).transpose(1, 2, 0))
 
 
-def _scaled(image: Any, side: int) -> Any:
+def scaled(image: Any, side: int) -> Any:
     """An image with a longer side of about `side`: a small one is enlarged by a whole factor, a large one shrunk."""
-    library = _library()
+    library = pillow()
     factor = side / max(image.size)
     factor = max(1, int(factor)) if factor >= 1 else factor
     size = [max(1, round(length * factor)) for length in image.size]
     return image.resize(size, library.Image.Resampling.NEAREST if factor >= 1 else library.Image.Resampling.BOX)
 
 
-def _library() -> Any:
+def pillow() -> Any:
+    """The PIL package with what draws."""
     import_extra("PIL.ImageDraw", "data", "a contact sheet needs Pillow")
     return import_module("PIL")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from caffe_proto.extras import import_extra
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.sources.leveldb import error_text
 from netdsl.data.sources.leveldb import library as leveldb
-from netdsl.data.writing.example import Example, Put, datum_of
+from netdsl.data.writing.example import Put, datum_of
 
 _RECORDS = 1000  # in one transaction
 _BYTES = 1 << 26  # in one transaction, if its records are large
 _BLOCK = 1 << 16  # LevelDB's block as Caffe sets it
+
+PutRecord = Callable[[bytes, bytes], None]  # adds a key and a value to a database that is being written
 
 
 class _PendingRecords:
@@ -25,10 +27,9 @@ class _PendingRecords:
         self.records: list[tuple[bytes, bytes]] = []
         self._size = 0
 
-    def add(self, example: Example) -> bool:
+    def add(self, key: bytes, value: bytes) -> bool:
         """Add a record; return whether it's time to commit."""
-        value = datum_of(example).SerializeToString()
-        self.records.append((example.key, value))
+        self.records.append((key, value))
         self._size += len(value)
         return len(self.records) == _RECORDS or self._size > _BYTES
 
@@ -44,21 +45,36 @@ def _lmdb() -> Any:
 
 @contextmanager
 def lmdb_writer(path: Path, classes: Sequence[str] = (), *, map_size: int = 1 << 28) -> Iterator[Put]:
-    """A function that adds records to a new LMDB, beside which the names of the classes lie."""
+    """A function that adds items to a new LMDB, beside which the names of the classes lie."""
+    with lmdb_records(path, map_size=map_size) as put_record:
+        yield _put_items(put_record)
+    _write_classes(classes, path)
+
+
+@contextmanager
+def lmdb_records(path: Path, *, map_size: int = 1 << 28) -> Iterator[PutRecord]:
+    """A function that adds records to a new LMDB."""
     library, pending = _lmdb(), _PendingRecords()
     try:
         with library.open(str(path), map_size=map_size, sync=False, lock=False) as environment:
 
-            def put(example: Example) -> None:
-                if pending.add(example):
+            def put(key: bytes, value: bytes) -> None:
+                if pending.add(key, value):
                     _commit(environment, pending)
 
             yield put
             _commit(environment, pending)
             environment.sync(True)
-        _write_classes(classes, path)
     except library.Error as problem:
         raise OSError(str(problem)) from None
+
+
+def write_records(path: Path, records: Iterable[tuple[bytes, bytes]]) -> None:
+    """Write a new LMDB with some records of any kind, by their keys."""
+    pending = _PendingRecords()
+    pending.records += records
+    with _lmdb().open(str(path), map_size=1 << 28, sync=False, lock=False) as environment:
+        _commit(environment, pending)
 
 
 def _commit(environment: Any, pending: _PendingRecords) -> None:
@@ -76,21 +92,33 @@ def _commit(environment: Any, pending: _PendingRecords) -> None:
 
 @contextmanager
 def leveldb_writer(path: Path, classes: Sequence[str] = ()) -> Iterator[Put]:
-    """A function that adds records to a new LevelDB, beside which the names of the classes lie."""
+    """A function that adds items to a new LevelDB, beside which the names of the classes lie."""
+    with leveldb_records(path) as put_record:
+        yield _put_items(put_record)
+    _write_classes(classes, path)
+
+
+@contextmanager
+def leveldb_records(path: Path) -> Iterator[PutRecord]:
+    """A function that adds records to a new LevelDB."""
     library, pending = leveldb(), _PendingRecords()
     try:
         database = library.DB(str(path), create_if_missing=True, error_if_exists=True, block_size=_BLOCK)
         with database:
 
-            def put(example: Example) -> None:
-                if pending.add(example):
+            def put(key: bytes, value: bytes) -> None:
+                if pending.add(key, value):
                     _write(database, pending)
 
             yield put
             _write(database, pending)
-        _write_classes(classes, path)
     except library.Error as problem:
         raise OSError(error_text(problem)) from None
+
+
+def _put_items(put_record: PutRecord) -> Put:
+    """A function that adds items as records of Datum."""
+    return lambda example: put_record(example.key, datum_of(example).SerializeToString())
 
 
 def _write_classes(classes: Sequence[str], folder: Path) -> None:

@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from netdsl.data.sources.source import Source
 from netdsl.errors import DataError
 
 T = TypeVar("T")
@@ -17,7 +16,17 @@ _WORKERS = min(8, os.cpu_count() or 1)
 _PREFETCH = 4 * _WORKERS  # items that are fetched before their results are needed
 
 
-def map_items(source: Source, indices: Iterable[int], function: Callable[[int, Any], T]) -> Generator[T | DataError]:
+class FetchesItems(Protocol):
+    """What items are fetched from, by one thread."""
+
+    def fetch(self, index: int) -> Any:
+        """One item as it is stored."""
+        ...
+
+
+def map_items(
+    source: FetchesItems, indices: Iterable[int], function: Callable[[int, Any], T]
+) -> Generator[T | DataError]:
     """The results of `function` for each position in `indices` and the item fetched for it.
 
     Where an item can't be fetched, or the function raises a DataError, the error comes in place of a result.
@@ -36,7 +45,7 @@ def map_items(source: Source, indices: Iterable[int], function: Callable[[int, A
 
 
 def _submit(
-    pool: ThreadPoolExecutor, source: Source, index: int, function: Callable[[Any], T]
+    pool: ThreadPoolExecutor, source: FetchesItems, index: int, function: Callable[[Any], T]
 ) -> Future[T | DataError]:
     try:
         return pool.submit(_result, function, source.fetch(index))

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.layers import _boxes
 from netdsl.layers._boxes import areas, best_first, decode, encode, overlaps, suppressed
 
 CODES = [pb.PriorBoxParameter.CORNER, pb.PriorBoxParameter.CENTER_SIZE, pb.PriorBoxParameter.CORNER_SIZE]
@@ -78,6 +79,29 @@ def test_suppression(groups, limit, eta):
         assert score[group == label].tolist() == sorted(score[group == label].tolist(), reverse=True)
         assert rank[group == label].tolist() == list(range(int((group == label).sum())))
     assert suppressed(some, group, 0.6, eta=eta, limit=limit).tolist() == expected
+
+
+@pytest.mark.parametrize("pixel", [0, 1])
+@pytest.mark.parametrize("size", [16, 4096])
+def test_suppression_of_points_equal_boxes_and_equal_scores(size, pixel, monkeypatch):
+    monkeypatch.setattr(_boxes, "_BLOCK", size)
+    rng = np.random.default_rng(5)
+    some = torch.tensor(rng.integers(0, 6, (200, 4)), dtype=torch.float32)
+    some[:, 2:] = torch.maximum(some[:, :2], some[:, 2:])  # points and lines are among them
+    group, score = torch.tensor(rng.integers(0, 3, 200)), torch.tensor(rng.integers(0, 4, 200) / 4)
+    order, _ = best_first(group, score)
+    assert order.tolist() == sorted(range(200), key=lambda index: (group[index], -score[index], index))
+    some, group, kept = some[order], group[order], []
+    for index, box in enumerate(some.tolist()):
+        rivals = (some[other].tolist() for other in kept if group[other] == group[index])
+        kept += [index] if all(plain_overlap(box, rival, pixel) <= 0.4 for rival in rivals) else []
+    assert suppressed(some, group, 0.4, pixel=pixel).tolist() == kept
+
+
+def test_one_box_and_a_point():
+    only = torch.zeros(1, dtype=torch.long)
+    assert suppressed(torch.tensor([[0.1, 0.1, 0.5, 0.5]]), only, 0.5).tolist() == [0]
+    assert suppressed(torch.full((1, 4), 0.3), only, 0, limit=1).tolist() == [0]
 
 
 def test_no_boxes():

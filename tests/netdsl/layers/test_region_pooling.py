@@ -12,7 +12,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Layer
-from netdsl.layers import LAYERS
+from netdsl.layers import LAYERS, _rectangle_maxima
 
 IMAGES, HEIGHT, WIDTH = 2, 9, 13
 REGIONS = np.array(
@@ -79,6 +79,31 @@ def test_largest_values_and_where_gradients_go(scale, ties):
                     gradient[int(image), c, y, z] += weights[r, c, ph, pw]
     assert np.array_equal(top.detach(), expected)
     np.testing.assert_allclose(bottom.grad, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_regions_and_channels_are_pooled_in_pieces_as_all_at_once(learns, monkeypatch):
+    rng = np.random.default_rng(2)
+    x = torch.tensor(rng.integers(0, 9, (IMAGES, 37, HEIGHT, WIDTH)), dtype=torch.float32)
+    layer = roi_pooling("pooled_h: 4 pooled_w: 3 spatial_scale: 1", 37)
+    weights = torch.tensor(rng.normal(size=(6, 37, 4, 3)), dtype=torch.float32)
+    results = []
+    for limit in (_rectangle_maxima._CACHED_BYTES, 1):  # with one byte there are pieces of a region and 16 channels
+        monkeypatch.setattr(_rectangle_maxima, "_CACHED_BYTES", limit)
+        bottom = x.clone().requires_grad_(learns)
+        top = layer(bottom, torch.tensor(REGIONS))
+        if learns:
+            top.backward(weights)
+        results.append((top.detach(), bottom.grad))
+    torch.testing.assert_close(results[1], results[0])
+
+
+def test_a_region_without_any_place_gives_zeros_and_no_gradient():
+    x = torch.full((IMAGES, 3, HEIGHT, WIDTH), -1.0, requires_grad=True)
+    top = roi_pooling("pooled_h: 2 pooled_w: 2 spatial_scale: 1")(x, torch.tensor([[1.0, 40, 40, 60, 60]] * 6))
+    top.sum().backward()
+    assert not top.any()
+    assert not x.grad.any()
 
 
 def average_bins(first: float, last: float, count: int, length: int, scale: float) -> list[range]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,39 @@ def test_what_forks_mean_otherwise_is_said(zoo) -> None:
     assert doubt.startswith("doubt.prototxt:2: layer 'b': BN is taken as PSPNet's and TSN's; happynear's averages")
     assert doubt.endswith("; if it is happynear-ms, say so with --dialect")
     assert zoo("check", "--dialect", "pspnet", "doubt.prototxt")[1] == f"{result}\n"
+
+
+TRAINING = """layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "none" batch_size: 4 } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 3 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+
+
+def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
+    Path("nets/deep").mkdir(parents=True)
+    Path("nets/deep/a.prototxt").write_text(TRAINING)
+    Path("nets/b.prototxt").write_text(GOOD)
+    Path("nets/solver.prototxt").write_text('net: "b.prototxt"')
+    Path("nets/c.prototxt").write_text(TRAINING.replace('"Data"', '"VideoData"'))
+    code, out, err = zoo("check", "--data", "nets")
+    assert (code, err) == (1, "")
+    lines = out.splitlines()
+    assert lines[0] == "nets/b.prototxt: has no loss in TRAIN"
+    assert lines[1] == "nets/c.prototxt:1: layer 'data': files for a layer of type VideoData can't be made up"
+    assert re.fullmatch(r"nets/deep/a.prototxt: reads its data, a loss of 1\.099 and gradients in [\d.]+ s", lines[2])
+    assert lines[3] == "2 nets with a loss: 1 read their data, 1 compute the loss"
+
+
+def test_a_trial_is_also_json(zoo) -> None:
+    Path("a.prototxt").write_text(TRAINING)
+    code, out, _ = zoo("check", "--data", "--json", "--forward-only", "--batch", "3", "a.prototxt")
+    (trial,) = json.loads(out)
+    assert code == 0 and trial.pop("seconds") > 0 and trial.pop("loss") == pytest.approx(1.0986, abs=1e-3)
+    assert trial == {
+        "file": "a.prototxt",
+        "trains": True,
+        "reads": True,
+        "backward": False,
+        "reason": "",
+        "shapes": {"data": [3, 3, 224, 224], "label": [3]},
+    }

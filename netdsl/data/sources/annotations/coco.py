@@ -132,9 +132,9 @@ def _outline(numbers: list[float], where: str) -> Outline:
 
 def _image_folder(path: Path, name: str) -> Path:
     """The folder that has an image: the file's own, or one where such files usually have them."""
-    part, above = path.stem.removeprefix(_PREFIX), path.parent.parent
-    folders = [path.parent, path.parent / "images", above / part, above / "images" / part, above / "images", above]
-    for folder in folders:
-        if path_inside(folder, name, str(path)).is_file():
-            return folder
+    part = path.stem.removeprefix(_PREFIX)
+    for above in (path.parent, path.parent.parent):
+        for folder in (above / part, above / "images" / part, above / "images", above):
+            if path_inside(folder, name, str(path)).is_file():
+                return folder
     raise DataError(f"{path}: its image '{name[:80]}' isn't beside it; name the folder, coco:{path}?images=FOLDER")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from caffe_proto.extras import import_extra
 from netdsl.data.sources.annotations.annotated_image import Edges
@@ -33,18 +34,23 @@ def image_file(folder: Path, name: str, where: str) -> Path:
 
 def image_size(path: Path) -> tuple[int, int]:
     """The height and width of an image as OpenCV decodes it, which are in its file's first bytes."""
+    with file_errors(path), regular_file(path).open("rb") as file:
+        return _size(file, str(path))
+
+
+def encoded_size(data: bytes, where: str) -> tuple[int, int]:
+    """The height and width of an encoded image as OpenCV decodes it."""
+    return _size(BytesIO(data), where)
+
+
+def _size(file: BinaryIO, where: str) -> tuple[int, int]:
     library = import_extra("PIL.Image", "data", "sizes of images need Pillow")
-    with file_errors(path):
-        regular_file(path)
     try:
-        image_limit().check_file(path)
-        with library.open(path) as image:
+        with library.open(file) as image:
             width, height = image.size[::-1] if _lies_on_its_side(image) else image.size
-    except DataError:
-        raise
     except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
-        raise DataError(f"{path}: isn't an image that can be read: {problem}") from None
-    return checked_size(height, width, str(path))
+        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    return checked_size(height, width, where)
 
 
 def _lies_on_its_side(image: Any) -> bool:

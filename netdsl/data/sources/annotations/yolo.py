@@ -18,7 +18,7 @@ from netdsl.data.sources.listing import numbered_lines
 from netdsl.errors import DataError
 
 IMAGES, LABELS, SETTINGS = "images", "labels", "data.yaml"
-_NAMES = ("classes.txt", "obj.names")  # files with a name on each line
+NAMES = ("classes.txt", "obj.names")  # files with a name on each line
 _LARGEST_YAML = 1 << 20  # bytes
 _BOX, _POLYGON = 5, 7  # words of a line with a box, and of one with a triangle
 _MOST_CLASSES = 1 << 16
@@ -96,7 +96,7 @@ def _label_file(image: Path) -> Path:
 
 def _classes(path: Path, given: str | Path | None) -> tuple[str, ...]:
     """The classes with the background, which has no number in such files."""
-    files = [path / name for name in (SETTINGS, *_NAMES)] if given is None else [Path(given)]
+    files = [path / name for name in (SETTINGS, *NAMES)] if given is None else [Path(given)]
     file = next((file for file in files if file.is_file() or given is not None), None)
     if file is None:
         raise DataError(f"{path}: nothing names its classes; name a file with a class on each line, ?classes=FILE")

@@ -14,6 +14,7 @@ import torch
 
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import BadItems, Loading, Reading
+from netdsl.data.sources.arrays import ArraySource
 from netdsl.errors import DataError, ShapeError
 from tests.patience import PATIENCE
 
@@ -205,6 +206,25 @@ def test_tops_can_have_any_number_of_rows_for_an_item() -> None:
             assert boxes.shape == (1, 1, sum(item % 3 for item in items), 4)
             assert boxes[..., 0].flatten().tolist() == [item for item in items for _ in range(item % 3)]
         assert batches.skipped == 1
+
+
+def test_the_arrays_of_an_item_can_be_transformed_together_and_the_batch_is_known() -> None:
+    def noisy(item: tuple[np.ndarray, ...], random: np.random.Generator, batch: int) -> tuple[np.ndarray, ...]:
+        noise = random.random(dtype=np.float32)
+        return np.full((1, batch + 1, 2), noise, np.float32), np.array([item[1], noise, batch], np.float32)
+
+    whole = ArraySource([(np.zeros((5, 2, 2), np.uint8), np.arange(5))])
+    for source, again in ((Images(5), Images(5)), (whole, whole)):
+        reading = Reading(source, 3, item_transform=noisy)
+        with Batches(reading, Loading(seed=7, workers=2)) as batches:
+            seen = [next(batches) for _ in range(4)]
+        assert [images.shape for images, _ in seen] == [(3, 1, number + 1, 2) for number in range(4)]
+        labels = torch.cat([values for _, values in seen])
+        assert labels[:, 2].tolist() == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+        assert len(set(labels[:, 1].tolist())) == 12
+        with Batches(Reading(again, 3, item_transform=noisy), Loading(seed=7)) as batches:
+            batches.seek(2)
+            assert torch.equal(next(batches)[1], seen[2][1])
 
 
 def test_only_images_are_transformed() -> None:

@@ -8,7 +8,12 @@ import pytest
 
 from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.segmentation import SegmentationSource, dense_image_source, image_seg_source
+from netdsl.data.sources.segmentation import (
+    SegmentationSource,
+    dense_image_source,
+    image_labelmap_source,
+    image_seg_source,
+)
 from netdsl.errors import DataError
 
 PIXEL, IMAGE, NONE = pb.ImageDataParameter.PIXEL, pb.ImageDataParameter.IMAGE, pb.ImageDataParameter.NONE
@@ -166,3 +171,30 @@ def test_images_that_dont_fit_are_named() -> None:
     Path("data/labels.png").unlink()
     with pytest.raises(DataError, match=r"data/labels\.png: can't be opened"):
         items(segnet({}))
+
+
+def hed(transform: dict[str, object], **settings: object) -> SegmentationSource:
+    p = pb.ImageDataParameter(**{"source": "list.txt", "root_folder": "data/"} | settings)
+    return image_labelmap_source(p, pb.TransformationParameter(**transform))
+
+
+def test_a_map_of_edges_is_1_from_half_of_white_on() -> None:
+    levels = np.array([[0, 1, 127, 128, 129, 254, 255]] * HEIGHT, np.uint8)
+    cv2.imwrite("data/labels.png", levels)
+    ((image, edges),) = items(hed({"mean_value": [1, 2, 3]}))
+    assert edges[0, 0].tolist() == [0, 0, 0, 1, 1, 1, 1] and edges.shape == (1, HEIGHT, WIDTH)
+    assert (image == PLANES - np.array([1, 2, 3], np.float32).reshape(3, 1, 1)).all()
+
+
+def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_also_for_tests() -> None:
+    cv2.imwrite("data/labels.png", np.array([[0, 0, 255, 255, 255, 255, 255]] * HEIGHT, np.uint8))
+    ((image, edges),) = items(hed({}, new_height=10, new_width=14))
+    assert image.shape == (3, 10, 14)
+    assert edges[0, 0].tolist() == [0] * 4 + [1] * 10  # the fourth pixel is a quarter of white, the fifth three
+    crops = items(hed({"crop_size": 3, "mirror": True}), 60)
+    assert len({tuple(edges[0, 0]) for _, edges in crops}) == 5  # three edges, of which two can be mirrored
+
+
+def test_images_with_maps_are_not_resized_by_the_transform() -> None:
+    with pytest.raises(DataError, match="resizes images, and not their labels; take new_height and new_width"):
+        hed({"resize_param": [{"height": 3, "width": 3}]})

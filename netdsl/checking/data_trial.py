@@ -1,0 +1,173 @@
+"""A trial of training: the data layers of a net read files that they made up, and its loss is computed from them."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from torch import nn
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError, in_file
+from netdsl.checking.image_sizes import halved_images
+from netdsl.checking.lint import CheckSettings, resolve_shapes
+from netdsl.checking.sample_inputs import Array, input_kinds, is_image, sample_inputs
+from netdsl.data.batches.reading import Loading
+from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
+from netdsl.layer import BringsData, Loss, Shape
+from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, Types, at_layer, build, reshape, type_of
+from netdsl.net.feed import Feeds
+from netdsl.net.graph import Graph, Node, Phase, connect, resolve_all
+from netdsl.net.module import NetModule
+from netdsl.open_net import open_net
+from netdsl.solver.module_net import Compute, ModuleOnBatches
+
+_LOADING = Loading(workers=1, prefetch=1)
+
+
+@dataclass
+class DataTrial:
+    """What came of one file. `trains` says whether the net has a loss in the TRAIN phase, and is tried at all; None
+    means that nobody knows.
+
+    `reads` says that its data layers made files up and read a batch of them, whose `shapes` are by the names of their
+    tops. `loss` is that of the batch, and `backward` says that its gradients were computed. `reason` is why the trial
+    ended before.
+    """
+
+    file: str
+    trains: bool | None = None
+    reads: bool = False
+    loss: float | None = None
+    backward: bool = False
+    reason: str = ""
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing was in the way."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class TrialSettings:
+    """Settings of trials. A batch has so many items, where the net asks for more and takes that many."""
+
+    batch: int = 2
+    forward_only: bool = False
+    stages: Sequence[str] = ()
+    types: Types = field(default_factory=lambda: LAYERS)
+
+
+def try_data(path: str | Path, settings: TrialSettings) -> DataTrial:
+    """Try one file. All that went wrong is in the result."""
+    trial, start = DataTrial(str(path)), time.perf_counter()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _try(path, settings, trial)
+    except CaffeError as problem:
+        trial.reason = in_file(path, problem)
+    except Exception as problem:  # of a user's layer, a mistake of ours, or no memory: other files are still tried
+        what = user_code_problem(problem) or memory_shortage(problem)
+        trial.reason = f"{path}: {what or f'{type(problem).__name__}: {first_line(problem)}'}"
+    trial.seconds = time.perf_counter() - start
+    return trial
+
+
+def _try(path: str | Path, settings: TrialSettings, trial: DataTrial) -> None:
+    net = open_net(path, lenient=True).net
+    graph = next((each for each in resolve_all(net, stages=settings.stages) if each.phase is Phase.TRAIN), None)
+    trial.trains = graph is not None and _has_loss(graph, settings.types)
+    if graph is None or not trial.trains:
+        return
+    net = graph.net
+    built = _built(net, settings)
+    with TemporaryDirectory(prefix="zoo-check-") as folder:
+        made, inputs = _with_samples(built, Path(folder))
+        _run(connect(made), inputs, settings, trial)
+
+
+def _has_loss(graph: Graph, types: Types) -> bool:
+    kinds = [(type_of(node, types), node.layer) for node in graph.nodes]
+    return any(any(layer.loss_weight) or (kind is not None and issubclass(kind, Loss)) for kind, layer in kinds)
+
+
+def _built(net: pb.NetParameter, settings: TrialSettings) -> Built:
+    """The net with its shapes, a small batch, and small images where their files say how large they are."""
+    check = CheckSettings(types=settings.types)
+    try:
+        resolved = resolve_shapes(_with_small_batch(net, settings), check)
+    except NetError:  # it takes no other batch
+        resolved = resolve_shapes(net, check)
+    built = next(built for built in resolved.builts if built.graph.phase is Phase.TRAIN)
+    shapes, kinds = {edge: built.shapes[edge] for edge in built.input_edges()}, input_kinds(built)
+    edges = [edge for node, layer in built.data_layers() if layer.any_size for edge in node.tops]
+    images = [edge for edge in edges if is_image(kinds[edge], shapes[edge])]
+    if next(halved_images(built, shapes, images), built) is built:
+        reshape(built, shapes)
+    return built
+
+
+def _with_small_batch(net: pb.NetParameter, settings: TrialSettings) -> pb.NetParameter:
+    """A copy of a net whose data layers have no larger batches than wanted."""
+    made = pb.NetParameter()
+    made.CopyFrom(net)
+    for layer in made.layer:
+        kind = type_of(Node(layer, (), ()), settings.types)
+        if kind is not None and issubclass(kind, (BringsData, MakesData)):
+            limit_batch(layer, settings.batch)
+    return made
+
+
+def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str, Array]]:
+    """The net with data layers that read made-up files in a folder, and values for those that read none."""
+    made, names = pb.NetParameter(), built.graph.blobs
+    made.CopyFrom(built.graph.net)
+    values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
+    for index, (node, layer) in enumerate(built.pairs()):
+        if isinstance(layer, BringsData) and layer.data_origin is DataOrigin.FILES:
+            tops = [values[names[edge]] for edge in node.tops]
+            made.layer[index].CopyFrom(_with_files(layer, folder / str(index), tops))
+    return made, values
+
+
+def _with_files(layer: BringsData, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+    with at_layer(layer.layer):
+        if not isinstance(layer, HasSampleFiles):
+            raise NetError(f"files for a layer of type {layer.layer.type} can't be made up")
+        folder.mkdir()
+        return layer.write_samples(folder, values)
+
+
+def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:
+    """Read a batch, and run the net on it."""
+    with closing(Feeds.open(graph, settings.types, loading=_LOADING)) as feeds:
+        if feeds.input_shapes:
+            feeds.give([{graph.blobs[edge]: inputs[graph.blobs[edge]] for edge in feeds.input_shapes}])
+        trial.reads = True
+        built = build(graph, settings.types)
+        trial.shapes = {graph.blobs[edge]: built.shapes[edge] for edge in built.input_edges()}
+        net = ModuleOnBatches(_with_statistics(NetModule(built).allocate()), feeds.next, Compute())
+        trial.loss = (net.forward() if settings.forward_only else net.forward_backward()).item()
+        trial.backward = not settings.forward_only
+    if not math.isfinite(trial.loss):
+        raise NetError(f"the loss is {trial.loss}")
+
+
+def _with_statistics(module: NetModule) -> NetModule:
+    """The net with statistics of 1, since with those of a net that was never trained some divide by nearly nothing."""
+    for layer in module.built.layers:
+        for blob in layer.blob_tensors():
+            if not isinstance(blob, nn.Parameter):
+                blob.fill_(1)
+    return module

@@ -1,0 +1,86 @@
+"""Trials in a process of their own, in which a net may take so much time and memory and no more."""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
+from netdsl.layer.allowed_python import ModuleFolders, allow, allowed_folders
+from netdsl.open_net import default_dialect, set_dialect
+
+
+@dataclass(frozen=True)
+class TrialLimits:
+    """What one net may take: seconds, and bytes of memory."""
+
+    seconds: float
+    memory: int
+
+
+def try_all(files: Iterable[str | Path], settings: TrialSettings, limits: TrialLimits) -> Iterator[DataTrial]:
+    """Try files one after the other. A net that takes more than it may, or ends its process, fails alone."""
+    rest = iter(files)
+    for file in rest:
+        with closing(TrialProcess(settings, limits)) as process:
+            yield process.run(file)
+            while not process.ended and (following := next(rest, None)) is not None:
+                yield process.run(following)
+
+
+class TrialProcess:
+    """A process that tries one net after the other, until one takes too much."""
+
+    def __init__(self, settings: TrialSettings, limits: TrialLimits) -> None:
+        context = get_context("spawn")
+        self._limits, self.ended = limits, False
+        self._connection, theirs = context.Pipe()
+        arguments = (theirs, settings, limits.memory, allowed_folders(), default_dialect())
+        self._process = context.Process(target=_try_what_comes, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        self._connection.recv()  # it is ready, which takes seconds that aren't a net's
+
+    def run(self, file: str | Path) -> DataTrial:
+        """The result for one file."""
+        self._connection.send(str(file))
+        if not self._connection.poll(self._limits.seconds):
+            return self._given_up(file, f"takes longer than the {self._limits.seconds:g} s that it may")
+        try:
+            trial: DataTrial = self._connection.recv()
+        except EOFError:
+            return self._given_up(file, "ended its process, as systems do when memory is short")
+        return trial
+
+    def _given_up(self, file: str | Path, reason: str) -> DataTrial:
+        self.ended = True
+        return DataTrial(str(file), reason=f"{file}: {reason}")
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _try_what_comes(
+    connection: Connection, settings: TrialSettings, memory: int, modules: ModuleFolders, dialect: str | None
+) -> None:
+    """What the process does: it takes over what the user allowed, and tries files until nobody sends any."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the user's Ctrl-C is for the process that shows results
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+    allow(modules)
+    set_dialect(dialect)
+    connection.send(None)
+    while True:
+        try:
+            file = connection.recv()
+        except EOFError:
+            return
+        connection.send(try_data(file, settings))

@@ -1,0 +1,115 @@
+"""The pixels of objects in an image, from polygons, runs, or maps of all objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caffe_proto.extras import import_extra
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
+from netdsl.data.sources.listing import read_bytes
+from netdsl.data.transforms.decode import image_limit
+from netdsl.errors import DataError
+
+Mask = NDArray[np.bool_]  # of rows and columns
+PixelMap = NDArray[np.uint8]
+
+UNKNOWN = 255  # in maps, as in Pascal VOC's
+_MOST_OBJECTS = UNKNOWN - 1  # that a map can number
+_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
+
+
+def object_masks(image: AnnotatedImage) -> list[Mask | None]:
+    """Which pixels belong to each object; None for objects that have nothing but a box."""
+    if image.object_map is not None:
+        numbers = read_map(image.object_map, image)
+        masks = [numbers == number for number in range(1, len(image.objects) + 1)]
+        return [mask if mask.any() else None for mask in masks]
+    return [_mask(marked, image.height, image.width) for marked in image.objects]
+
+
+def class_map(image: AnnotatedImage) -> PixelMap | None:
+    """The class of each pixel, and 255 in crowds and in boxes whose pixels aren't known; None if none are."""
+    if image.class_map is not None:
+        return read_map(image.class_map, image)
+    labels = [UNKNOWN if marked.crowd else marked.label for marked in image.objects]
+    return _map(image, labels)
+
+
+def object_map(image: AnnotatedImage) -> PixelMap | None:
+    """The number of the object, from 1, that each pixel belongs to; else as `class_map`."""
+    if image.object_map is not None:
+        return read_map(image.object_map, image)
+    if len(image.objects) > _MOST_OBJECTS:
+        raise DataError(f"{image.path}: has {len(image.objects)} objects, and a map can number {_MOST_OBJECTS}")
+    return _map(image, [UNKNOWN if marked.crowd else number for number, marked in enumerate(image.objects, 1)])
+
+
+def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
+    """The bytes of a map's pixels. Of one with a palette these aren't colours, but what the palette numbers."""
+    library = import_extra("PIL.Image", "data", "maps of pixels need Pillow")
+    data = read_bytes(str(path))
+    try:
+        image_limit().check_file(path)
+        with library.open(BytesIO(data)) as opened:
+            mode, pixels = opened.mode, np.array(opened)
+    except DataError:
+        raise
+    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
+        raise DataError(f"{path}: isn't an image that can be read: {problem}") from None
+    if mode not in _INDEXED or pixels.shape != (image.height, image.width):
+        raise DataError(
+            f"{path}: must have a palette, or gray pixels of one byte, and {image.height} x {image.width} of them as "
+            f"{image.path} has"
+        )
+    return pixels.astype(np.uint8)
+
+
+def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
+    """A map of masks, the smaller ones over the larger, all over the boxes of objects that have none."""
+    masks = object_masks(image)
+    if image.objects and all(mask is None for mask in masks):
+        return None
+    pixels = np.zeros((image.height, image.width), np.uint8)
+    for marked, mask in zip(image.objects, masks, strict=True):
+        if mask is None:
+            pixels[_inside(marked.edges)] = UNKNOWN
+    drawn = [(mask, number) for mask, number in zip(masks, numbers, strict=True) if mask is not None]
+    for mask, number in sorted(drawn, key=lambda pair: -int(pair[0].sum())):
+        pixels[mask] = number
+    return pixels
+
+
+def _inside(edges: Edges) -> tuple[slice, slice]:
+    """The rows and columns that a box touches."""
+    left, top = (max(0, int(np.floor(edge))) for edge in edges[:2])
+    right, bottom = (max(0, int(np.ceil(edge))) for edge in edges[2:])
+    return slice(top, bottom), slice(left, right)
+
+
+def _mask(marked: MarkedObject, height: int, width: int) -> Mask | None:
+    if marked.runs is not None:
+        return marked.runs.mask()
+    if not marked.outlines:
+        return None
+    mask = np.zeros((height, width), bool)
+    for outline in marked.outlines:
+        mask |= _filled(outline, height, width)
+    return mask
+
+
+def _filled(outline: Outline, height: int, width: int) -> Mask:
+    """The pixels whose middles are inside a polygon: left of them, its edges cross their row an odd number of times."""
+    crossings = np.zeros((height, width + 1), np.int64)
+    middles = np.arange(height) + 0.5
+    for (x1, y1), (x2, y2) in zip(outline, (*outline[1:], outline[0]), strict=True):
+        rows = np.flatnonzero((middles >= min(y1, y2)) & (middles < max(y1, y2)))
+        if len(rows):
+            x = x1 + (middles[rows] - y1) * ((x2 - x1) / (y2 - y1))
+            crossings[rows, np.clip(np.ceil(x - 0.5), 0, width).astype(np.int64)] += 1
+    inside: Mask = np.cumsum(crossings, axis=1)[:, :width] % 2 == 1
+    return inside

@@ -1,0 +1,77 @@
+"""Files of proposed regions: boxes that may be objects, for each image of a data set, in the set's order."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from caffe_proto.extras import import_extra
+from caffe_proto.storage import write_pieces
+from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.errors import DataError
+
+Boxes = NDArray[np.float32]  # rows of left, top, right, bottom: pixels from 0, of which the last ones belong to a box
+
+_BOXES, _COUNTS, _NAMES = "boxes", "counts", "names"
+_MATLAB = ".mat"
+_SMALLEST = 2  # pixels from a selective search's first to its last, on each side
+
+
+def read_proposals(path: str | Path, names: Sequence[str]) -> list[Boxes]:
+    """The regions of these images, from an .npz file of `write_proposals` or a .mat file of a selective search."""
+    path = regular_file(path)
+    found = _selective_search(path) if path.suffix == _MATLAB else _from_archive(path, names)
+    if len(found) != len(names):
+        raise DataError(f"{path}: has regions of {len(found)} images, the data set {len(names)}; they must be of one")
+    for name, boxes in zip(names, found, strict=True):
+        if not np.isfinite(boxes).all() or (boxes[:, 2:] < boxes[:, :2]).any():
+            raise DataError(f"{path}: has a region of image {name} that ends before it begins, or isn't finite")
+    return found
+
+
+def write_proposals(path: str | Path, names: Sequence[str], boxes: Sequence[Boxes]) -> None:
+    """Write the regions of images, all of it or nothing."""
+    rows = np.concatenate([np.zeros((0, 4), np.float32), *boxes])
+    counts = np.array([len(each) for each in boxes], np.int64)
+    file = io.BytesIO()
+    np.savez(file, boxes=rows, counts=counts, names=np.array(names, np.str_))
+    write_pieces(Path(path), [file.getvalue()])
+
+
+def _from_archive(path: Path, names: Sequence[str]) -> list[Boxes]:
+    """The regions in an archive of arrays, which are stored as they are, so that none is larger than the file."""
+    with file_errors(path, ValueError, KeyError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        with zipfile.ZipFile(path) as archive:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
+                raise DataError(f"{path}: is compressed; write it with numpy.savez")
+        with np.load(path, allow_pickle=False) as arrays:
+            boxes, counts, written = (arrays[name] for name in (_BOXES, _COUNTS, _NAMES))
+    whole = counts.dtype == np.int64 and counts.ndim == 1 and len(written) == len(counts) and (counts >= 0).all()
+    if not whole or boxes.dtype != np.float32 or boxes.shape != (int(counts.sum()), 4):
+        raise DataError(f"{path}: doesn't have {_BOXES}, {_COUNTS} and {_NAMES} that go together; it's damaged")
+    for name, other in zip(names, written.tolist(), strict=False):
+        if name != other:
+            raise DataError(f"{path}: has regions of image {other} where the data set has {name}; they must be of one")
+    return np.split(boxes, np.cumsum(counts)[:-1]) if len(counts) else []
+
+
+def _selective_search(path: Path) -> list[Boxes]:
+    """The regions of a selective search: a cell for each image, with rows of top, left, bottom, right from 1.
+
+    py-faster-rcnn's rule: of equal regions one stays, and none that is small.
+    """
+    library = import_extra("scipy.io", "planner", "MATLAB's files need scipy")
+    with file_errors(path, Exception):  # whatever a damaged file makes of scipy's reader
+        cells = library.loadmat(path, variable_names=[_BOXES])[_BOXES].ravel()
+        boxes = [np.asarray(cell, np.float32).reshape(-1, 4)[:, [1, 0, 3, 2]] - 1 for cell in cells]
+    return [_without_small(each[np.sort(np.unique(each, axis=0, return_index=True)[1])]) for each in boxes]
+
+
+def _without_small(boxes: Boxes) -> Boxes:
+    width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    return boxes[(width >= _SMALLEST) & (height > _SMALLEST)]

@@ -1,0 +1,113 @@
+"""Databases of SSD's AnnotatedDatum records as sets of images with objects."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from warnings import catch_warnings
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotated_datum import AnnotatedDatumSource, box_rows
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
+from netdsl.data.sources.annotations.class_list import BACKGROUND, class_list
+from netdsl.data.sources.annotations.set_files import checked_edges, encoded_size
+from netdsl.data.sources.datum import DatumRecord, DatumSource, raw_image
+from netdsl.data.sources.leveldb import LevelDbSource
+from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.sources.lmdb_file import LMDB_FILE
+from netdsl.data.transforms.decode import opencv
+from netdsl.errors import DataError
+
+_DIGITS = 8  # of a key, before the name
+
+
+class AnnotatedRecords:
+    """The records of an LMDB or a LevelDB.
+
+    They don't say where the numbers of their boxes begin: with those of Pascal VOC's files, which SSD's own program
+    only divides by the size, `first_pixel` is 1. The classes are those of a file, given or in the folder; without one
+    they are called by their numbers, for which all records are looked at.
+    """
+
+    def __init__(self, path: str | Path, *, first_pixel: int = 0, classes: str | Path | None = None) -> None:
+        self._records = open_records(Path(path))
+        self._source = AnnotatedDatumSource(self._records)
+        self.first_pixel = first_pixel
+        known = class_list(classes, Path(path))
+        self.classes = known.names if known else (BACKGROUND, *map(str, range(1, self._largest_label() + 1)))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def image(self, index: int) -> AnnotatedImage:
+        """One image, with what its record says."""
+        fetched = self._records.fetch(index)
+        where, annotated = self._records.where(fetched), self._source.record(fetched)
+        data = _encoded(annotated.datum, where)
+        height, width = encoded_size(data, where)
+        objects = []
+        for label, _, left, top, right, bottom, difficult in box_rows(annotated, where).tolist():
+            if not 0 < label < len(self.classes):
+                raise DataError(f"{where}: has an object of class {label:g}; there are 1 to {len(self.classes) - 1}")
+            edges = np.array([left * width, top * height, right * width, bottom * height]).round(3)
+            edges[:2] -= self.first_pixel
+            objects.append(MarkedObject(int(label), checked_edges(Edges(*edges.tolist()), where), bool(difficult)))
+        name = _name(fetched, index)
+        return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
+
+    def _largest_label(self) -> int:
+        labels = [0]
+        for index in range(len(self)):
+            annotated = self._source.record(self._records.fetch(index))
+            labels += [group.group_label for group in annotated.annotation_group]
+        return min(max(labels), 1 << 16)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._records.close()
+
+
+def open_records(path: Path) -> DatumSource:
+    """The records of a database, which is an LMDB or a LevelDB."""
+    return LmdbSource(path) if (path / LMDB_FILE).exists() or not (path / "CURRENT").exists() else LevelDbSource(path)
+
+
+def has_annotated_records(path: Path) -> bool:
+    """Whether a path is that of a database whose first record is an AnnotatedDatum with boxes."""
+    if not any((path / name).is_file() for name in (LMDB_FILE, "CURRENT")):
+        return False
+    try:
+        with catch_warnings(action="ignore"):
+            records = open_records(path)
+    except DataError:
+        return False  # whoever opens it will say what is wrong with it
+    try:
+        source = AnnotatedDatumSource(records)
+        source.record(records.fetch(0))
+        return source.annotated
+    except DataError:
+        return False
+    finally:
+        records.close()
+
+
+def _name(record: DatumRecord, index: int) -> str:
+    """The name in a key such as 00000000_VOC2007/JPEGImages/000001.jpg, without the file's ending."""
+    text = record.key.decode("utf-8", "replace")
+    digits, _, name = text.partition("_")
+    parts = (
+        PurePosixPath(name if digits.isdecimal() and len(digits) == _DIGITS and name else text).with_suffix("").parts
+    )
+    name = "/".join(part for part in parts if part not in ("/", "..", "."))
+    return name or f"{index:0{_DIGITS}}"
+
+
+def _encoded(datum: pb.Datum, where: str) -> bytes:
+    """The encoded image of a record, made of its pixels if they aren't encoded."""
+    if datum.encoded:
+        return datum.data
+    pixels = raw_image(datum, where)
+    if pixels.dtype != np.uint8 or len(pixels) not in (1, 3, 4):
+        raise DataError(f"{where}: its values aren't those of an image that can be encoded")
+    return bytes(opencv().imencode(".png", np.ascontiguousarray(pixels.transpose(1, 2, 0)))[1])

@@ -1,0 +1,243 @@
+"""The data sets of fully convolutional networks: where their files lie, and what they hold for every pixel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.matlab import matlab_array
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.decode import Color, decode, decode_depth, decode_indices
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+
+_LARGEST = 999  # label of a set before it is made smaller
+IGNORED = 255  # the label of pixels that belong to no class
+DEPTH_MEAN = 7.844  # of the logarithms in NYUD
+_SCENES = "spatial_envelope_256x256_static_8outdoorcategories"
+_OTHER_NAMES = {"table": "diningtable", "bedclothes": "bedcloth", "cloth": "clothes"}  # in PASCAL-Context's two lists
+
+Mean = Sequence[float]
+
+
+class PixelFiles(Protocol):
+    """One array for each image of a set: the file of an image's name, and what it holds."""
+
+    def path(self, name: str) -> str:
+        """The file of an image."""
+        ...
+
+    def read(self, data: bytes, where: str) -> Array:
+        """Channels, height, width from the bytes of a file."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Named:
+    beginning: str
+    ending: str
+
+    def path(self, name: str) -> str:
+        """The file of an image."""
+        return f"{self.beginning}{name}{self.ending}"
+
+
+@dataclass(frozen=True)
+class ColorFiles(_Named):
+    """Images minus a mean, as blue, green, red, or in their own order with `as_stored`."""
+
+    mean: Mean
+    as_stored: bool = False
+
+    def read(self, data: bytes, where: str) -> Array:
+        """The image, whose mean is subtracted in float64 as the authors' program does."""
+        image = decode(data, Color.COLOR, where)[:: -1 if self.as_stored else 1].astype(np.float64)
+        return np.asarray(image - np.array(self.mean)[:, None, None], np.float32)
+
+
+@dataclass(frozen=True)
+class DepthFiles(_Named):
+    """Images of how far away things are, of which the logarithm is taken."""
+
+    def read(self, data: bytes, where: str) -> Array:
+        """The logarithms minus their mean."""
+        depth = decode_depth(data, where)
+        if not depth.all():
+            raise DataError(f"{where}: has pixels without a depth, of which there is no logarithm; fill them in")
+        return np.log(depth.astype(np.float32))[None] - np.float32(DEPTH_MEAN)
+
+
+@dataclass(frozen=True)
+class IndexFiles(_Named):
+    """Images whose pixels are indices of a palette's colours: the classes."""
+
+    def read(self, data: bytes, where: str) -> Array:
+        """The indices."""
+        return decode_indices(data, where)[None]
+
+
+@dataclass(frozen=True)
+class MatlabLabels(_Named):
+    """Matrices of labels. The classes begin with `first`, which becomes 0; pixels below belong to none."""
+
+    place: tuple[str, ...]  # the matrix's name in the file
+    first: int = 0
+
+    def read(self, data: bytes, where: str) -> Array:
+        """The labels."""
+        labels = _matrix(data, self.place, where)
+        return np.where(labels < self.first, IGNORED, labels - self.first).astype(np.uint8)[None]
+
+
+@dataclass(frozen=True)
+class RenumberedLabels(_Named):
+    """Matrices of labels, of which `numbers` says what each becomes."""
+
+    place: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    def read(self, data: bytes, where: str) -> Array:
+        """The labels."""
+        labels, numbers = _matrix(data, self.place, where), np.array(self.numbers, np.uint8)
+        if labels.max(initial=0) >= len(numbers):
+            raise DataError(f"{where}: has label {labels.max()}, and the list of classes ends with {len(numbers) - 1}")
+        return numbers[labels][None]
+
+
+def _matrix(data: bytes, place: Sequence[str], where: str) -> NDArray[np.int64]:
+    values = matlab_array(data, place, where)
+    with np.errstate(invalid="ignore"):
+        labels = values.astype(np.int64)
+    whole = values.ndim == 2 and np.array_equal(labels, values)
+    if not whole or labels.min(initial=0) < -1 or labels.max(initial=0) > _LARGEST:
+        raise DataError(f"{where}: '{'.'.join(place)}' is no matrix of labels")
+    return labels
+
+
+@dataclass(frozen=True)
+class PixelSet:
+    """The arrays of a set's images, whose names are in a list."""
+
+    list: str
+    arrays: tuple[PixelFiles, ...]
+
+
+def voc(folder: str, split: str, mean: Mean) -> PixelSet:
+    """Pascal VOC of one year."""
+    arrays = ColorFiles(f"{folder}/JPEGImages/", ".jpg", mean), IndexFiles(f"{folder}/SegmentationClass/", ".png")
+    return PixelSet(f"{folder}/ImageSets/Segmentation/{split}.txt", arrays)
+
+
+def sbdd(folder: str, split: str, mean: Mean) -> PixelSet:
+    """More labels for Pascal VOC, of the Semantic Boundaries Dataset."""
+    labels = MatlabLabels(f"{folder}/cls/", ".mat", ("GTcls", "Segmentation"))
+    return PixelSet(f"{folder}/{split}.txt", (ColorFiles(f"{folder}/img/", ".jpg", mean), labels))
+
+
+def nyud(folder: str, split: str, tops: Sequence[str]) -> PixelSet:
+    """Rooms, with depth, in 40 classes; `tops` are some of color, depth, hha and label."""
+    files: dict[str, PixelFiles] = {
+        "color": ColorFiles(f"{folder}/data/images/img_", ".png", _in_float32(116.190, 97.203, 92.318)),
+        "depth": DepthFiles(f"{folder}/data/depth/img_", ".png"),
+        "hha": ColorFiles(f"{folder}/data/hha/img_", ".png", _in_float32(132.431, 94.076, 118.477), as_stored=True),
+        "label": MatlabLabels(f"{folder}/segmentation/img_", ".mat", ("segmentation",), first=1),
+    }
+    unknown = [top for top in tops if top not in files]
+    if unknown:
+        raise DataError(f"'{unknown[0]}' is none of what NYUD has: {', '.join(files)}")
+    return PixelSet(f"{folder}/{split}.txt", tuple(files[top] for top in tops))
+
+
+def sift_flow(folder: str, split: str) -> PixelSet:
+    """Outdoor scenes, with the classes of things and those of surfaces."""
+    arrays: tuple[PixelFiles, ...] = (
+        ColorFiles(f"{folder}/Images/{_SCENES}/", ".jpg", _in_float32(114.578, 115.294, 108.353)),
+        MatlabLabels(f"{folder}/SemanticLabels/{_SCENES}/", ".mat", ("S",), first=1),
+        MatlabLabels(f"{folder}/GeoLabels/{_SCENES}/", ".mat", ("S",), first=1),
+    )
+    return PixelSet(f"{folder}/{split}.txt", arrays)
+
+
+def pascal_context(folder: str, voc_folder: str, split: str) -> PixelSet:
+    """Pascal VOC 2010 with labels for all that is seen; 59 of its classes have numbers, and the others are 0."""
+    pictures = f"{voc_folder}/VOC2010"
+    numbers = _context_numbers(f"{folder}/labels.txt", f"{folder}/59_labels.txt")
+    arrays = (
+        ColorFiles(f"{pictures}/JPEGImages/", ".jpg", _in_float32(104.007, 116.669, 122.679)),
+        RenumberedLabels(f"{folder}/trainval/", ".mat", ("LabelMap",), numbers),
+    )
+    return PixelSet(f"{pictures}/ImageSets/Main/{split}.txt", arrays)
+
+
+def _context_numbers(all_classes: str, used_classes: str) -> tuple[int, ...]:
+    """The number of each class among those that are used, by its number among all."""
+    known, used = _class_list(all_classes), _class_list(used_classes)
+    renamed = {short: long for long, short in _OTHER_NAMES.items()}
+    numbers = [0] * (len(known) + 1)
+    for number, name in enumerate(used, 1):
+        name = renamed.get(name, name)
+        if name not in known:
+            raise DataError(f"{used_classes}: '{name}' isn't among the classes of {all_classes}")
+        numbers[1 + known.index(name)] = number
+    return tuple(numbers)
+
+
+def _class_list(path: str) -> list[str]:
+    """The names in lines such as `1: accordion`."""
+    return [line.partition(":")[2].replace(" ", "") for _, line in numbered_lines(path)]
+
+
+def _in_float32(*values: float) -> Mean:
+    return [float(np.float32(value)) for value in values]
+
+
+class PixelSetItem(NamedTuple):
+    """The name of an image, and the bytes of its files."""
+
+    name: str
+    files: list[tuple[str, bytes]]
+
+
+class PixelSetSource:
+    """The images of a set in the order of its list, or with a seed an endless sequence of images that are drawn.
+
+    As the authors' layers do it draws from all of them each time, so some come again before others came. Which one
+    comes follows from the seed and its place. An item is ready for the net, and needs no Transform.
+    """
+
+    def __init__(self, pixels: PixelSet, seed: int | None = None) -> None:
+        self._arrays, self._seed = pixels.arrays, seed
+        self._names = [line.strip() for _, line in numbered_lines(pixels.list)]
+        if not self._names:
+            raise DataError(f"{pixels.list}: the list is empty")
+
+    def __len__(self) -> int:
+        return len(self._names) if self._seed is None else sys.maxsize
+
+    def fetch(self, index: int) -> PixelSetItem:
+        """The bytes of an image's files."""
+        place = index if self._seed is None else self._drawn(self._seed, index)
+        paths = [files.path(self._names[place]) for files in self._arrays]
+        return PixelSetItem(self._names[place], [(path, read_bytes(path)) for path in paths])
+
+    def _drawn(self, seed: int, index: int) -> int:
+        return int(np.random.default_rng((seed, index)).integers(len(self._names)))
+
+    def item(self, fetched: PixelSetItem) -> Item:
+        """The arrays, which must be of one size."""
+        readers: list[Callable[[bytes, str], Array]] = [files.read for files in self._arrays]
+        arrays = [read(data, path) for read, (path, data) in zip(readers, fetched.files, strict=True)]
+        sizes = {path: array.shape[1:] for (path, _), array in zip(fetched.files, arrays, strict=True)}
+        if len(set(sizes.values())) > 1:
+            words = ", ".join(f"{path} is {size[0]} x {size[1]}" for path, size in sizes.items())
+            raise DataError(f"image '{fetched.name}': its files have different sizes: {words}")
+        return tuple(arrays)
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""

@@ -1,0 +1,147 @@
+"""SSD's transform of an image with boxes: both are expanded, cut, resized, cropped and mirrored alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.box_emission import Emission
+from netdsl.data.transforms.box_expansion import Canvas, Expansion, PixelWindow
+from netdsl.data.transforms.box_sampling import WindowDraw
+from netdsl.data.transforms.box_tops import COLUMNS, EDGES
+from netdsl.data.transforms.boxes import WHOLE, Box, Boxes, project
+from netdsl.data.transforms.class_maps import ClassMaps
+from netdsl.data.transforms.color_distortion import ColorDistortion
+from netdsl.data.transforms.image_settings import copy_of, crop_of
+from netdsl.data.transforms.resizing import Resizing, as_bytes
+from netdsl.data.transforms.transform import FOR_BOXES, Placement, Transform
+from netdsl.data.types import Array, Random
+from netdsl.errors import DataError
+
+_BATCHES_OF_ONE_SIZE = 10  # Caffe's rule, of MobileNet-YOLO: after so many batches another size is drawn
+_SUM_OF_SHARES = 0.01  # how far it may be from 1
+
+
+class AnnotatedTransform:
+    """What `transform_param` makes of an image, the rows of its objects, or a label in their place, and a class map.
+
+    Caffe's order: colours are distorted, the image is put on a larger canvas, a window is drawn from that, which is
+    resized, and a part of it is cropped and mirrored. For tests the crop is in the middle; all else is drawn in any
+    phase. Here only those pixels are distorted that the window shows, which makes no difference to them.
+    """
+
+    def __init__(
+        self,
+        p: pb.TransformationParameter,
+        draw_window: WindowDraw | None = None,
+        class_maps: ClassMaps | None = None,
+        *,
+        train: bool,
+        seed: int = 0,
+    ) -> None:
+        if p.HasField("random_aspect_ratio_param"):
+            raise DataError("random_aspect_ratio_param is for images without boxes; take a batch_sampler")
+        self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
+        self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
+        self._expansion, self._emission = Expansion(p), Emission(p)
+        self._resizings, self._shares = [Resizing(each) for each in p.resize_param], _shares(p)
+        self._transform = Transform(_of_images_alone(p), train=train)
+        if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
+            raise DataError("a map of classes goes along with resize_mode WARP only, and not with a crop")
+
+    def __call__(self, item: Sequence[Array], random: Random, batch: int) -> tuple[Array, ...]:
+        """The arrays of an item for a batch of this number. All random numbers but for its size are from `random`."""
+        image, annotation, *maps = item
+        if any(values.shape[1:] != image.shape[1:] for values in maps):
+            raise DataError(f"an image of {_text(image)} has a map of classes of {_text(maps[0])}; they must agree")
+        rows: Boxes = annotation if annotation.ndim else np.empty((0, COLUMNS), np.float32)
+        canvas, area, rows = self._drawn(rows, image.shape[1], image.shape[2], random)
+        shown = self._shown(as_bytes(image), canvas, area, random)
+        resizing = self._resizing(batch)
+        resized = resizing(shown, random) if resizing else shown
+        place = self._transform.place(resized.shape[1], resized.shape[2], random)
+        rows = self._placed(rows, resizing, area, place, resized.shape)
+        tops = [self._class_map(values, canvas, area, place) for values in maps]
+        return self._transform.taken(resized, place), rows if annotation.ndim else annotation, *tops
+
+    def _drawn(self, rows: Boxes, height: int, width: int, random: Random) -> tuple[Canvas, PixelWindow, Boxes]:
+        """A canvas for an image of this size, an area of it, and the rows of the objects that are seen there."""
+        canvas = self._expansion(height, width, random)
+        if (canvas.height, canvas.width) != (height, width):
+            rows = self._seen(rows, canvas.edges(height, width))
+        window = self._draw_window(rows[:, EDGES], random) if self._draw_window else None
+        if window is None:
+            return canvas, canvas.pixels(WHOLE), rows
+        window = window.clip(0, 1)
+        return canvas, canvas.pixels(window), self._seen(rows, window)
+
+    def _resizing(self, batch: int) -> Resizing | None:
+        """How images of a batch are resized: of several ways one is drawn for some batches in a row."""
+        if len(self._resizings) < 2:
+            return self._resizings[0] if self._resizings else None
+        random = np.random.default_rng((self._seed, batch // _BATCHES_OF_ONE_SIZE))
+        return self._resizings[int(np.searchsorted(self._shares, random.random() * self._shares[-1], side="right"))]
+
+    def _seen(self, rows: Boxes, window: Box, boxes: Boxes | None = None) -> Boxes:
+        """The rows of the objects of which a window shows enough, with edges that are parts of it.
+
+        Their edges in what the window is cut from are `boxes`, if they aren't those of the rows.
+        """
+        edges = rows[:, EDGES] if boxes is None else boxes
+        parts, inside = project(edges, window)
+        seen = inside & self._emission(edges, window)
+        kept: Boxes = rows[seen]
+        kept[:, EDGES] = parts[seen]
+        return kept
+
+    def _shown(self, image: Array, canvas: Canvas, area: PixelWindow, random: Random) -> Array:
+        """What an area of the canvas shows, with the image's colours distorted, but not those around it."""
+        part = canvas.part(image.transpose(1, 2, 0), area)
+        if self._distortion is not None and part.size:
+            part = self._distortion(part, random)
+        return canvas.filled(part, area, self._expansion.fill(len(image))).transpose(2, 0, 1)
+
+    def _placed(
+        self, rows: Boxes, resizing: Resizing | None, area: PixelWindow, place: Placement, resized: Sequence[int]
+    ) -> Boxes:
+        """The rows of what is in the part that is taken of an area after it was resized."""
+        boxes = rows[:, EDGES]
+        if resizing:
+            boxes = resizing.boxes(boxes, area.height, area.width)
+        crop = place.edges(resized[1], resized[2])
+        rows = self._seen(rows, crop, boxes)
+        if place.mirrored:
+            rows[:, 2], rows[:, 4] = 1 - rows[:, 4], 1 - rows[:, 2]
+        if resizing:
+            rows[:, EDGES] = resizing.in_other_units(rows[:, EDGES], area.height, area.width, crop)
+        return rows
+
+    def _class_map(self, values: Array, canvas: Canvas, area: PixelWindow, place: Placement) -> Array:
+        """The map of what is shown, which is background around the image."""
+        assert self._class_maps is not None
+        part = canvas.part(values.transpose(1, 2, 0), area)
+        shown = canvas.filled(part, area, np.zeros(1, np.uint8)).transpose(2, 0, 1)
+        top = self._class_maps(shown, place.height, place.width)
+        return top[..., ::-1] if place.mirrored else top
+
+
+def _shares(p: pb.TransformationParameter) -> list[float]:
+    """The probabilities up to each of several sizes. Caffe's rule: that of a single one isn't looked at."""
+    shares = [each.prob for each in p.resize_param] if len(p.resize_param) > 1 else []
+    if shares and not (min(shares) >= 0 and abs(sum(shares) - 1) <= _SUM_OF_SHARES):
+        raise DataError(f"the probabilities of {len(shares)} resize_params add up to {sum(shares):g}; they must to 1")
+    return list(np.cumsum(shares))
+
+
+def _of_images_alone(p: pb.TransformationParameter) -> pb.TransformationParameter:
+    """What is done to an image after it was resized."""
+    rest = copy_of(p)
+    for field in (*FOR_BOXES, "resize_param"):
+        rest.ClearField(field)
+    return rest
+
+
+def _text(image: Array) -> str:
+    return f"{image.shape[1]} x {image.shape[2]}"

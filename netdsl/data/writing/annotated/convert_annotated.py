@@ -1,0 +1,231 @@
+"""Sets of images with marked objects written in another form, all of it or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import numpy as np
+
+from caffe_proto.errors import few
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
+from netdsl.data.sources.class_names import classes_of
+from netdsl.data.transforms.decode import Color, decode, resize
+from netdsl.data.writing.annotated.annotated_database import annotated_database
+from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated
+from netdsl.data.writing.annotated.coco_file import coco_file
+from netdsl.data.writing.annotated.map_folder import map_folder
+from netdsl.data.writing.annotated.voc_folder import DEFAULT_SET, voc_folder
+from netdsl.data.writing.annotated.yolo_folder import yolo_folder
+from netdsl.data.writing.databases import leveldb_records, lmdb_records
+from netdsl.data.writing.encode import ImageFormat, encode
+from netdsl.data.writing.map_items import map_items
+from netdsl.errors import DataError
+
+
+class Trait(Enum):
+    """What an object may have beside its class and its box; the values are words for messages."""
+
+    DIFFICULT = "marks of difficult objects"
+    TRUNCATED = "marks of truncated objects"
+    CROWD = "marks of crowds"
+    MASK = "masks"
+
+
+@dataclass(frozen=True)
+class AnnotatedTarget:
+    """A form of sets: the form of its name, its writer, which traits it keeps, and the first pixel's coordinate."""
+
+    form: str
+    writer: Callable[..., AbstractContextManager[PutAnnotated]]
+    keeps: frozenset[Trait]
+    options: tuple[str, ...] = ()
+    first_pixel: int = 0
+
+
+_ALL = frozenset(Trait)
+TARGETS = {
+    "lmdb": AnnotatedTarget("lmdb:PATH", partial(annotated_database, lmdb_records), frozenset({Trait.DIFFICULT})),
+    "leveldb": AnnotatedTarget(
+        "leveldb:PATH", partial(annotated_database, leveldb_records), frozenset({Trait.DIFFICULT})
+    ),
+    "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _ALL - {Trait.CROWD}, ("set",), first_pixel=1),
+    "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED}),
+    "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
+    "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL),  # which has no objects, but all of their pixels
+}
+_SUFFIXES = ("lmdb", "leveldb")  # kinds that the ending of a path says, as train_lmdb does
+
+
+@dataclass(frozen=True)
+class AnnotatedConversion:
+    """Settings of a conversion.
+
+    Images are resized to `size`, height and width; or, with their proportions, enlarged until the shorter side has
+    `min_side` pixels, and so far or made so small that the longer one has at most `max_side`. `seed` shuffles them.
+    """
+
+    size: tuple[int, int] | None = None
+    min_side: int = 0
+    max_side: int = 0
+    encoded: ImageFormat | None = None
+    gray: bool = False
+    seed: int | None = None
+    skip_bad: bool = False
+
+
+@dataclass
+class AnnotatedReport:
+    """The numbers of images and objects that were written, the errors of images that were skipped, and what was lost.
+
+    `left_out` counts the objects by what they have and the written form can't have.
+    """
+
+    written: int = 0
+    objects: int = 0
+    bad: list[str] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def is_annotated_target(name: str) -> bool:
+    """Whether a name says a form that only sets of images with objects can be written in."""
+    kind, colon, _ = name.partition(":")
+    return bool(colon) and kind in TARGETS.keys() - set(_SUFFIXES)
+
+
+def first_pixel_of(target: str) -> int:
+    """The coordinate of the first pixel in the files of a target."""
+    return _target(target)[0].first_pixel
+
+
+def convert_annotated(
+    source: AnnotatedSet,
+    target: str,
+    settings: AnnotatedConversion = AnnotatedConversion(),
+    *,
+    done: Callable[[], object] = lambda: None,
+) -> AnnotatedReport:
+    """Write all images to a new target such as `train_lmdb` or `voc:FOLDER`, or nothing. `done` is called for each.
+
+    A bad image is an error, unless bad ones are to be skipped: then its number isn't used, as in Caffe.
+    """
+    kind, path, options = _target(target)
+    report, names, lost = AnnotatedReport(), set[str](), Counter[Trait]()
+    classes = classes_of(source)
+    with kind.writer(path, classes, *options) as put, closing(_examples(source, settings)) as examples:
+        for example in examples:
+            done()
+            problem = example if isinstance(example, DataError) else _written(example, names, put)
+            if problem is not None and not settings.skip_bad:
+                raise problem
+            if problem is not None or isinstance(example, DataError):
+                report.bad.append(str(problem))
+                continue
+            report.written += 1
+            report.objects += len(example.image.objects)
+            lost.update(trait for marked in example.image.objects for trait in _traits(marked, example.image))
+        if not report.written:
+            raise DataError(f"all {len(report.bad)} images are bad; the first: {report.bad[0]}")
+    report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in kind.keeps}
+    return report
+
+
+def _written(example: AnnotatedExample, names: set[str], put: PutAnnotated) -> DataError | None:
+    """Write an image; return what is wrong with one that can't be written."""
+    try:
+        if example.stem in names:
+            raise DataError(f"{example.image.path}: two images have the name '{example.stem}'; rename one")
+        put(example)
+    except DataError as problem:
+        return problem
+    names.add(example.stem)
+    return None
+
+
+def _target(name: str) -> tuple[AnnotatedTarget, Path, list[str]]:
+    """The form that a target's prefix or ending says, its path, and the values of its options."""
+    kind, colon, rest = name.partition(":")
+    if not (colon and rest and kind in TARGETS):
+        kind, rest = next((suffix for suffix in _SUFFIXES if name.endswith((f".{suffix}", f"_{suffix}"))), ""), name
+    if not kind:
+        forms = few((target.form for target in TARGETS.values()), len(TARGETS))
+        raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name such as train_lmdb")
+    path, _, query = rest.partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    for option, value in options.items():
+        if option not in TARGETS[kind].options or not value or "/" in value:
+            raise DataError(f"{name}: the form is {TARGETS[kind].form}")
+    return TARGETS[kind], Path(path), list(options.values())
+
+
+def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
+    has = {
+        Trait.DIFFICULT: marked.difficult and not marked.crowd,
+        Trait.TRUNCATED: marked.truncated,
+        Trait.CROWD: marked.crowd,
+        Trait.MASK: bool(marked.outlines or marked.runs or image.object_map),
+    }
+    return [trait for trait, present in has.items() if present]
+
+
+class _Images:
+    """The images of a set in an order, to be fetched by their places in the set."""
+
+    def __init__(self, source: AnnotatedSet) -> None:
+        self._source = source
+
+    def fetch(self, index: int) -> AnnotatedImage:
+        """One image."""
+        return self._source.image(index)
+
+
+def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[AnnotatedExample | DataError]:
+    count, seed = len(source), settings.seed
+    order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
+
+    def example(position: int, image: AnnotatedImage) -> AnnotatedExample:
+        return annotated_example(position, image, source.first_pixel, settings)
+
+    return map_items(_Images(source), order.tolist(), example)
+
+
+def annotated_example(
+    position: int, image: AnnotatedImage, first_pixel: int, settings: AnnotatedConversion
+) -> AnnotatedExample:
+    """An image with its bytes as they are to be written. They are encoded again only if they must be."""
+    data, where = image.read(), str(image.path)
+    pixels = decode(data, Color.GRAY if settings.gray else Color.COLOR, where)
+    if pixels.shape[1:] != (image.height, image.width):
+        raise DataError(
+            f"{where}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, and its annotations are about "
+            f"{image.height} x {image.width}; correct them"
+        )
+    height, width = _new_size(image, settings)
+    stored = next((known for known in ImageFormat if known.matches(data)), None)
+    wanted = settings.encoded or stored or ImageFormat.PNG
+    anew = settings.gray or stored is not wanted or (height, width) != (image.height, image.width)
+    if anew:
+        if (height, width) != (image.height, image.width):
+            pixels = resize(pixels, height, width)
+        data = encode(pixels, wanted, where)
+    return AnnotatedExample(
+        position, image, data, wanted.value, len(pixels), height, width, first_pixel, encoded_anew=anew
+    )
+
+
+def _new_size(image: AnnotatedImage, settings: AnnotatedConversion) -> tuple[int, int]:
+    """The size of an image by Caffe-SSD's rule: a side that is large enough isn't made smaller for the shorter one."""
+    if not settings.min_side and not settings.max_side:
+        return settings.size or (image.height, image.width)
+    shorter, longer, scale = min(image.height, image.width), max(image.height, image.width), 1.0
+    if shorter < settings.min_side:
+        scale = settings.min_side / shorter
+    if 0 < settings.max_side < int(scale * longer):
+        scale = settings.max_side / longer
+    return max(1, round(image.height * scale)), max(1, round(image.width * scale))

@@ -1,0 +1,81 @@
+"""Trials of training on made-up data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
+
+pytest.importorskip("cv2")
+pytest.importorskip("lmdb")
+
+DATA = "layer { name: 'd' type: 'Data' top: 'x' top: 'y' data_param { source: 'gone' batch_size: %d } }"
+FULL = """layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'
+  inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }"""
+LOSS = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' }"
+
+
+@pytest.fixture
+def tried(tmp_path: Path):
+    def tried(*layers: str, **settings) -> DataTrial:
+        (tmp_path / "net.prototxt").write_text("\n".join(layers))
+        return try_data(tmp_path / "net.prototxt", TrialSettings(**settings))
+
+    return tried
+
+
+def test_a_net_with_a_loss_reads_its_data_and_computes_gradients(tried) -> None:
+    trial = tried(DATA % 50, FULL, LOSS)
+    assert (trial.trains, trial.reads, trial.backward, trial.reason) == (True, True, True, "")
+    assert trial.loss is not None and trial.loss > 0
+    assert trial.shapes == {"x": (2, 3, 224, 224), "y": (2,)}
+    assert tried(DATA % 50, FULL, LOSS, batch=5, forward_only=True).shapes["y"] == (5,)
+    assert tried(DATA % 1, FULL, LOSS).shapes["y"] == (1,)  # batches are never larger than the net's own
+    assert tried(DATA % 50, FULL, LOSS, forward_only=True).backward is False
+
+
+def test_shapes_that_a_net_doesnt_say_are_those_that_fit(tried) -> None:
+    slices = "layer { name: 's' type: 'Slice' bottom: 'x' top: 'a' top: 'b' slice_param { slice_point: 1 } }"
+    both = "layer { name: 'e' type: 'Eltwise' bottom: 'a' bottom: 'b' top: 'e' }"
+    trial = tried(DATA % 3, slices, both, FULL.replace("bottom: 'x'", "bottom: 'e'"), LOSS)
+    assert trial.shapes["x"] == (2, 2, 28, 28) and trial.loss is not None
+
+
+def test_a_net_that_takes_one_batch_only_gets_it(tried) -> None:
+    shape = "layer { name: 'r' type: 'Reshape' bottom: 'x' top: 'r' reshape_param { shape { dim: [6, 150528] } } }"
+    trial = tried(DATA % 6, shape, FULL.replace("bottom: 'x'", "bottom: 'r'"), LOSS)
+    assert trial.shapes["y"] == (6,) and trial.loss is not None
+
+
+def test_inputs_are_given(tried) -> None:
+    inputs = (
+        "layer { name: 'd' type: 'Input' top: 'x' top: 'y' input_param { shape { dim: [9, 4] } shape { dim: 9 } } }"
+    )
+    trial = tried(inputs, FULL, LOSS)
+    assert trial.shapes == {"x": (2, 4), "y": (2,)} and trial.loss is not None and trial.backward
+
+
+def test_statistics_are_those_of_a_net_that_was_trained(tried) -> None:
+    norm = "layer { name: 'n%d' type: 'BatchNorm' bottom: 'x' top: 'x' batch_norm_param { use_global_stats: true } }"
+    trial = tried(DATA % 2, *[norm % number for number in range(20)], FULL, LOSS)
+    assert trial.reason == "" and trial.loss is not None
+
+
+def test_a_net_without_a_loss_is_not_tried(tried) -> None:
+    assert tried(DATA % 2, FULL) == DataTrial(tried(DATA % 2, FULL).file, trains=False, seconds=pytest.approx(0, abs=9))
+    testing = "include { phase: TEST } }"
+    assert tried((DATA % 2)[:-1] + testing, FULL[:-1] + testing, LOSS[:-1] + testing).trains is False
+
+
+def test_reasons_name_the_layer(tried) -> None:
+    private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
+    trial = tried(private, FULL, LOSS)
+    assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
+    video = "layer { name: 'v' type: 'VideoData' top: 'x' top: 'y' data_param { batch_size: 2 } }"
+    assert "layer 'v': files for a layer of type VideoData can't be made up" in tried(video, FULL, LOSS).reason
+    trial = tried(DATA % 2, FULL.replace("'xavier'", "'gabor'"), LOSS)
+    assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason
+    (wrong,) = (tried("layer {").reason,)
+    assert "net.prototxt" in wrong

@@ -1,0 +1,68 @@
+"""Pictures of shapes with boxes and masks."""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+import pytest
+
+from netdsl.data.sources.annotations.annotated_image import Edges
+from netdsl.data.sources.annotations.drawn_objects import COUNTS, DrawnObjects
+from netdsl.data.sources.annotations.masks import object_masks
+from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.source import DataSplit
+from netdsl.errors import DataError
+
+
+def test_a_picture_follows_from_its_number_and_the_split() -> None:
+    train, test = open_annotated_set("objects:train"), open_annotated_set("objects:test")
+    assert (len(train), len(test)) == (COUNTS[DataSplit.TRAIN], COUNTS[DataSplit.TEST])
+    assert train.image(3) == open_annotated_set("objects").image(3) != train.image(4)
+    assert train.image(3).encoded != test.image(3).encoded
+    assert train.classes == ("background", "circle", "square", "star", "triangle")
+
+
+def test_boxes_are_around_the_pixels_that_are_seen_and_these_have_the_colour_of_the_class() -> None:
+    drawn = DrawnObjects(DataSplit.TRAIN, side=64, kinds=("square", "ring"), count=40)
+    hues: dict[int, list[float]] = {1: [], 2: []}
+    for index in range(40):
+        image = drawn.image(index)
+        pixels = cv2.imdecode(np.frombuffer(image.read(), np.uint8), cv2.IMREAD_COLOR)
+        assert pixels.shape == (image.height, image.width, 3) == (64, 64, 3)
+        assert 1 <= len(image.objects) <= 4
+        seen = np.zeros((64, 64), int)
+        for marked, mask in zip(image.objects, object_masks(image), strict=True):
+            assert mask is not None and marked.area == mask.sum()
+            seen += mask
+            rows, columns = np.nonzero(mask)
+            assert marked.edges == Edges(columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+            blue, _, red = pixels[mask].mean(0)
+            hues[marked.label].append(blue - red)
+        assert seen.max() == 1
+    assert min(hues[1]) > 0 > max(hues[2])
+
+
+def test_some_objects_are_difficult_or_truncated() -> None:
+    drawn = DrawnObjects(DataSplit.TRAIN)
+    objects = [marked for index in range(150) for marked in drawn.image(index).objects]
+    difficult = [marked for marked in objects if marked.difficult]
+    assert 0.01 < len(difficult) / len(objects) < 0.15
+    touching = [min(marked.edges[:2]) == 0 or max(marked.edges[2:]) == 96 for marked in objects]
+    assert all(touches for touches, marked in zip(touching, objects, strict=True) if marked.truncated)
+    assert 0.1 < np.mean([marked.truncated for marked in objects]) < 0.6
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("objects:val", "there are objects:train, objects:test"),
+        ("objects:train?side=8", "sides of 32 to 1,024 pixels, not 8"),
+        ("objects:train?side=big", "side=big: must be a whole number"),
+        ("objects:train?count=0", "at least 1"),
+        ("objects:train?kinds=circle,cube", "no shape 'cube'"),
+        ("objects:train?size=3", "no option 'size'; the form is objects:"),
+    ],
+)
+def test_settings_are_checked(name: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        open_annotated_set(name)

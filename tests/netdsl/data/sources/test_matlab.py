@@ -1,0 +1,81 @@
+"""MATLAB's files, beside scipy's own writer and reader."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from netdsl.data.sources.matlab import matlab_array
+from netdsl.data.writing.matlab import matlab_bytes
+from netdsl.errors import DataError
+
+scipy_io = pytest.importorskip("scipy.io")
+
+LABELS = np.arange(35, dtype=np.uint16).reshape(5, 7) * 9
+
+
+def saved(*, compressed: bool = False, **values: Any) -> bytes:
+    file = io.BytesIO()
+    scipy_io.savemat(file, values, do_compression=compressed)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float64, np.float32])
+def test_a_matrix_is_found_by_its_name(kind: type, compressed: bool) -> None:
+    labels = (LABELS % 200).astype(kind)
+    data = saved(compressed=compressed, x=3, names=np.array(["a", "bb"], object), LabelMap=labels)
+    found = matlab_array(data, ("LabelMap",), "one.mat")
+    assert found.dtype == kind and (found == labels).all()
+
+
+def test_a_field_of_a_struct_is_found_among_cells() -> None:
+    cells = np.array([np.zeros((2, 3)), np.ones(4)], object)
+    data = saved(compressed=True, GTcls={"Boundaries": cells, "Segmentation": LABELS, "Present": np.array([1, 2])})
+    assert (matlab_array(data, ("GTcls", "Segmentation"), "one.mat") == LABELS).all()
+
+
+@pytest.mark.parametrize("place", [("S",), ("GTcls", "Segmentation")])
+def test_what_is_written_is_read_by_scipy(place: tuple[str, ...]) -> None:
+    data, labels = matlab_bytes(LABELS % 256, place), LABELS % 256
+    found = scipy_io.loadmat(io.BytesIO(data))[place[0]]
+    assert ((found if len(place) == 1 else found[0][place[1]][0]) == labels).all()
+    assert (matlab_array(data, place, "one.mat") == labels).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "words"),
+    [
+        (b"no", ("S",), "isn't a file of MATLAB"),
+        (matlab_bytes(LABELS, ("S",)).replace(b"\x00\x01IM", b"\x00\x02IM"), ("S",), "of MATLAB 7.3; save it with -v7"),
+        (matlab_bytes(LABELS, ("S",)), ("T",), "has no 'T'"),
+        (matlab_bytes(LABELS, ("S",)), ("S", "field"), "has no 'S.field'"),
+        (matlab_bytes(LABELS, ("S", "field")), ("S", "other"), "has no 'S.other'"),
+        (matlab_bytes(LABELS, ("S", "field")), ("S",), "'S' is no array of real numbers"),
+        (saved(S=np.array([1 + 2j])), ("S",), "'S' is no array of real numbers"),
+        (matlab_bytes(LABELS, ("S",))[:-20], ("S",), "ends within an element"),
+        (saved(S=LABELS, compressed=True)[:-9], ("S",), "ends within an element"),
+    ],
+)
+def test_what_is_wrong_is_said(data: bytes, place: tuple[str, ...], words: str) -> None:
+    with pytest.raises(DataError, match=words) as problem:
+        matlab_array(data, place, "one.mat")
+    assert str(problem.value).startswith("one.mat: ")
+
+
+def test_a_shape_that_is_a_lie_takes_no_memory() -> None:
+    data = matlab_bytes(LABELS, ("S",))
+    lie = data.replace(struct.pack("<2i", 5, 7), struct.pack("<2i", 1 << 30, 1 << 30))
+    with pytest.raises(DataError, match="a matrix of shape"):
+        matlab_array(lie, ("S",), "one.mat")
+
+
+def test_an_element_that_becomes_too_large_is_refused() -> None:
+    header, bomb = saved(S=1)[:128], zlib.compress(bytes((1 << 28) + 1), 1)
+    with pytest.raises(DataError, match="becomes more than"):
+        matlab_array(header + struct.pack("<II", 15, len(bomb)) + bomb, ("S",), "one.mat")

@@ -1,0 +1,28 @@
+"""The data layers of a net whose sources a command can name."""
+
+from __future__ import annotations
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer import Layer
+from netdsl.layer.data import NamesSource
+from netdsl.layers import LAYERS
+from netdsl.net.build import type_of
+from netdsl.net.graph import Node
+
+
+def data_layers(net: pb.NetParameter) -> list[pb.LayerParameter]:
+    """The layers that read a source."""
+    return [layer for layer in net.layer if layer.HasField("data_param") or issubclass(_type(layer), NamesSource)]
+
+
+def set_source(layer: pb.LayerParameter, source: str) -> None:
+    """Let a data layer read another source."""
+    kind = _type(layer)
+    if issubclass(kind, NamesSource):
+        kind.name_source(layer, source)
+    else:
+        layer.data_param.source = source
+
+
+def _type(layer: pb.LayerParameter) -> type[Layer]:
+    return type_of(Node(layer, (), ()), LAYERS) or Layer

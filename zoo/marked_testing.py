@@ -1,0 +1,113 @@
+"""Tests of a model on images with marked objects: what it answers about each image beside what is marked there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet
+from netdsl.data.sources.annotations.masks import UNKNOWN, class_map
+from netdsl.errors import DataError
+from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
+from netdsl.scores.coco import score_as_coco
+from netdsl.scores.segmentation import SegmentationScores, count_confusions
+from netdsl.scores.voc import judge_as_voc
+from netdsl.solver.events import Listener, Notice
+from zoo.answers.answer import AnswerSettings, Boxes, ImageAnswer, Segments
+from zoo.answers.answerer import Answerer
+from zoo.answers.answering import answers, decode_images
+from zoo.answers.inputs import MarkedImages
+from zoo.answers.output import DetectionReader, SegmentReader
+from zoo.answers.regions import RegionReader
+from zoo.score_tables import ScoreTable, detection_table, segmentation_table
+
+_LEAST_SCORE = 0.01  # SSD's own: less sure detections don't count
+_MOST = 100  # detections of an image: Faster R-CNN's own, and COCO's
+
+
+@dataclass(frozen=True)
+class MarkedTest:
+    """A model, the set that it is tested on, and the labels of the set by those of the model."""
+
+    answerer: Answerer
+    marked: AnnotatedSet
+    labels: Mapping[int, int]
+
+    @classmethod
+    def of(cls, answerer: Answerer, marked: AnnotatedSet, listen: Listener) -> MarkedTest:
+        """Classes are matched by name, or by number where the model's have no names."""
+        names = answerer.class_names
+        places = {name: label for label, name in enumerate(marked.classes)}
+        if not names:
+            return cls(answerer, marked, dict(enumerate(range(len(marked.classes)))))
+        for name in marked.classes[1:]:
+            if name not in names:
+                listen(Notice(f"the model knows no class '{name}', so it finds none of its objects"))
+        labels = {label: places[name] for label, name in enumerate(names) if name in places}
+        return cls(answerer, marked, labels)
+
+    def table(self) -> ScoreTable:
+        """The scores of all images."""
+        if issubclass(self.answerer.reads, SegmentReader):
+            return self._segmentation()
+        if issubclass(self.answerer.reads, (DetectionReader, RegionReader)):
+            return self._detection()
+        raise DataError("the model neither detects nor segments, and only that is tested on images with marked objects")
+
+    def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:
+        source = MarkedImages(self.marked, self.answerer.preparation.color)
+        images = decode_images(self.answerer, [("", source)])
+        for index, answer in enumerate(answers(self.answerer, images, AnswerSettings(threshold=_LEAST_SCORE))):
+            if answer.problem:
+                raise DataError(answer.problem)
+            yield self.marked.image(index), answer
+
+    def _detection(self) -> ScoreTable:
+        detected, objects = list[DetectedBoxes](), list[ObjectBoxes]()
+        for index, (image, answer) in enumerate(self._answers()):
+            assert isinstance(answer.answer, Boxes)
+            detected.append(self._detected(answer.answer).after(index))
+            objects.append(_objects(image).after(index))
+        all_detected, all_objects = DetectedBoxes.join(detected), ObjectBoxes.join(objects)
+        judged = judge_as_voc(all_detected, all_objects, pixel=0)  # whose edges count no pixels
+        coco = score_as_coco(all_detected, all_objects)
+        return detection_table(self.answerer.blob, judged, coco, self.marked.classes)
+
+    def _detected(self, boxes: Boxes) -> DetectedBoxes:
+        """The surest boxes of classes that the set has."""
+        known = [box for box in boxes.found if box.label in self.labels][:_MOST]
+        return DetectedBoxes.of(np.array([(0, self.labels[box.label], box.score, *box.corners) for box in known]))
+
+    def _segmentation(self) -> ScoreTable:
+        classes = len(self.marked.classes)
+        counts = np.zeros((classes, classes), np.int64)
+        own_labels = np.zeros(256, np.int64)
+        for label, place in self.labels.items():
+            own_labels[label] = place
+        for image, answer in self._answers():
+            assert isinstance(answer.answer, Segments) and answer.placement is not None
+            predicted = answer.placement.on_image(answer.answer.labels)
+            marked = class_map(image)
+            if marked is None:
+                raise DataError(f"{image.path}: has only boxes, and the model tells the classes of pixels")
+            seen = np.where(predicted < 0, UNKNOWN, marked)
+            counts += count_confusions(seen, own_labels[np.maximum(predicted, 0)], classes, (UNKNOWN,))
+        return segmentation_table(self.answerer.blob, SegmentationScores(counts), self.marked.classes)
+
+
+def _objects(image: AnnotatedImage) -> ObjectBoxes:
+    objects = image.objects
+    return ObjectBoxes.of(
+        np.array([(0, each.label, *each.edges) for each in objects]),
+        difficult=[each.difficult for each in objects],
+        crowd=[each.crowd for each in objects],
+        area=_areas(image),
+    )
+
+
+def _areas(image: AnnotatedImage) -> Sequence[float]:
+    """COCO's rule: an object's area is that of its mask, if that is known."""
+    boxes = [(each.edges.right - each.edges.left) * (each.edges.bottom - each.edges.top) for each in image.objects]
+    return [box if each.area is None else each.area for box, each in zip(boxes, image.objects, strict=True)]

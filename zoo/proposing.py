@@ -1,0 +1,110 @@
+"""Regions that a net proposes for the images of a data set, in a file for another net to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import in_file
+from netdsl.checking.sample_inputs import input_kinds
+from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
+from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.short_side import ShortSide
+from netdsl.data.types import Array
+from netdsl.errors import DataError, NetError
+from netdsl.layer.answering import MakesRegions
+from netdsl.layer.samples import BlobKind
+from netdsl.layers import LAYERS
+from netdsl.model import match_names, open_model
+from netdsl.net.build import type_of
+from netdsl.net.graph import resolve
+from netdsl.prediction.predictor import Predictor
+from netdsl.solver.events import Listener, WeightsLoaded
+from netdsl.solver.solver import ignore_event
+
+Progress = Callable[[int], AbstractContextManager[Callable[..., object]]]
+
+
+@dataclass(frozen=True)
+class ProposeRequest:
+    """A request for regions: the net, its weights, the images, the file to write, and at most how many of an image."""
+
+    net: str
+    data: str
+    output: str
+    weights: tuple[str, ...] = ()
+    most: int = 2000
+    sizing: ShortSide = field(default_factory=ShortSide)
+    device: torch.device | str = "cpu"
+
+
+@dataclass(frozen=True)
+class ProposedRegions:
+    """How many images there were, and how many regions of them were written."""
+
+    images: int
+    regions: int
+
+
+def propose(request: ProposeRequest, progress: Progress, listen: Listener = ignore_event) -> ProposedRegions:
+    """Write the regions that a net proposes for all images of a set, in their order; on an error nothing is written."""
+    marked = open_annotated_set(request.data)
+    model = open_model(request.net, request.weights, deployed=True)
+    try:
+        proposer = _Proposer(Predictor(model.net, model.weights, [_blob(model.net)], device=request.device), request)
+    except NetError as problem:
+        raise type(problem)(in_file(request.net, problem)) from None
+    listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.subgraph.built)))
+    names, boxes = list[str](), list[Boxes]()
+    with progress(len(marked)) as advance:
+        for index in range(len(marked)):
+            image = marked.image(index)
+            names.append(image.name)
+            boxes.append(proposer.regions(decode(image.read(), Color.COLOR, str(image.path))))
+            advance()
+    write_proposals(request.output, names, boxes)
+    return ProposedRegions(len(names), sum(map(len, boxes)))
+
+
+class _Proposer:
+    """A net that proposes, with its two inputs: the image, and its height, width and scale."""
+
+    def __init__(self, predictor: Predictor, request: ProposeRequest) -> None:
+        self.predictor, self._sizing = predictor, request.sizing
+        built = predictor.subgraph.built
+        for layer in built.layers:
+            if isinstance(layer, MakesRegions):
+                layer.keep_regions(request.most)
+        kinds = input_kinds(built)
+        edges = [each.edge for each in predictor.inputs]
+        self._sizes = [edge for edge in edges if kinds[edge] is BlobKind.IMAGE_SIZE]
+        self._images = [edge for edge in edges if edge not in self._sizes]
+        if len(self._images) != 1 or len(self._sizes) != 1:
+            names = ", ".join(f"'{each.blob.name}'" for each in predictor.inputs)
+            raise NetError(f"needs an image and its size to propose regions; its inputs are {names or 'none'}")
+
+    def regions(self, image: Array) -> Boxes:
+        """The regions of an image, in its own pixels."""
+        pixels, scale = self._sizing(image)
+        size = torch.tensor([[*pixels.shape[1:], scale]], dtype=torch.float32)
+        tops = self.predictor.run({self._images[0]: torch.from_numpy(pixels)[None], self._sizes[0]: size})
+        (edge,) = self.predictor.subgraph.outputs.values()
+        boxes = tops[edge].astype(np.float32).reshape(-1, 5)[:, 1:] / np.float32(scale)
+        if not np.isfinite(boxes).all():
+            raise DataError("a region isn't finite; the weights can't be right")
+        return boxes
+
+
+def _blob(net: pb.NetParameter) -> str:
+    """The blob with the regions of a net's TEST phase."""
+    for node in resolve(net).nodes:
+        kind = type_of(node, LAYERS)
+        if kind is not None and issubclass(kind, MakesRegions):
+            return node.layer.top[0]
+    raise NetError("proposes no regions in its TEST phase; name the net for tests, such as rpn_test.pt")
