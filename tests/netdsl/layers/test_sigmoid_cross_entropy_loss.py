@@ -80,7 +80,7 @@ def test_in_heds_fork_edges_and_all_else_weigh_the_same() -> None:
     wanted, gradient = 0.0, torch.zeros(2, 4)
     for row, (ones, zeros) in enumerate(((1, 3), (2, 1))):
         for column in range(4):
-            value, target = float(x[row, column]), float(targets[row, column])
+            value, target = x.detach()[row, column].item(), targets[row, column].item()
             weight = {1.0: zeros / (ones + zeros), 0.0: ones / (ones + zeros)}.get(target, 1.0)
             if target in (0, 1):
                 wanted += weight * (max(value, 0) - value * target + math.log(1 + math.exp(-abs(value)))) / 2
