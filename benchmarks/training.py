@@ -2,10 +2,10 @@
 
 A step is a forward pass in the TRAIN phase, a backward pass, and an update of the weights with momentum and decay.
 netdsl's is an iteration of its solver, as users run it, with and without the rule for the layout of images; those by
-hand are timed in both layouts, and the ratio is to the quicker one. All take turns; the loss and the gradients of a step
-without dropout are compared first. The target is a ratio of 1.03. With `--compiled` torch compiles the nets by hand. The
-share of the roofline is the time that the step would take at least, by what the machine reaches in a product of large
-matrices and in a long copy.
+hand are timed in both layouts, and the ratio is to the quicker one. All take turns; the loss and the gradients of a
+step without dropout are compared first. The target is a ratio of 1.03. With `--compiled` torch compiles the nets by
+hand. The share of the roofline is the time that the step would take at least, by what the machine reaches in a product
+of large matrices and in a long copy.
 """
 
 from __future__ import annotations
