@@ -94,10 +94,11 @@ contracts: $(READY)
 quick: $(READY)
 	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark'
 
-bench: $(READY)  ## Speed beside named peers
+bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
+	@$(if $(CAFFE),$(BIN)/python -m benchmarks.caffe_time '$(CAFFE)')
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging

@@ -1,32 +1,29 @@
 """Training steps of nets beside the same nets written by hand in torch with the same weights, in one run.
 
 A step is a forward pass in the TRAIN phase, a backward pass, and an update of the weights with momentum and decay.
-Both are timed alternately; the loss and the gradients of a step without dropout are compared first. With `--compiled`
-torch compiles the nets by hand. The share of the roofline is the time that the step would take at least, by what the
-machine reaches in a product of large matrices and in a long copy. If pycaffe is installed, Caffe's own solver is timed
-too.
+netdsl's net is timed with and without its rule for the layout of images, those by hand in both layouts; the ratio is to
+the quicker one. All take turns; the loss and the gradients of a step without dropout are compared first. The target is
+a ratio of 1.03. With `--compiled` torch compiles the nets by hand. The share of the roofline is the time that a step
+takes at least, by what the machine reaches in a product of large matrices and in a long copy.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.nets import PAIRS, NetPair
-from benchmarks.nets.by_hand import ByHand, load_by_hand
+from benchmarks.nets.by_hand import LAYOUTS, ByHand, in_layout, load_by_hand
 from benchmarks.roofline import Ceiling, least_seconds, measure_ceiling
-from benchmarks.timing import max_difference, seconds, time_alternately
+from benchmarks.timing import max_difference, time_in_turn
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.text.prototxt import text_of
 from netdsl import Net, NetParams, RDDLayer, SoftmaxWithLoss
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Phase
@@ -35,7 +32,6 @@ from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
 
 RATE, MOMENTUM, DECAY = 1e-6, 0.9, 5e-4  # a small rate, since the data are noise
-DEFAULT_NETS = ("LeNet", "AlexNet", "CaffeNet", "GoogLeNet")
 
 
 def train_val(params: NetParams, batch: int) -> pb.NetParameter:
@@ -77,7 +73,7 @@ class Theirs:
         self._optimizer = torch.optim.SGD(module.parameters(), RATE, MOMENTUM, weight_decay=DECAY, fused=True)
 
     def _loss(self) -> Tensor:
-        return F.cross_entropy(self.module.scores(self._batch["data"]), self._batch["label"])
+        return F.cross_entropy(self.module.scores(self._batch["data"]).flatten(1), self._batch["label"])
 
     def step(self) -> None:
         """Train for an iteration."""
@@ -102,33 +98,49 @@ def gradient_norm(module: nn.Module) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The median seconds of a step of netdsl's net and of the one by hand, and the least that the machine could take.
+class TrainingTimes:
+    """The median seconds of netdsl's net and of those by hand, one for each of `LAYOUTS`.
 
-    `difference` is the relative one of their gradients.
+    `channels_first` are those of netdsl's net without its rule for layouts, and `least` those that the machine could
+    take. `difference` is that of losses and of the norms of gradients, relative.
     """
 
     ours: float
-    theirs: float
+    channels_first: float
+    by_hand: tuple[float, ...]
     least: float
     difference: float
 
 
-def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> Comparison:
-    """Time both nets. If the net by hand is compiled, netdsl's is run as users run it."""
+def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> TrainingTimes:
+    """Time a net and the same by hand in turn. If those by hand are compiled, netdsl's runs as users run it."""
     net = Net(train_val(pair.params(pair.training_batch), pair.training_batch), phase=Phase.TRAIN)
-    by_hand = pair.by_hand().train()
-    load_by_hand(net, by_hand)
-    module, by_hand = net.to(compute.device).module, by_hand.to(compute.device)
-    half = compute.precision.half
-    least = least_seconds(module.built, str(compute.device), ceiling, 0.5 if half is not None else 1.0)
-    batch = {
-        "data": torch.randn(pair.training_batch, *pair.image, device=compute.device),
-        "label": torch.randint(10, (pair.training_batch,), device=compute.device),
-    }
-    ours, theirs = Ours(module, batch, replace(compute, compiled=False)), Theirs(by_hand, batch, compute)
-    difference = _difference(ours, theirs)
-    return Comparison(*time_alternately(ours.step, theirs.step, rounds), least, difference)
+    x, labels = torch.randn(pair.training_batch, *pair.image), torch.randint(10, (pair.training_batch,))
+    with torch.no_grad():
+        net.module(data=x, label=labels)  # so that batch normalisations have statistics
+    batch = {"data": x.to(compute.device), "label": labels.to(compute.device)}
+    theirs = [_by_hand(pair, net, batch, layout, compute) for layout in LAYOUTS]
+    module = net.to(compute.device).module
+    least = least_seconds(module.built, str(compute.device), ceiling, 1.0 if compute.precision.half is None else 0.5)
+    ours = Ours(module, batch, replace(compute, compiled=False))
+    difference = max(_difference(ours, each) for each in theirs)
+
+    def step(channels_last: bool) -> None:
+        module.channels_last = channels_last
+        ours.step()
+
+    own = [partial(step, channels_last) for channels_last in (module.channels_last, False)]
+    seconds, first, *others = time_in_turn([*own, *(each.step for each in theirs)], rounds)
+    return TrainingTimes(seconds, first, tuple(others), least, difference)
+
+
+def _by_hand(
+    pair: NetPair, net: Net, batch: Mapping[str, Tensor], layout: torch.memory_format, compute: Compute
+) -> Theirs:
+    module = pair.by_hand().train()
+    load_by_hand(net, module)
+    images = in_layout(batch["data"], layout)
+    return Theirs(module.to(compute.device, memory_format=layout), {**batch, "data": images}, compute)
 
 
 def _difference(ours: Ours, theirs: Theirs) -> float:
@@ -143,23 +155,6 @@ def _difference(ours: Ours, theirs: Theirs) -> float:
     return max(max_difference(losses[0], losses[1]), max_difference(lengths[0], lengths[1]) / lengths[1].item())
 
 
-def caffe_seconds(pair: NetPair, rounds: int) -> float | None:
-    """The median seconds of a step of Caffe's own solver, or None if Caffe isn't installed."""
-    try:
-        caffe = import_module("caffe")
-    except ImportError:
-        return None
-    net = train_val(pair.params(pair.training_batch), pair.training_batch)
-    settings = f"base_lr: {RATE} lr_policy: 'fixed' momentum: {MOMENTUM} weight_decay: {DECAY} max_iter: 1000"
-    with TemporaryDirectory() as folder:
-        Path(folder, "net.prototxt").write_text(text_of(net))
-        Path(folder, "solver.prototxt").write_text(
-            f"net: '{folder}/net.prototxt' {settings} snapshot_after_train: false"
-        )
-        solver = caffe.SGDSolver(f"{folder}/solver.prototxt")
-        return statistics.median(seconds(lambda: solver.step(1)) for _ in range(rounds + 1))
-
-
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -167,21 +162,20 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=[each.value for each in ComputePrecision], default="exact")
     parser.add_argument("--compiled", action="store_true", help="let torch compile the nets by hand")
-    parser.add_argument("nets", nargs="*", default=DEFAULT_NETS)
+    parser.add_argument("nets", nargs="*")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     compute = Compute(torch.device(arguments.device), ComputePrecision(arguments.precision), arguments.compiled)
     with products_of(compute.precision):
         ceiling = measure_ceiling(arguments.device, compute.precision.half or torch.float32)
     rates = f"{ceiling.flops / 1e12:,.3f} TFLOP/s and {ceiling.bandwidth / 1e9:,.0f} GB/s"
-    print(f"{arguments.precision}, at most {rates}")
-    by_hand = "compiled" if compute.compiled else "by hand"
-    columns = f"{'ours, images/s':>16}{by_hand:>10}{'speed ratio':>12}{'of roofline':>12}{'differ by':>12}{'Caffe':>10}"
-    print(f"{'net':<12}{'batch':>6}{columns}")
+    print(f"{arguments.precision}, at most {rates}; {'compiled' if compute.compiled else 'plain'} by hand")
+    columns = f"{'ours, ms':>10}{'first':>10}{'by hand':>10}{'last':>10}{'ratio':>8}{'differ by':>12}"
+    print(f"{'net':<12}{'batch':>6}{columns}{'images/s':>10}{'of roofline':>13}")
     for pair in PAIRS:
-        if pair.name in arguments.nets:
+        if not arguments.nets or pair.name in arguments.nets:
             try:
-                row = _row(pair, compare(pair, compute, ceiling, arguments.rounds), arguments.rounds)
+                row = _row(pair, compare(pair, compute, ceiling, arguments.rounds))
             except RuntimeError as problem:
                 if not compute.compiled:
                     raise
@@ -189,11 +183,11 @@ def main() -> None:
             print(row, flush=True)
 
 
-def _row(pair: NetPair, found: Comparison, rounds: int) -> str:
-    images, caffe = pair.training_batch, caffe_seconds(pair, rounds)
-    rates = f"{images / found.ours:>16.1f}{images / found.theirs:>10.1f}{found.theirs / found.ours:>12.2f}"
-    caffe_rate = f"{images / caffe:>10.1f}" if caffe else f"{'-':>10}"
-    return f"{pair.name:<12}{images:>6}{rates}{found.least / found.ours:>12.0%}{found.difference:>12.1e}{caffe_rate}"
+def _row(pair: NetPair, times: TrainingTimes) -> str:
+    milliseconds = "".join(f"{1000 * each:>10.1f}" for each in (times.ours, times.channels_first, *times.by_hand))
+    ratio, images = times.ours / min(times.by_hand), pair.training_batch / times.ours
+    measured = f"{milliseconds}{ratio:>8.2f}{times.difference:>12.1e}{images:>10.1f}{times.least / times.ours:>13.0%}"
+    return f"{pair.name:<12}{pair.training_batch:>6}{measured}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`NormalizesTargets`: layers whose targets a net learns in units of their own, which nobody knows who uses it."""
+"""`NormalizesTargets`: layers whose targets a net learns in other units than those in which it is used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TargetUnits:
 class NormalizesTargets(Layer):
     """A layer one of whose tops has targets in units of their own.
 
-    What a net learns from them predicts in these units. So weights are changed where they are saved to be used.
+    What a net learns from them predicts in these units, so its weights are changed where they are saved to be used.
     """
 
     targets_top: ClassVar[int]

@@ -66,16 +66,20 @@ class RoIBatches:
     ) -> None:
         self.classes = classes
         self._images, self._settings, self._tops, self._seed, self._train = images, settings, tops, seed, train
-        self._flips = train and settings.use_flipped
-        self._count = len(images) * (2 if self._flips else 1)
-        self._epoch, self._rows = -1, np.zeros((0, 0), np.int64)
+        self._count = len(images) * (2 if train and settings.use_flipped else 1)
+        self._epoch, self._rows = 0, self._batches_of(0)
 
     def __len__(self) -> int:
         return sys.maxsize
 
+    @property
+    def image_count(self) -> int:
+        """How many images there are."""
+        return len(self._images)
+
     def fetch(self, index: int) -> EncodedBatch:
         """The images of a batch, read from their files."""
-        epoch, row = divmod(index, -(-self._count // self._settings.ims_per_batch))
+        epoch, row = divmod(index, len(self._rows))
         if epoch != self._epoch:
             self._epoch, self._rows = epoch, self._batches_of(epoch)
         images = [self._image(place) for place in self._rows[row].tolist()]
@@ -102,7 +106,7 @@ class RoIBatches:
     def item(self, fetched: EncodedBatch) -> Item:
         """The tops of a batch."""
         random = Order((1,), seed=self._seed).random(fetched.number)
-        sides = random.choice(self._settings.scales, len(fetched.images)).tolist()
+        sides = random.choice(np.ravel(self._settings.scales), len(fetched.images)).tolist()
         pairs = [self._pixels(*each) for each in zip(fetched.images, fetched.encoded, sides, strict=True)]
         scales = [scale for _, scale in pairs]
         data = _padded([pixels for pixels, _ in pairs])

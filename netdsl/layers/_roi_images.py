@@ -16,6 +16,7 @@ from netdsl.layers._boxes import areas, overlaps
 from netdsl.layers._region_targets import Numbers, RegionSettings, box_classes
 from netdsl.layers._rpn import pixel_targets
 
+_MIRRORED = (-1.0, 1.0, 1.0, 1.0)  # what box targets are multiplied by where left and right are exchanged
 _CROWDED = 0.7  # the part of a region in a crowd from which on it isn't learned from
 
 
@@ -104,7 +105,10 @@ class RoIImage:
 
     def usable(self, settings: RoISettings) -> bool:
         """py-faster-rcnn's rule: whether a region of the image can be an object or background."""
-        s, overlap = settings, self.regions().overlap
+        s = settings
+        if len(self.objects) and s.fg_thresh <= 1:
+            return True
+        overlap = self.regions().overlap
         background = (overlap < s.bg_thresh_hi) & (overlap >= s.bg_thresh_lo)
         return bool(((overlap >= s.fg_thresh) | background).any())
 
@@ -140,17 +144,16 @@ def target_statistics(images: Sequence[RoIImage], settings: RoISettings, classes
 
     A class whose targets are all the same, or which has none, has a deviation of 1.
     """
-    counts, sums, squares = torch.zeros(classes, 1), torch.zeros(classes, 4), torch.zeros(classes, 4)
-    counts, sums, squares = counts.double(), sums.double(), squares.double()
+    counts, sums, squares = (torch.zeros(classes, numbers, dtype=torch.double) for numbers in (1, 4, 4))
     for image in images:
-        for entry in (image, image.mirrored()) if flipped else (image,):
-            regions = entry.regions()
-            positive = (regions.overlap >= settings.bbox_thresh) & (regions.labels > 0)
-            targets = pixel_targets(regions.boxes[positive], regions.targets[positive]).double()
-            rows = box_classes(regions.labels[positive], classes)
-            counts.index_add_(0, rows, torch.ones(len(rows), 1).double())
-            sums.index_add_(0, rows, targets)
-            squares.index_add_(0, rows, targets**2)
+        regions = image.regions()
+        positive = (regions.overlap >= settings.bbox_thresh) & (regions.labels > 0)
+        targets = pixel_targets(regions.boxes[positive], regions.targets[positive]).double()
+        rows = box_classes(regions.labels[positive], classes)
+        for each in (targets, targets * torch.tensor(_MIRRORED)) if flipped else (targets,):
+            counts.index_add_(0, rows, torch.ones_like(each[:, :1]))
+            sums.index_add_(0, rows, each)
+            squares.index_add_(0, rows, each**2)
     means = sums / counts.clamp_min(1)
     variances = (squares / counts.clamp_min(1) - means**2).clamp_min(0)
     deviations = torch.where(variances > 1e-12, variances.sqrt(), 1)

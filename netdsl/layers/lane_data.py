@@ -1,14 +1,28 @@
-"""LaneData: MobileNet-YOLO's images of roads, with the lanes as a map."""
+"""LaneData: MobileNet-YOLO's images of roads, with the lanes as points and as a map."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.lane_datum import MOST_LANES, MOST_POINTS, LaneDatumSource
+from netdsl.data.transforms.box_sampling import Jitter
+from netdsl.data.transforms.lane_transform import LaneTransform
+from netdsl.data.types import Array, Random
+from netdsl.data.writing.annotated_samples import lane_samples
+from netdsl.data.writing.databases import write_records
+from netdsl.data.writing.sample_files import write_mean_file
+from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer
+from netdsl.layer.data import HasSampleFiles
+from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
 
 
-class LaneData(DataLayer):
-    """An image, a number, and a map of lanes that is `seg_scales` times smaller or has a size of its own."""
+class LaneData(DataLayer, HasSampleFiles):
+    """An image, rows of points (x, y, lane), and a map that is `seg_scales` times smaller or has a size of its own."""
 
     origin = "MobileNet-YOLO"
     config = pb.AnnotatedDataParameter
@@ -18,7 +32,57 @@ class LaneData(DataLayer):
         return self.layer.data_param.batch_size
 
     def item_shapes(self) -> list[Shape]:
-        p, image = self.layer.annotated_data_param, self.image()
-        own = (p.seg_resize_width, p.seg_resize_height)  # Caffe's rule: the width comes first
-        lanes = own if all(own) else tuple(length // max(p.seg_scales, 1) for length in image[-2:])
-        return [image, (1, 1, 1), (1, *lanes)]
+        image, divisor = self.image(), self._divisor()
+        size = self._map_size() or (image[1] // divisor, image[2] // divisor)
+        return [image, (MOST_LANES, MOST_POINTS, 3), (1, *size)]
+
+    def reading(self, seed: int) -> Reading:
+        p, data = self.layer.annotated_data_param, self.layer.data_param
+        check_database(data)
+        if p.batch_sampler:
+            raise NetError("batch_sampler looks for boxes, which lanes have none of; take yolo_data_jitter")
+        transform = LaneTransform(
+            self.layer.transform_param,
+            Jitter(p.yolo_data_jitter, keeps_proportions=False) if p.yolo_data_type == 1 else None,
+            divisor=self._divisor(),
+            map_size=self._map_size(),
+            train=self.layer.phase == pb.TRAIN,
+        )
+        source = LaneDatumSource(open_database(data, self.layer.transform_param))
+        return Reading(
+            source,
+            data.batch_size,
+            shuffle=data.shuffle,
+            start=passed_over(data.rand_skip, seed),
+            name=data.source,
+            item_transform=_FirstTops(transform, len(self.layer.top)),
+        )
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made = self._with_own_settings()
+        write_records(folder / "items", lane_samples(values[0]))
+        write_mean_file(made, values[0].shape[1:], folder)
+        made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+        made.data_param.ClearField("rand_skip")
+        return made
+
+    def _divisor(self) -> int:
+        return max(1, self.layer.annotated_data_param.seg_scales)
+
+    def _map_size(self) -> tuple[int, int] | None:
+        """The height and width of maps, if the settings say them."""
+        p = self.layer.annotated_data_param
+        both = p.seg_resize_height, p.seg_resize_width
+        return both if all(both) else None
+
+
+@dataclass(frozen=True)
+class _FirstTops:
+    """As many arrays of an item as there are tops."""
+
+    transform: LaneTransform
+    count: int
+
+    def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
+        """The tops of an item."""
+        return self.transform(item, random, batch)[: self.count]

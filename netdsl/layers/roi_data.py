@@ -29,6 +29,7 @@ from netdsl.layers._roi_sets import open_images
 from netdsl.layers._rpn import layer_settings
 
 _CLASSES = "num_classes"
+_AGNOSTIC = 8  # numbers of a region's target: a box for the background, and one for all classes
 
 
 class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
@@ -98,16 +99,22 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             raise NetError(
                 f"num_classes is {self.classes}, and {s.source} has {len(classes)} with the background; make them agree"
             )
+        if self.proposes and any(len(image.proposals) for image in images):
+            raise NetError(f"proposes regions itself; leave the proposals out of {s.source}")
         self._measure(images, train)
         tops = RoITops(self.proposes, self.box_classes, self.target_units())
         source = RoIBatches(images, classes, s, tops, seed=seed, train=train)
         return Reading(source, 1, name=s.source, collate=_first)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Images keep their size, which is small, so that nobody waits long for what is made of them."""
+        """Images keep their size, which is small, so that nobody waits long for what is made of them.
+
+        R-FCN's nets that learn boxes for objects of all classes alike can be told by the shape of their targets.
+        """
         made = self._with_own_settings()
         source, side = write_coco_sample(folder, self.classes, self.batch_size())
-        set_param_str(made, source=source, scales=(side,))
+        agnostic = len(values) > self.targets_top and values[self.targets_top].shape[1] == _AGNOSTIC
+        set_param_str(made, source=source, scales=(side,), **({"agnostic": True} if agnostic else {}))
         return made
 
     def note_data(self, layer: pb.LayerParameter) -> None:
@@ -145,7 +152,8 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
             raise NetError(f"ims_per_batch is {s.ims_per_batch}; a net that proposes regions takes one image at a time")
         if s.batch_size > 0 and s.batch_size % s.ims_per_batch:
             raise NetError(f"batch_size {s.batch_size} can't be shared by {s.ims_per_batch} images; make it a multiple")
-        if not s.scales or min(s.scales) < 1 or s.max_size < 1 or np.size(s.pixel_means) != 3:
+        scales = np.ravel(s.scales)
+        if not len(scales) or min(*scales, s.max_size) < 1 or np.size(s.pixel_means) != 3:
             raise NetError("scales and max_size must be 1 or more, and pixel_means has three numbers")
 
 

@@ -206,7 +206,10 @@ class Feeds:
 
 def _divided(reading: Reading, size: int) -> Reading:
     if reading.batch_size % size:
-        raise DataError(f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size")
+        raise DataError(
+            f"a batch of {reading.batch_size} can't be divided among {size} workers; change its size, or take a "
+            "strategy whose workers have a batch each, such as averaging"
+        )
     return replace(reading, batch_size=reading.batch_size // size)
 
 

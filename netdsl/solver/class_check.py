@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from caffe_proto.errors import few
 from netdsl.data.sources.class_names import classes_of
+from netdsl.data.sources.source import count_of
 from netdsl.deploy.predictions import PredictingGraph
 from netdsl.errors import DataError
 from netdsl.layer.samples import BlobKind
@@ -43,7 +44,7 @@ def opened_data(net: ModuleNet) -> list[DataOpened]:
     """What a net reads."""
     tests = net.built.graph.phase is Phase.TEST
     return [
-        DataOpened(reading.name, len(reading.source), classes_of(reading.source), tests)
+        DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests)
         for reading in net.feeds.readings()
     ]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.families.prototxt import conv, layer, phase, pool, python, relu, trunk
 
 CLASSES = 5  # with the background
 SIDE = 96  # of pictures
-_MEAN = 128
-_SCALED = f"scale: 0.015625 mean_value: {_MEAN} mean_value: {_MEAN} mean_value: {_MEAN}"
+MEAN = 128
+_SCALED = f"scale: 0.015625 mean_value: {MEAN} mean_value: {MEAN} mean_value: {MEAN}"
 _IGNORED = "loss_param { ignore_label: 255 }"
 
 
@@ -26,17 +28,17 @@ def fcn(train: str, test: str) -> str:
             conv("score4", "conv4", CLASSES, 1),
             _upsampled("up4", "score4", 2),
             conv("score3", "conv3", CLASSES, 1),
-            _cropped("score3c", "score3", "up4"),
-            layer("Eltwise", "fuse3", "up4 score3c"),
+            _cropped("up4c", "up4", "score3", 1),
+            layer("Eltwise", "fuse3", "up4c score3"),
             _upsampled("up3", "fuse3", 4),
-            _cropped("score", "up3", "data"),
+            _cropped("score", "up3", "data", 2),
             layer("SoftmaxWithLoss", "loss", "score label", _IGNORED),
         ]
     )
 
 
 def _voc(folder: str, split: str) -> str:
-    return f"{{'voc_dir': '{folder}', 'split': '{split}', 'mean': ({_MEAN}, {_MEAN}, {_MEAN}), 'seed': 1}}"
+    return f"{{'voc_dir': '{folder}', 'split': '{split}', 'mean': ({MEAN}, {MEAN}, {MEAN}), 'seed': 1}}"
 
 
 def _upsampled(name: str, bottom: str, factor: int) -> str:
@@ -47,9 +49,8 @@ def _upsampled(name: str, bottom: str, factor: int) -> str:
     return layer("Deconvolution", name, bottom, f"{settings} param {{ lr_mult: 0 }}")
 
 
-def _cropped(name: str, bottom: str, reference: str) -> str:
-    """The middle of a blob that is as large as another, or all of it."""
-    offset = {"up4": 0, "data": 2}[reference]
+def _cropped(name: str, bottom: str, reference: str, offset: int) -> str:
+    """The part of a blob that is as large as another."""
     return layer("Crop", name, f"{bottom} {reference}", f"crop_param {{ axis: 2 offset: {offset} }}")
 
 
@@ -95,7 +96,7 @@ def segnet(train: str, test: str) -> str:
     )
 
 
-def pspnet(train: str, test: str, root: str) -> str:
+def pspnet(train: str, test: str) -> str:
     """PSPNet in small: what the whole picture and its quarters show is put beside what each place shows."""
     fixed = "param { lr_mult: 1 } param { lr_mult: 1 } param { lr_mult: 0 } param { lr_mult: 0 }"
     filled = "slope_filler { type: 'constant' value: 1 } bias_filler { type: 'constant' value: 0 }"
@@ -114,7 +115,7 @@ def pspnet(train: str, test: str, root: str) -> str:
         ]
 
     def data(name: str, path: str) -> str:
-        settings = f"source: '{path}' root_folder: '{root}' batch_size: 8 shuffle: true label_type: PIXEL"
+        settings = f"source: '{path}' root_folder: '{Path(path).parent}/' batch_size: 8 shuffle: true label_type: PIXEL"
         transform = f"transform_param {{ {_SCALED} crop_size: {SIDE} mirror: {str(name == 'TRAIN').lower()} }}"
         param = f"image_data_param {{ {settings} }} {transform} {phase(name)}"
         return layer("ImageSegData", "data", "", param, "data label")
@@ -144,12 +145,12 @@ def pspnet(train: str, test: str, root: str) -> str:
     )
 
 
-def hed(train: str, test: str, root: str) -> str:
+def hed(train: str, test: str) -> str:
     """HED in small: edges as three layers see them, each with its loss, and all together."""
 
     def data(name: str, path: str) -> str:
-        mean = f"mean_value: {_MEAN} " * 3
-        settings = f"source: '{path}' root_folder: '{root}' batch_size: 1 shuffle: true"
+        mean = f"mean_value: {MEAN} " * 3
+        settings = f"source: '{path}' root_folder: '{Path(path).parent}/' batch_size: 1 shuffle: true"
         param = f"image_data_param {{ {settings} }} transform_param {{ {mean} }} {phase(name)}"
         return layer("ImageLabelmapData", "data", "", param, "data label")
 

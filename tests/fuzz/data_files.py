@@ -25,7 +25,10 @@ from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.lane_datum import LaneDatumSource
+from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_source
+from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
 from netdsl.data.sources.windows import WindowSource
@@ -33,9 +36,11 @@ from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.paired_transform import PairedTransform
 from netdsl.data.writing.annotated.convert_annotated import convert_annotated
-from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
+from netdsl.data.writing.annotated_samples import lane_samples
+from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
+from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -43,6 +48,7 @@ from netdsl.tables.columns import RowRange
 from netdsl.tables.files import TableFiles, TableFormat
 
 _MOST = 10_000  # items that are read of a source; only damage makes more of these files
+_NYUD = ("color", "depth", "hha", "label")
 _IMAGE_SIDES = ((40, 60), (200, 170))
 RANDOM = np.random.default_rng(5)
 
@@ -346,6 +352,32 @@ def read_segmentation(folder: Path) -> None:
     source = SegmentationSource(files, PairedTransform(lambda image: image.astype(np.float32), (12, 12), True, True))
     for index in range(4):
         source.item(source.fetch(index))
+
+
+def make_pixel_sets(folder: Path) -> None:
+    image, labels = np.zeros((2, 3, 20, 30), np.float32), np.ones((2, 1, 20, 30), np.float32)
+    write_pixel_set(voc(f"{folder}/voc", "train", (0, 0, 0)), [image, labels])
+    write_pixel_set(sbdd(f"{folder}/sbdd", "train", (0, 0, 0)), [image, labels])
+    write_pixel_set(nyud(f"{folder}/nyud", "train", _NYUD), [image, labels, image, labels])
+
+
+def read_pixel_sets(folder: Path) -> None:
+    if (folder / "ImageSets").is_dir():
+        pixels = voc(str(folder), "train", (0, 0, 0))
+    elif (folder / "cls").is_dir():
+        pixels = sbdd(str(folder), "train", (0, 0, 0))
+    else:
+        pixels = nyud(str(folder), "train", _NYUD)
+    read_whole(PixelSetSource(pixels))
+
+
+def make_lanes(folder: Path) -> None:
+    (folder / "two").mkdir()
+    write_records(folder / "two" / "lanes", lane_samples(np.zeros((2, 3, 12, 14), np.float32)))
+
+
+def read_lanes(folder: Path) -> None:
+    read_whole(LaneDatumSource(LmdbSource(folder / "lanes")))
 
 
 def make_folder(folder: Path) -> None:

@@ -40,6 +40,8 @@ READERS = {
     "images": FileReader(data_files.make_images, data_files.read_images),
     "windows": FileReader(data_files.make_windows, data_files.read_windows, (".png",)),
     "segmentation": FileReader(data_files.make_segmentation, data_files.read_segmentation),
+    "pixel-sets": FileReader(data_files.make_pixel_sets, data_files.read_pixel_sets),
+    "lanes": FileReader(data_files.make_lanes, data_files.read_lanes),
     "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
     "class-names": FileReader(data_files.make_class_names, data_files.read_class_names_in),
     "proposals": FileReader(data_files.make_proposals, data_files.read_proposals_in),

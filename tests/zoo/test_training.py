@@ -232,4 +232,5 @@ def test_data_of_a_layer_that_is_written_in_python(tmp_path: Path, monkeypatch: 
     assert not holds_out(param, source, None)
     events: list[object] = []
     train(run, listeners=[events.append])
-    assert [event.source for event in events if isinstance(event, DataOpened)] == [source]
+    opened = [event for event in events if isinstance(event, DataOpened)]
+    assert [(each.source, each.items, len(each.classes)) for each in opened] == [(source, 1, 21)]

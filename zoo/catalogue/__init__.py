@@ -5,8 +5,10 @@ Cards are files of their own, since nobody should wait for torch to read them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,11 +84,15 @@ def files_of(name: str) -> list[Path]:
     return sorted((_FILES / _known(name)).glob("*"))
 
 
-def entry_of(name: str) -> CatalogueEntry:
-    """A net of the catalogue with its solver."""
+def entry_of(name: str, classes: int | None = None) -> CatalogueEntry:
+    """A net of the catalogue with its solver, for as many classes as its authors had or, of a detector, for others."""
     module = import_module(f"zoo.catalogue.{_MODULES[_known(name)]}")
-    entry: CatalogueEntry = getattr(module, name.replace("-", "_").replace(".", "_"))()
-    return entry
+    make: Callable[..., CatalogueEntry] = getattr(module, name.replace("-", "_").replace(".", "_"))
+    if classes is None:
+        return make()
+    if "classes" not in signature(make).parameters:
+        raise NetError(f"{name}: is made for the classes of its authors; `zoo finetune` makes what predicts anew")
+    return make(classes=classes)
 
 
 def _known(name: str) -> str:

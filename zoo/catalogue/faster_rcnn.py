@@ -86,7 +86,7 @@ def _proposed(top: str, phase: pb.NetStateRule) -> pb.LayerParameter:
     return _python("proposal", bottoms, [top], layer, f"'feat_stride': {_STRIDE}", phase)
 
 
-def _regions() -> list[pb.LayerParameter]:
+def _regions(classes: int) -> list[pb.LayerParameter]:
     """The net that looks at each region: its class, and how to correct it for every class."""
     return [
         _python(
@@ -94,14 +94,14 @@ def _regions() -> list[pb.LayerParameter]:
             ["rpn_rois", "gt_boxes"],
             ["rois", "labels", *_targets("bbox")],
             "rpn.proposal_target_layer.ProposalTargetLayer",
-            f"'num_classes': {_CLASSES}",
+            f"'num_classes': {classes}",
             TRAIN_ONLY,
         ),
         ROIPooling("roi_pool5", ["conv5_3", "rois"], tops=["pool5"], pooled_w=7, pooled_h=7, spatial_scale=1 / _STRIDE),
         *_fully_connected(6, "pool5"),
         *_fully_connected(7, "fc6"),
-        LinearLayer("cls_score", ["fc7"], num_outputs=_CLASSES, **_gaussian(0.01)),
-        LinearLayer("bbox_pred", ["fc7"], num_outputs=4 * _CLASSES, **_gaussian(0.001)),
+        LinearLayer("cls_score", ["fc7"], num_outputs=classes, **_gaussian(0.01)),
+        LinearLayer("bbox_pred", ["fc7"], num_outputs=4 * classes, **_gaussian(0.001)),
         SoftmaxWithLoss(
             "loss_cls", ["cls_score", "labels"], include=TRAIN_ONLY, propagate_down=[True, False], loss_weight=1
         ),
@@ -119,7 +119,7 @@ def _fully_connected(number: int, bottom: str) -> list[pb.LayerParameter]:
     ]
 
 
-def faster_rcnn_vgg16() -> CatalogueEntry:
+def faster_rcnn_vgg16(classes: int = _CLASSES) -> CatalogueEntry:
     """Faster R-CNN as it is trained in one go. `im_info` has an image's height, width and scale."""
     images = ["data", "im_info", "gt_boxes"]
     net = NetParams(
@@ -129,14 +129,14 @@ def faster_rcnn_vgg16() -> CatalogueEntry:
             [],
             images,
             "roi_data_layer.layer.RoIDataLayer",
-            f"'num_classes': {_CLASSES}",
+            f"'num_classes': {classes}",
             TRAIN_ONLY,
         ),
         RDDLayer("data", shape=[1, 3, 600, 1000], include=TEST_ONLY),
         RDDLayer("im_info", shape=[1, 3], include=TEST_ONLY),
         *vgg_trunk([_FIXED, _FIXED, _LEARNED, _LEARNED, _LEARNED]),
         *_proposals(),
-        *_regions(),
+        *_regions(classes),
     )
     solver = solver_settings(
         base_lr=0.001,

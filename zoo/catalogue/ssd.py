@@ -7,7 +7,7 @@ from typing import Any
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, NetParams, PoolLayer, ReLU
 from netdsl.dsl import BatchNorm, Normalize, Scale
-from zoo.catalogue._multibox import BoxedBlob, annotated_data, box_layers, detections, multibox_loss
+from zoo.catalogue._multibox import VOC_CLASSES, BoxedBlob, annotated_data, box_layers, detections, multibox_loss
 from zoo.catalogue._vgg_trunk import Settings, conv_relu, rates, vgg_trunk
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
@@ -35,7 +35,7 @@ _MOBILENET_SOURCES = (
 )
 
 
-def ssd_300_vgg() -> CatalogueEntry:
+def ssd_300_vgg(classes: int = VOC_CLASSES) -> CatalogueEntry:
     """SSD-300 on VGG-16 whose fully connected layers became small dilated convolutions."""
     images: dict[str, Any] = {
         "transform": {"mean_value": [104, 117, 123]},
@@ -60,9 +60,9 @@ def ssd_300_vgg() -> CatalogueEntry:
             scale_filler={"type": "constant", "value": 20},
             channel_shared=False,
         ),
-        *box_layers(_VGG_SOURCES, locations=_vgg_predictor, confidences=_vgg_predictor),
-        multibox_loss(),
-        *detections(name_size_file="data/VOC0712/test_name_size.txt"),
+        *box_layers(_VGG_SOURCES, locations=_vgg_predictor, confidences=_vgg_predictor, classes=classes),
+        multibox_loss(classes),
+        *detections(classes, name_size_file="data/VOC0712/test_name_size.txt"),
     )
     solver = _solver(
         type="SGD",
@@ -90,7 +90,7 @@ def _vgg_predictor(name: str, bottom: str, channels: int) -> pb.LayerParameter:
     return ConvLayer(name, [bottom], kernel=3, pad=1, num_filters=channels, **_XAVIER)
 
 
-def ssd_300_mobilenet() -> CatalogueEntry:
+def ssd_300_mobilenet(classes: int = VOC_CLASSES) -> CatalogueEntry:
     """SSD on MobileNet, whose convolutions look at each channel alone and then mix channels."""
     transform = {"scale": 0.007843, "mean_value": [127.5, 127.5, 127.5]}
     images: dict[str, Any] = {"transform": transform, "labels": "labelmap.prototxt"}
@@ -99,9 +99,11 @@ def ssd_300_mobilenet() -> CatalogueEntry:
         annotated_data(TRAIN_ONLY, source="trainval_lmdb/", batch_size=24, **images),
         annotated_data(TEST_ONLY, source="test_lmdb", batch_size=8, **images),
         *_mobilenet(),
-        *box_layers(_MOBILENET_SOURCES, locations=_mobilenet_locations, confidences=_mobilenet_confidences),
-        multibox_loss(),
-        *detections(name_size_file="test_name_size.txt"),
+        *box_layers(
+            _MOBILENET_SOURCES, locations=_mobilenet_locations, confidences=_mobilenet_confidences, classes=classes
+        ),
+        multibox_loss(classes),
+        *detections(classes, name_size_file="test_name_size.txt"),
     )
     solver = _solver(
         type="RMSProp",

@@ -22,7 +22,7 @@ _SOURCES = (
 )
 
 
-def ssd_shapes() -> CatalogueEntry:
+def ssd_shapes(classes: int = _CLASSES) -> CatalogueEntry:
     """Six convolutions, of which the last three have default boxes."""
     images: dict[str, Any] = {
         "labels": "labelmap.prototxt",
@@ -40,9 +40,9 @@ def ssd_shapes() -> CatalogueEntry:
         *_halved("conv4", "conv3", 64),
         *_halved("conv5", "conv4", 96),
         *_halved("conv6", "conv5", 96),
-        *box_layers(_SOURCES, locations=_predictor, confidences=_predictor, classes=_CLASSES),
-        multibox_loss(_CLASSES),
-        *detections(_CLASSES),
+        *box_layers(_SOURCES, locations=_predictor, confidences=_predictor, classes=classes),
+        multibox_loss(classes),
+        *detections(classes),
     )
     solver = solver_settings(
         type="Adam",

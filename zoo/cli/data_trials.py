@@ -96,4 +96,5 @@ def _summary(trials: Sequence[DataTrial]) -> str:
     reading, good = sum(trial.reads for trial in training), sum(not trial.reason for trial in training)
     unknown = sum(trial.trains is None for trial in trials)
     more = f"; {unknown} files can't be read" if unknown else ""
-    return f"{len(training)} nets with a loss: {reading} read their data, {good} compute the loss{more}"
+    nets = "1 net" if len(training) == 1 else f"{len(training)} nets"
+    return f"{nets} with a loss: {reading} read their data, {good} compute the loss{more}"

@@ -19,19 +19,36 @@ from zoo.cli.output import complain, print_json
 @click.option(
     "-o", "--output", metavar="PATH", help="The folder, by default MODEL; or the program's file instead of printing."
 )
+@click.option(
+    "--classes",
+    metavar="FILE|SET",
+    help="The classes of a detector: those of labels.txt, a label map, or images with marked objects.",
+)
 @options.allow_python
 @options.as_json
 @options.lenient
 @options.dialect
-def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient: bool, dialect: str | None) -> None:
+def command(
+    model: str,
+    as_dsl: bool,
+    output: str | None,
+    classes: str | None,
+    as_json: bool,
+    lenient: bool,
+    dialect: str | None,
+) -> None:
     """Write the files of a model of the zoo to a folder: its nets, solver and card.
+
+    With --classes, a detector of the catalogue is made for your own classes.
 
     With --as-dsl, write a net of any age as a readable Python program, in which layers that repeat are functions.
     Running the program gives exactly the same net, without its weights.
     """
     if not as_dsl:
-        _write_files(model, output, as_json=as_json)
+        _write_files(model, output, classes, as_json=as_json)
         return
+    if classes is not None:
+        raise click.UsageError("--classes is for the files of a model; leave out --as-dsl.")
     from netdsl.dsl.source import to_python
     from netdsl.open_net import open_net
 
@@ -52,10 +69,11 @@ def command(model: str, as_dsl: bool, output: str | None, as_json: bool, lenient
         click.echo(program, nl=False)
 
 
-def _write_files(model: str, output: str | None, *, as_json: bool) -> None:
+def _write_files(model: str, output: str | None, classes: str | None, *, as_json: bool) -> None:
+    from netdsl.data.sources.annotations.open_annotated import class_names_of
     from zoo.names import write_model
 
-    files = write_model(model, Path(output or model))
+    files = write_model(model, Path(output or model), () if classes is None else class_names_of(classes))
     if as_json:
         print_json({"model": model, "files": [str(file) for file in files]})
         return

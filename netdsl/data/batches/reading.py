@@ -26,8 +26,8 @@ class Reading:
     the others are for what comes of it.
 
     The items of a batch lie one behind the other in its tops, and have equal shapes. Where they have not, `collate`
-    makes the tops of them, such as the rows of all boxes, of which an image has any number; `transforms`
-    aren't applied then.
+    makes the tops of them, in arrays that become the batch's own, such as the rows of all boxes, of which an image has
+    any number; `transforms` aren't applied then.
     """
 
     source: Source

@@ -48,6 +48,21 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class EndlessSource(Source, Protocol):
+    """A source that draws its items itself, without an end."""
+
+    @property
+    def image_count(self) -> int:
+        """How many images it draws them from."""
+        ...
+
+
+def count_of(source: Source) -> int:
+    """How many items a source has, or how many images it draws them from without an end."""
+    return source.image_count if isinstance(source, EndlessSource) else len(source)
+
+
+@runtime_checkable
 class LabelledSource(Source, Protocol):
     """A source that knows the labels of all items without reading the items."""
 

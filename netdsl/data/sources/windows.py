@@ -60,6 +60,11 @@ class WindowSource:
     def __len__(self) -> int:
         return sys.maxsize
 
+    @property
+    def image_count(self) -> int:
+        """How many images there are."""
+        return len(self._file.paths)
+
     def fetch(self, index: int) -> ImageWindow:
         """Draw a window, and read the image file that it is in."""
         random = np.random.default_rng((self._seed, index))

@@ -56,8 +56,9 @@ class Canvas(NamedTuple):
         """A whole window, with that part of the image at its place and `fill` around it."""
         if part.shape[:2] == (window.height, window.width):
             return part
-        pixels = np.empty((window.height, window.width, part.shape[2]), part.dtype)
-        pixels[...] = fill
+        channels = part.shape[2]
+        pixels = np.empty((window.height, window.width, channels), part.dtype)
+        pixels.reshape(window.height, -1)[...] = np.tile(np.broadcast_to(fill, channels), window.width)  # by rows: fast
         top, left = max(0, self.top - window.top), max(0, self.left - window.left)
         pixels[top : top + part.shape[0], left : left + part.shape[1]] = part
         return pixels

@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.extras import import_extra
@@ -15,6 +16,7 @@ from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
 _LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
 
 
@@ -93,7 +95,7 @@ def decode_depth(data: bytes, where: str) -> Array:
     return np.asarray(image)
 
 
-def decode_indices(data: bytes, where: str) -> Array:
+def decode_indices(data: bytes, where: str) -> NDArray[np.uint8]:
     """An encoded image of a palette's colours as their indices, or one without a palette as its gray levels.
 
     OpenCV knows colours only.
@@ -102,11 +104,12 @@ def decode_indices(data: bytes, where: str) -> Array:
     library = import_extra("PIL.Image", "data", "images with palettes need Pillow")
     try:
         with library.open(BytesIO(data)) as image:
-            if image.mode not in ("P", "L"):
-                raise DataError(f"{where}: has colours, and labels are indices of a palette or gray levels")
-            return np.array(image, np.uint8)
-    except (OSError, ValueError, SyntaxError, EOFError) as problem:
-        raise DataError(f"{where}: can't be decoded as an image: {problem}") from None
+            mode, pixels = image.mode, np.array(image)
+    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
+        raise DataError(f"{where}: isn't an image that can be read: {problem}") from None
+    if mode not in _INDEXED:
+        raise DataError(f"{where}: has colours; a map of labels must have a palette, or gray pixels of one byte")
+    return pixels.astype(np.uint8)
 
 
 def resize(image: Array, height: int, width: int, interpolation: Interpolation = Interpolation.LINEAR) -> Array:

@@ -15,6 +15,7 @@ from netdsl.data.writing.sample_files import as_pixels
 
 _BOX = (0.2, 0.3, 0.7, 0.8)  # left, upper, right and lower edge, as parts of an image
 _CLASS, _WHITE = 1, 255
+_LANES, _POINTS, _HORIZON = (0.1, 0.4, 0.9), 8, 0.7  # where lanes begin, their points, and how far up they go
 
 
 def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple[bytes, bytes]]:
@@ -30,6 +31,19 @@ def annotated_samples(images: Iterable[Array], *, white: bool) -> Iterator[tuple
         record.datum.seg_label = encode(classes, ImageFormat.PNG, key)
         box = record.annotation_group.add(group_label=_CLASS).annotation.add().bbox
         box.xmin, box.ymin, box.xmax, box.ymax = _BOX
+        yield key.encode(), record.SerializeToString()
+
+
+def lane_samples(images: Iterable[Array]) -> Iterator[tuple[bytes, bytes]]:
+    """Records of images with numbers around zero, by their keys, each with lanes that meet at the horizon."""
+    for index, image in enumerate(images):
+        record, key = pb.AnnotatedDatum(type=pb.AnnotatedDatum.LANE), f"{index:08}"
+        record.datum.data, record.datum.encoded = encode(as_pixels(image), ImageFormat.PNG, key), True
+        for begin in _LANES:
+            lane = record.annotation_group.add()
+            for part in np.linspace(0, 1, _POINTS).tolist():
+                point = lane.annotation.add().lanes
+                point.x, point.y = begin + (0.5 - begin) * part, 1 - part * _HORIZON
         yield key.encode(), record.SerializeToString()
 
 

@@ -70,11 +70,10 @@ def lmdb_records(path: Path, *, map_size: int = 1 << 28) -> Iterator[PutRecord]:
 
 
 def write_records(path: Path, records: Iterable[tuple[bytes, bytes]]) -> None:
-    """Write a new LMDB with some records of any kind, by their keys."""
-    pending = _PendingRecords()
-    pending.records += records
-    with _lmdb().open(str(path), map_size=1 << 28, sync=False, lock=False) as environment:
-        _commit(environment, pending)
+    """Write a new LMDB with some records, by their keys."""
+    with lmdb_records(path) as put:
+        for key, value in records:
+            put(key, value)
 
 
 def _commit(environment: Any, pending: _PendingRecords) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
-from caffe_proto.extras import import_extra
 from netdsl.data.sources.pixel_sets import (
     ColorFiles,
     DepthFiles,
@@ -20,13 +18,13 @@ from netdsl.data.sources.pixel_sets import (
 )
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.types import Array
+from netdsl.data.writing.annotated.voc_folder import palette_png
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.matlab import matlab_bytes
 from netdsl.data.writing.sample_files import as_labels, as_pixels
 
 _FAR = 2500  # how far away things are, by the logarithm's mean about e^7.8
 _CLASSES = "1: grass\n2: sky\n"  # of PASCAL-Context, which has many more
-_PALETTE = bytes(range(256)) * 3
 
 
 def write_context_classes(folder: Path) -> None:
@@ -54,7 +52,7 @@ def _encoded(files: PixelFiles, array: Array) -> bytes:
         case DepthFiles():
             return _depth(array[0])
         case IndexFiles():
-            return _indexed(as_labels(array[0]))
+            return palette_png(as_labels(array[0]))
         case MatlabLabels(place=place, first=first):
             return matlab_bytes(as_labels(array[0] + np.float32(first)), place)
         case RenumberedLabels(place=place, numbers=numbers):
@@ -68,10 +66,3 @@ def _encoded(files: PixelFiles, array: Array) -> bytes:
 def _depth(values: Array) -> bytes:
     depth = np.clip(_FAR * (1 + values.astype(np.float32) / 10), 1, None).astype(np.uint16)
     return bytes(opencv().imencode(".png", depth)[1])
-
-
-def _indexed(labels: Array) -> bytes:
-    image, file = import_extra("PIL.Image", "data", "images with palettes need Pillow").fromarray(labels), BytesIO()
-    image.putpalette(_PALETTE)
-    image.save(file, "PNG")
-    return file.getvalue()

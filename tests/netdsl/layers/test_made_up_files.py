@@ -37,6 +37,8 @@ CASES = {
                      [(2, 3, 24, 24), (2, 1, 24, 24), (2, 1, 1, 2)]),
     "ImageSegData-pixel": ("ImageSegData", "data label", IMAGES % "label_type: PIXEL",
                            [(2, 3, 30, 40), (2, 1, 30, 40)]),
+    "WindowSegData": ("WindowSegData", "data label", IMAGES % "label_type: PIXEL", [(2, 3, 30, 40), (2, 1, 30, 40)]),
+    "WindowSegData-image": ("WindowSegData", "data label", IMAGES % "", [(2, 3, 30, 40), (2, 1, 30, 40)]),
     "ImageLabelmapData": ("ImageLabelmapData", "data label", IMAGES % "", [(2, 3, 30, 40), (2, 1, 30, 40)]),
     "AnnotatedData": ("AnnotatedData", "data label",
                       "data_param { source: 'gone' batch_size: 2 } annotated_data_param { label_map_file: 'gone' } "
@@ -47,6 +49,10 @@ CASES = {
                            "single_class: false label_map_file: 'gone' seg_scales: 4 yolo_data_jitter: 0 } "
                            "transform_param { resize_param { height: 32 width: 40 prob: 1 } }",
                            [(2, 3, 32, 40), (2, 1, 300, 5), (2, 1, 8, 10)]),
+    "LaneData": ("LaneData", "data points map",
+                 "data_param { source: 'gone' batch_size: 2 } annotated_data_param { yolo_data_type: 1 seg_scales: 4 } "
+                 "transform_param { resize_param { height: 32 width: 40 prob: 1 } mirror: true }",
+                 [(2, 3, 32, 40), (2, 5, 64, 3), (2, 1, 8, 10)]),
     "FCNSegData": ("Python", "data label", PYTHON % ("voc_layers", "VOCSegDataLayer", VOC % "voc"),
                    [(1, 3, 63, 63), (1, 1, 63, 63)]),
     "FCNSegData-sbdd": ("Python", "data label", PYTHON % ("voc_layers", "SBDDSegDataLayer", VOC % "sbdd"),

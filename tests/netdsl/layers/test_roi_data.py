@@ -277,6 +277,7 @@ def test_an_image_of_another_size_is_told(folder: Path):
         ({"use_flipped": 1}, "use_flipped: 1, which must be True or False"),
         ({"ims_per_batch": 2}, "takes one image at a time"),
         ({"bbox_normalize_stds": [0.1], "tops": FAST}, "four numbers, or 3 lists of four"),
+        ({"scales": [0]}, "scales and max_size must be 1 or more"),
         ({"tops": FAST, "batch_size": 5}, "batch_size 5 can't be shared by 2 images"),
     ],
 )
@@ -284,6 +285,18 @@ def test_settings_that_can_not_be_are_told(settings: dict, problem: str):
     known = {"bbox_normalize_targets_precomputed": True, **settings}
     with pytest.raises(NetError, match=problem):
         batches(1, known.pop("tops", RPN), known.pop("source", "voc:voc?set=trainval"), **known)
+
+
+def test_a_net_that_proposes_takes_no_proposals():
+    proposals("regions.npz", {"wide": [NEAR]})
+    with pytest.raises(NetError, match="proposes regions itself; leave the proposals out"):
+        batches(1, source=REGIONS)
+
+
+def test_images_without_anything_to_learn_from_are_an_error(folder: Path):
+    (folder / "voc" / "ImageSets" / "Main" / "plain.txt").write_text("plain\n")
+    with pytest.raises(DataError, match="none of its 1 images has an object or a region to learn from"):
+        batches(1, source="voc:voc?set=plain")
 
 
 def test_a_small_faster_rcnn_learns_from_the_folder():

@@ -185,6 +185,46 @@ def test_anchor_targets():
         np.testing.assert_allclose(targets[k, :, y, x], wanted, atol=1e-6)
 
 
+UNITS = (
+    "'rpn_normalize_targets': True, 'rpn_normalize_means': [0.5, 0, 0, 0], 'rpn_normalize_stds': [0.1, 0.2, 0.4, 0.5]"
+)
+
+
+def test_r_fcns_anchors_learn_targets_in_units():
+    shapes = [(1, 12, HEIGHT, WIDTH), (3, 5), (1, 3)]
+    targets = []
+    for units in ("", UNITS):
+        layer = made("AnchorTargetLayer", f"{{'feat_stride': 16, 'scales': [2, 4], {units}}}", shapes, 4)
+        targets.append(layer(torch.zeros(shapes[0]), OBJECTS, IMAGE)[1].reshape(6, 4, HEIGHT, WIDTH))
+    inside = targets[0].any(1)
+    means, deviations = torch.tensor([0.5, 0, 0, 0]), torch.tensor([0.1, 0.2, 0.4, 0.5])
+    expected = (targets[0].movedim(1, -1)[inside] - means) / deviations
+    torch.testing.assert_close(targets[1].movedim(1, -1)[inside], expected)
+
+
+def test_r_fcns_regions_are_in_units_while_it_trains():
+    scores, codes = predictions(1, 6)
+    shapes = [scores.shape, codes.shape, (1, 3)]
+    rest = "'feat_stride': 16, 'scales': [2, 4], 'rpn_min_size': 1"
+    usual = made("ProposalLayer", f"{{{rest}}}", shapes, 1)
+    units = {train: made("ProposalLayer", f"{{{rest}, {UNITS}}}", shapes, 1, train) for train in (True, False)}
+    as_used = (
+        codes * torch.tensor([0.1, 0.2, 0.4, 0.5] * 6)[:, None, None] + torch.tensor([0.5, 0, 0, 0] * 6)[:, None, None]
+    )
+    torch.testing.assert_close(units[True](scores, codes, IMAGE)[0], usual(scores, as_used, IMAGE)[0])
+    torch.testing.assert_close(units[False](scores, codes, IMAGE)[0], usual(scores, codes, IMAGE)[0])
+
+
+def test_nets_that_propose_normalize_box_targets_unless_they_say_otherwise():
+    targets = {}
+    for setting in ("", "'bbox_normalize_targets': False"):
+        settings = f"{{'num_classes': 9, 'batch_size': -1, {setting}}}"
+        targets[setting] = made("ProposalTargetLayer", settings, [(4, 5), (3, 5)], 5)(REGIONS, OBJECTS)[2]
+    plain, normalized = (sorted(rows[rows.any(1)].tolist()) for rows in reversed(targets.values()))
+    deviations = np.tile([0.1, 0.1, 0.2, 0.2], 9)
+    np.testing.assert_allclose(np.sort(np.ravel(normalized)), np.sort(np.ravel(plain / deviations)), rtol=1e-5)
+
+
 def test_a_batch_of_anchors_is_not_too_large():
     settings = "'feat_stride': 16\n'scales': [2, 4]\n'RPN_BATCHSIZE': 8\n'RPN_POSITIVE_OVERLAP': 0.2"
     shapes = [(1, 12, HEIGHT, WIDTH), (3, 5), (1, 3)]

@@ -135,7 +135,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
          "layer 'l': an item has 3 arrays, and the layer 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
-        ("type: 'LaneData' top: 'a' data_param { batch_size: 2 }", "layer 'l': data of type LaneData can't be read"),
+        ("type: 'VideoData' top: 'a' data_param { batch_size: 2 }", "layer 'l': data of type VideoData can't be read"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto.extras import import_extra
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
 from netdsl.data.sources.listing import read_bytes
-from netdsl.data.transforms.decode import image_limit
+from netdsl.data.transforms.decode import decode_indices
 from netdsl.errors import DataError
 
 Mask = NDArray[np.bool_]  # of rows and columns
@@ -20,7 +18,6 @@ PixelMap = NDArray[np.uint8]
 
 UNKNOWN = 255  # in maps, as in Pascal VOC's
 _MOST_OBJECTS = UNKNOWN - 1  # that a map can number
-_INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
 
 
 def object_masks(image: AnnotatedImage) -> list[Mask | None]:
@@ -51,22 +48,11 @@ def object_map(image: AnnotatedImage) -> PixelMap | None:
 
 def read_map(path: Path, image: AnnotatedImage) -> PixelMap:
     """The bytes of a map's pixels. Of one with a palette these aren't colours, but what the palette numbers."""
-    library = import_extra("PIL.Image", "data", "maps of pixels need Pillow")
-    data = read_bytes(str(path))
-    try:
-        image_limit().check_file(path)
-        with library.open(BytesIO(data)) as opened:
-            mode, pixels = opened.mode, np.array(opened)
-    except DataError:
-        raise
-    except Exception as problem:  # whatever a damaged file makes of Pillow's many readers
-        raise DataError(f"{path}: isn't an image that can be read: {problem}") from None
-    if mode not in _INDEXED or pixels.shape != (image.height, image.width):
-        raise DataError(
-            f"{path}: must have a palette, or gray pixels of one byte, and {image.height} x {image.width} of them as "
-            f"{image.path} has"
-        )
-    return pixels.astype(np.uint8)
+    pixels = decode_indices(read_bytes(str(path)), str(path))
+    if pixels.shape != (image.height, image.width):
+        height, width = pixels.shape
+        raise DataError(f"{path}: is {height} x {width}, and must be {image.height} x {image.width} as {image.path} is")
+    return pixels
 
 
 def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:

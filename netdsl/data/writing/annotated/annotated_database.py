@@ -9,7 +9,6 @@ from pathlib import Path
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.storage import write_pieces
 from caffe_proto.text.prototxt import text_of
-from netdsl.data.sources.annotations.annotated_image import MarkedObject
 from netdsl.data.sources.annotations.marked_items import normalised_edges
 from netdsl.data.sources.class_names import LABEL_MAP
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
@@ -54,18 +53,16 @@ def annotated_datum(example: AnnotatedExample) -> pb.AnnotatedDatum:
     if example.encoded_anew:
         record.datum.channels, record.datum.height, record.datum.width = example.channels, example.height, example.width
     groups: dict[int, pb.AnnotationGroup] = {}
-    for marked in example.image.objects:
+    image, first_pixel = example.image, example.first_pixel
+    for marked in image.objects:
         group = groups.get(marked.label)
         if group is None:
             group = groups[marked.label] = record.annotation_group.add(group_label=marked.label)
-        group.annotation.add(instance_id=len(group.annotation), bbox=_normalised(marked, example))
+        xmin, ymin, xmax, ymax = normalised_edges(marked, image, first_pixel).tolist()
+        difficult = marked.difficult or marked.crowd
+        box = pb.NormalizedBBox(xmin=xmin, ymin=ymin, xmax=xmax, ymax=ymax, difficult=difficult)
+        group.annotation.add(instance_id=len(group.annotation), bbox=box)
     return record
-
-
-def _normalised(marked: MarkedObject, example: AnnotatedExample) -> pb.NormalizedBBox:
-    corners = normalised_edges(marked, example.image, example.first_pixel)
-    box = dict(zip(("xmin", "ymin", "xmax", "ymax"), corners.tolist(), strict=True))
-    return pb.NormalizedBBox(**box, difficult=marked.difficult or marked.crowd)
 
 
 def label_map(classes: Classes) -> pb.LabelMap:

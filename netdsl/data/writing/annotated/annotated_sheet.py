@@ -45,9 +45,8 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
     colors = voc_palette().astype(np.float64)
     for marked, mask in zip(image.objects, object_masks(image), strict=True):
         if mask is not None:
-            pixels[mask] = (1 - _OPAQUE) * pixels[mask].astype(np.float64) + _OPAQUE * colors[
-                marked.label % len(colors)
-            ]
+            under = pixels[mask].astype(np.float64)
+            pixels[mask] = (1 - _OPAQUE) * under + _OPAQUE * colors[marked.label % len(colors)]
     tile = scaled(library.Image.fromarray(pixels), _SIDE)
     draw = library.ImageDraw.Draw(tile)
     across, down = tile.width / image.width, tile.height / image.height

@@ -16,7 +16,8 @@ import numpy as np
 from caffe_proto.errors import few
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.transforms.decode import Color, decode, resize
+from netdsl.data.transforms.decode import Color, decode, rescale, resize
+from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_database import annotated_database
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated
 from netdsl.data.writing.annotated.coco_file import coco_file
@@ -206,26 +207,33 @@ def annotated_example(
             f"{where}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, and its annotations are about "
             f"{image.height} x {image.width}; correct them"
         )
-    height, width = _new_size(image, settings)
+    resized = _resized(pixels, settings, where)
     stored = next((known for known in ImageFormat if known.matches(data)), None)
     wanted = settings.encoded or stored or ImageFormat.PNG
-    anew = settings.gray or stored is not wanted or (height, width) != (image.height, image.width)
+    anew = settings.gray or stored is not wanted or resized is not pixels
     if anew:
-        if (height, width) != (image.height, image.width):
-            pixels = resize(pixels, height, width)
-        data = encode(pixels, wanted, where)
+        data = encode(resized, wanted, where)
+    channels, height, width = resized.shape
     return AnnotatedExample(
-        position, image, data, wanted.value, len(pixels), height, width, first_pixel, encoded_anew=anew
+        position, image, data, wanted.value, channels, height, width, first_pixel, encoded_anew=anew
     )
 
 
-def _new_size(image: AnnotatedImage, settings: AnnotatedConversion) -> tuple[int, int]:
-    """The size of an image by Caffe-SSD's rule: a side that is large enough isn't made smaller for the shorter one."""
-    if not settings.min_side and not settings.max_side:
-        return settings.size or (image.height, image.width)
-    shorter, longer, scale = min(image.height, image.width), max(image.height, image.width), 1.0
+def _resized(pixels: Array, settings: AnnotatedConversion, where: str) -> Array:
+    """An image in its new size; itself if that is its own."""
+    if settings.size and settings.size != pixels.shape[1:]:
+        return resize(pixels, *settings.size)
+    scale = _scale(pixels.shape[1:], settings)
+    if scale * min(pixels.shape[1:]) < 1:
+        raise DataError(f"{where}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, too few to make it smaller")
+    return pixels if scale == 1 else rescale(pixels, scale)
+
+
+def _scale(sides: tuple[int, ...], settings: AnnotatedConversion) -> float:
+    """How many times as large an image becomes, by Caffe-SSD's rule and in its float32."""
+    shorter, longer, scale = min(sides), max(sides), np.float32(1)
     if shorter < settings.min_side:
-        scale = settings.min_side / shorter
-    if 0 < settings.max_side < int(scale * longer):
-        scale = settings.max_side / longer
-    return max(1, round(image.height * scale)), max(1, round(image.width * scale))
+        scale = np.float32(settings.min_side) / np.float32(shorter)
+    if 0 < settings.max_side < int(scale * np.float32(longer)):
+        scale = np.float32(settings.max_side) / np.float32(longer)
+    return float(scale)

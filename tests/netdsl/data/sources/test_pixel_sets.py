@@ -145,5 +145,5 @@ def test_files_of_different_sizes_are_an_error() -> None:
 def test_labels_in_colours_are_an_error() -> None:
     put_voc()
     put("voc/SegmentationClass/2007_000001.png", png(COLORS))
-    with pytest.raises(DataError, match="has colours, and labels are indices of a palette or gray levels"):
+    with pytest.raises(DataError, match="has colours; a map of labels must have a palette, or gray pixels"):
         item(voc("voc", "val", MEAN))

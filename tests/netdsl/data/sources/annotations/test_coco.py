@@ -104,6 +104,7 @@ def encoded(counts: tuple[int, ...]) -> str:
         ({"bbox": [1, 2, 3]}, r"annotations\[0\]\.bbox"),
         ({"bbox": [1, 2, -3, 4]}, r"annotations\[0\]: the box .* ends before it begins"),
         ({"category_id": 3}, r"annotations\[0\]: has category_id 3, and no category has this id"),
+        ({"segmentation": [["1", 2]]}, r"annotations\[0\]: its segmentation is neither polygons nor runs of pixels"),
         ({"segmentation": [[1, 2, 3, 4, 5]]}, r"a polygon has 5 numbers"),
         ({"segmentation": {"size": [5, 4], "counts": [20]}}, r"a mask of 5 x 4 pixels, and its image has 4 x 5"),
         ({"segmentation": {"size": [4, 5], "counts": [5, 2]}}, r"don't cover the 4 x 5 pixels"),

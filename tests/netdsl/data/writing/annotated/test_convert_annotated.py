@@ -188,11 +188,24 @@ def test_masks_are_the_same_in_cocos_file_and_in_pascal_vocs_maps() -> None:
             assert expected is not None and expected.any()
             for other in others:
                 np.testing.assert_array_equal(pixels(other), expected)
+    again = open_annotated_set("again.json")
+    for index, one in enumerate(drawn, 1):
+        assert [marked.area for marked in again.image(index).objects] == [marked.area for marked in one.objects]
     with Image.open("v/SegmentationClass/outlined.png") as map_:
         assert map_.mode == "P" and map_.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
     assert Path("v/ImageSets/Segmentation/trainval.txt").read_text().split() == [image.name for image in images(made)]
     expected = np.tril(np.ones((10, 10), bool), -1)[::-1]  # the middles on its edge are outside
     np.testing.assert_array_equal(class_map(made.image(0))[2:12, 2:12] == 1, expected)
+
+
+def test_of_objects_that_cover_each_other_the_smaller_is_seen() -> None:
+    def square(side: float) -> tuple[tuple[float, float], ...]:
+        return (0.0, 0.0), (side, 0.0), (side, side), (0.0, side)
+
+    small, large = (MarkedObject(side // 4, Edges(0, 0, side, side), outlines=(square(side),)) for side in (4, 8))
+    for objects in ((small, large), (large, small)):
+        pixels = class_map(picture("a", *objects))
+        assert pixels is not None and pixels[2, 2] == 1 and pixels[6, 6] == 2
 
 
 def test_maps_have_a_list_for_layers_and_say_what_is_not_known() -> None:
@@ -241,6 +254,13 @@ def test_resized_images_keep_the_parts_that_boxes_are_of(settings: AnnotatedConv
     if size != (20, 30):
         assert (resized.datum.height, resized.datum.width, resized.datum.channels) == (*size, 3)
     assert Path("resized_lmdb/test_name_size.txt").read_text() == "a 20 30\n"
+    if not settings.size and size != (20, 30):
+        pixels = cv2.imdecode(np.frombuffer(made.image(0).read(), np.uint8), cv2.IMREAD_COLOR)
+        scale = float(np.float32(size[1]) / np.float32(30))
+        expected = cv2.resize(pixels, (0, 0), fx=scale, fy=scale)
+        convert_annotated(made, "png_lmdb", replace(settings, encoded=ImageFormat.PNG))
+        encoded = np.frombuffer(records("png_lmdb")[0][1].datum.data, np.uint8)
+        np.testing.assert_array_equal(cv2.imdecode(encoded, cv2.IMREAD_COLOR), expected)
     convert_annotated(made, "coco:resized.json", settings)
     image = open_annotated_set("resized.json").image(0)
     assert (image.height, image.width) == size
@@ -272,6 +292,11 @@ def test_all_is_written_or_nothing_unless_bad_images_are_skipped() -> None:
     assert [key for key, _ in records("out_lmdb")] == [b"00000000_a.jpg", b"00000002_c.jpg"]
     with pytest.raises(DataError, match="exists already"):
         convert_annotated(made, "out_lmdb")
+
+
+def test_an_image_that_would_have_no_pixels_is_refused() -> None:
+    with pytest.raises(DataError, match=r"a\.jpg: has 1 x 90 pixels, too few"):
+        convert_annotated(ListedImages([picture("a", height=1, width=90)]), "x_lmdb", AnnotatedConversion(max_side=9))
 
 
 def test_a_seed_shuffles() -> None:

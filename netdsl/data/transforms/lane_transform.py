@@ -1,0 +1,101 @@
+"""MobileNet-YOLO's transform of an image with lanes, which become points and a map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.box_expansion import Canvas
+from netdsl.data.transforms.box_sampling import WindowDraw
+from netdsl.data.transforms.boxes import WHOLE, Box
+from netdsl.data.transforms.color_distortion import ColorDistortion
+from netdsl.data.transforms.decode import opencv
+from netdsl.data.transforms.image_settings import copy_of, crop_of
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.transforms.resizing import Resizing, as_bytes
+from netdsl.data.transforms.transform import FOR_BOXES, Transform
+from netdsl.data.types import Array, Random
+from netdsl.errors import DataError
+
+_THICKNESS = 2  # of a lane in the map, in pixels
+_NO_LANE = -1
+
+
+class LaneTransform:
+    """What `transform_param` makes of an image and the points of its lanes: the image, rows of points, and a map.
+
+    A window is drawn from the image, resized and mirrored, and the lanes go along. Rows are (x, y, lane) with x and y
+    as parts of the window; where there is no point, or where it lies outside, the lane is -1. In the map, of one size
+    or `divisor` times smaller than the image, are lines between neighbouring points.
+    """
+
+    def __init__(
+        self,
+        p: pb.TransformationParameter,
+        draw_window: WindowDraw | None,
+        *,
+        divisor: int,
+        map_size: tuple[int, int] | None,
+        train: bool,
+    ) -> None:
+        _check(p)
+        self._draw_window, self._divisor, self._map_size = draw_window, divisor, map_size
+        self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
+        self._resizing = Resizing(p.resize_param[0]) if p.resize_param else None
+        rest = copy_of(p)
+        for field in (*FOR_BOXES, "resize_param"):
+            rest.ClearField(field)
+        self._transform = Transform(rest, train=train)
+
+    def __call__(self, item: tuple[Array, ...], random: Random, batch: int) -> tuple[Array, ...]:
+        """The image, its points and its map. All random numbers are from `random`."""
+        image, points = item
+        canvas = Canvas(image.shape[1], image.shape[2])
+        window = self._draw_window(np.empty((0, 4), np.float32), random) if self._draw_window else None
+        window = WHOLE if window is None else window
+        pixels = canvas.part(as_bytes(image).transpose(1, 2, 0), canvas.pixels(window))
+        if self._distortion:
+            pixels = self._distortion(pixels, random)
+        shown = pixels.transpose(2, 0, 1)
+        resized = self._resizing(shown, random) if self._resizing else shown
+        place = self._transform.place(resized.shape[1], resized.shape[2], random)
+        size = self._map_size or (resized.shape[1] // self._divisor, resized.shape[2] // self._divisor)
+        lanes = _seen(points, window, mirrored=place.mirrored)
+        return self._transform.taken(resized, place), _rows(lanes), _map(lanes, size)
+
+
+def _check(p: pb.TransformationParameter) -> None:
+    """Refuse what would move pixels and not lanes."""
+    if len(p.resize_param) > 1 or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param):
+        raise DataError("lanes go along with one resize_param, of resize_mode WARP")
+    if crop_of(p) or p.HasField("expand_param") or p.HasField("random_aspect_ratio_param"):
+        raise DataError("lanes don't go along with a crop, expand_param or random_aspect_ratio_param")
+
+
+def _seen(points: Array, window: Box, *, mirrored: bool) -> Pixels:
+    """The points of each lane as parts of a window; those outside are NaN."""
+    corner, size = window[:2], window[2:] - window[:2]
+    seen: Pixels = (points.astype(np.float32) - corner) / size
+    with np.errstate(invalid="ignore"):
+        inside = ((seen >= 0) & (seen <= 1)).all(-1)
+    if mirrored:
+        seen[..., 0] = 1 - seen[..., 0]
+    seen[~inside] = np.nan
+    return seen
+
+
+def _rows(lanes: Pixels) -> Pixels:
+    numbers = np.broadcast_to(np.arange(len(lanes), dtype=np.float32)[:, None, None], (*lanes.shape[:2], 1))
+    missing = np.isnan(lanes[..., :1])
+    rows: Pixels = np.concatenate([np.where(missing, 0, lanes), np.where(missing, _NO_LANE, numbers)], axis=-1)
+    return rows.astype(np.float32)
+
+
+def _map(lanes: Pixels, size: tuple[int, int]) -> Pixels:
+    """Lines of 1 on a ground of 0."""
+    canvas = np.zeros(size, np.uint8)
+    for lane in lanes:
+        places = (lane[~np.isnan(lane[:, 0])] * size[::-1]).astype(np.int32).reshape(-1, 1, 2)
+        if len(places) > 1:
+            opencv().polylines(canvas, [places], isClosed=False, color=1, thickness=_THICKNESS)
+    return canvas[None].astype(np.float32)
