@@ -121,7 +121,7 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> T
     batch = {"data": x.to(compute.device), "label": labels.to(compute.device)}
     theirs = [_by_hand(pair, net, batch, layout, compute) for layout in LAYOUTS]
     module = net.to(compute.device).module
-    least = least_seconds(module.built, str(compute.device), ceiling, 1.0 if compute.precision.half is None else 0.5)
+    least = least_seconds(module.built, str(compute.device), ceiling)
     ours = Ours(module, batch, replace(compute, compiled=False))
     difference = max(_difference(ours, each) for each in theirs)
 
