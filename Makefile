@@ -99,6 +99,7 @@ bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make 
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
 	@$(if $(CAFFE),$(BIN)/python -m benchmarks.caffe_time '$(CAFFE)')
+	@$(BIN)/python -m benchmarks.boxes
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging

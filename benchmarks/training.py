@@ -1,17 +1,17 @@
 """Training steps of nets beside the same nets written by hand in torch with the same weights, in one run.
 
 A step is a forward pass in the TRAIN phase, a backward pass, and an update of the weights with momentum and decay.
-netdsl's net is timed with and without its rule for the layout of images, those by hand in both layouts; the ratio is to
-the quicker one. All take turns; the loss and the gradients of a step without dropout are compared first. The target is
-a ratio of 1.03. With `--compiled` torch compiles the nets by hand. The share of the roofline is the time that a step
-takes at least, by what the machine reaches in a product of large matrices and in a long copy.
+netdsl's is an iteration of its solver, as users run it, with and without the rule for the layout of images; those by
+hand are timed in both layouts, and the ratio is to the quicker one. All take turns; the loss and the gradients of a
+step without dropout are compared first. The target is a ratio of 1.03. With `--compiled` torch compiles the nets by
+hand. The share of the roofline is the time that the step would take at least, by what the machine reaches in a product
+of large matrices and in a long copy.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -98,11 +98,11 @@ def gradient_norm(module: nn.Module) -> Tensor:
 
 
 @dataclass(frozen=True)
-class TrainingTimes:
-    """The median seconds of netdsl's net and of those by hand, one for each of `LAYOUTS`.
+class Comparison:
+    """The median seconds of a step of netdsl's net and of those by hand, one for each of `LAYOUTS`.
 
-    `channels_first` are those of netdsl's net without its rule for layouts, and `least` those that the machine could
-    take. `difference` is that of losses and of the norms of gradients, relative.
+    `channels_first` are those of netdsl's net without its rule for layouts, `least` what the machine could take at
+    least. `difference` is the relative one of gradients.
     """
 
     ours: float
@@ -112,14 +112,17 @@ class TrainingTimes:
     difference: float
 
 
-def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> TrainingTimes:
-    """Time a net and the same by hand in turn. If those by hand are compiled, netdsl's runs as users run it."""
+def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> Comparison:
+    """Time all in turn. If the nets by hand are compiled, netdsl's is run as users run it."""
     net = Net(train_val(pair.params(pair.training_batch), pair.training_batch), phase=Phase.TRAIN)
-    x, labels = torch.randn(pair.training_batch, *pair.image), torch.randint(10, (pair.training_batch,))
+    batch = {
+        "data": torch.randn(pair.training_batch, *pair.image),
+        "label": torch.randint(10, (pair.training_batch,)),
+    }
     with torch.no_grad():
-        net.module(data=x, label=labels)  # so that batch normalisations have statistics
-    batch = {"data": x.to(compute.device), "label": labels.to(compute.device)}
-    theirs = [_by_hand(pair, net, batch, layout, compute) for layout in LAYOUTS]
+        net.module(**batch)  # so that batch normalisations have statistics
+    batch = {name: values.to(compute.device) for name, values in batch.items()}
+    theirs = [_by_hand(pair, net, batch, compute, layout) for layout in LAYOUTS]
     module = net.to(compute.device).module
     least = least_seconds(module.built, str(compute.device), ceiling)
     ours = Ours(module, batch, replace(compute, compiled=False))
@@ -131,16 +134,16 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> T
 
     own = [partial(step, channels_last) for channels_last in (module.channels_last, False)]
     seconds, first, *others = time_in_turn([*own, *(each.step for each in theirs)], rounds)
-    return TrainingTimes(seconds, first, tuple(others), least, difference)
+    return Comparison(seconds, first, tuple(others), least, difference)
 
 
 def _by_hand(
-    pair: NetPair, net: Net, batch: Mapping[str, Tensor], layout: torch.memory_format, compute: Compute
+    pair: NetPair, net: Net, batch: dict[str, Tensor], compute: Compute, layout: torch.memory_format
 ) -> Theirs:
     module = pair.by_hand().train()
     load_by_hand(net, module)
-    images = in_layout(batch["data"], layout)
-    return Theirs(module.to(compute.device, memory_format=layout), {**batch, "data": images}, compute)
+    module = module.to(compute.device, memory_format=layout)
+    return Theirs(module, {**batch, "data": in_layout(batch["data"], layout)}, compute)
 
 
 def _difference(ours: Ours, theirs: Theirs) -> float:
@@ -169,9 +172,10 @@ def main() -> None:
     with products_of(compute.precision):
         ceiling = measure_ceiling(arguments.device, compute.precision.half or torch.float32)
     rates = f"{ceiling.flops / 1e12:,.3f} TFLOP/s and {ceiling.bandwidth / 1e9:,.0f} GB/s"
-    print(f"{arguments.precision}, at most {rates}; {'compiled' if compute.compiled else 'plain'} by hand")
-    columns = f"{'ours, ms':>10}{'first':>10}{'by hand':>10}{'last':>10}{'ratio':>8}{'differ by':>12}"
-    print(f"{'net':<12}{'batch':>6}{columns}{'images/s':>10}{'of roofline':>13}")
+    print(f"{arguments.precision}, at most {rates}")
+    by_hand = "compiled" if compute.compiled else "by hand"
+    columns = f"{'ours, ms':>10}{'first':>10}{by_hand:>10}{'last':>10}{'ratio':>8}{'of roofline':>12}{'differ by':>12}"
+    print(f"{'net':<12}{'batch':>6}{columns}{'images/s':>10}")
     for pair in PAIRS:
         if not arguments.nets or pair.name in arguments.nets:
             try:
@@ -183,11 +187,10 @@ def main() -> None:
             print(row, flush=True)
 
 
-def _row(pair: NetPair, times: TrainingTimes) -> str:
+def _row(pair: NetPair, times: Comparison) -> str:
     milliseconds = "".join(f"{1000 * each:>10.1f}" for each in (times.ours, times.channels_first, *times.by_hand))
-    ratio, images = times.ours / min(times.by_hand), pair.training_batch / times.ours
-    measured = f"{milliseconds}{ratio:>8.2f}{times.difference:>12.1e}{images:>10.1f}{times.least / times.ours:>13.0%}"
-    return f"{pair.name:<12}{pair.training_batch:>6}{measured}"
+    shares = f"{times.ours / min(times.by_hand):>8.2f}{times.least / times.ours:>12.0%}{times.difference:>12.1e}"
+    return f"{pair.name:<12}{pair.training_batch:>6}{milliseconds}{shares}{pair.training_batch / times.ours:>10.1f}"
 
 
 if __name__ == "__main__":
