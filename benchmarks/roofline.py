@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +11,7 @@ import torch
 from benchmarks.timing import seconds
 from netdsl.net.build import Built
 from netdsl.planner.layer_costs import layer_costs
-from netdsl.planner.operations import OperationKind, TensorOperation
+from netdsl.planner.operations import OperationKind
 
 _ROUNDS = 5
 _UPDATE_MOVES = 5  # a step with momentum reads weights, gradients and velocity, and writes the first and the last
@@ -23,16 +23,6 @@ class Ceiling:
 
     flops: float
     bandwidth: float
-
-    def seconds(self, operations: Iterable[TensorOperation], width: float) -> float:
-        """The least seconds of operations one after the other, with values of `width` times four bytes."""
-        return sum(
-            max(
-                operation.flops / self.flops if operation.kind is not OperationKind.OTHER else 0.0,
-                width * operation.bytes / self.bandwidth,
-            )
-            for operation in operations
-        )
 
 
 def measure_ceiling(device: str, dtype: torch.dtype) -> Ceiling:
@@ -49,9 +39,13 @@ def _median(task: Callable[[], object]) -> float:
     return statistics.median([seconds(task) for _ in range(_ROUNDS + 1)][1:])
 
 
-def least_seconds(built: Built, device: str, ceiling: Ceiling, width: float) -> float:
-    """The least seconds of a step of a net at its batch with an update with momentum, which is in float32."""
+def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
+    """The least seconds of a step of a net at its batch: of its products, or of what an update with momentum moves.
+
+    What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
+    """
     costs = layer_costs(built, torch.device(device))
     operations = [operation for cost in costs for operation in (*cost.forward, *cost.backward)]
+    flops = sum(operation.flops for operation in operations if operation.kind is not OperationKind.OTHER)
     learned = sum(cost.parameter_bytes for cost in costs)
-    return ceiling.seconds(operations, width) + _UPDATE_MOVES * learned / ceiling.bandwidth
+    return max(flops / ceiling.flops, _UPDATE_MOVES * learned / ceiling.bandwidth)

@@ -123,8 +123,8 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> C
         net.module(**batch)  # so that batch normalisations have statistics
     batch = {name: values.to(compute.device) for name, values in batch.items()}
     theirs = [_by_hand(pair, net, batch, compute, layout) for layout in LAYOUTS]
-    module, half = net.to(compute.device).module, compute.precision.half
-    least = least_seconds(module.built, str(compute.device), ceiling, 0.5 if half is not None else 1.0)
+    module = net.to(compute.device).module
+    least = least_seconds(module.built, str(compute.device), ceiling)
     ours = Ours(module, batch, replace(compute, compiled=False))
     difference = max(_difference(ours, each) for each in theirs)
 
