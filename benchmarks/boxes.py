@@ -132,7 +132,7 @@ def opencv_of(boxes: Tensor) -> Callable[[], object]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     torch.manual_seed(0)
     print(f"{'':<30}{'ours, ms':>10}{'peer, ms':>10}{'ratio':>8}  peer")
