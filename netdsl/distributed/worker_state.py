@@ -46,7 +46,7 @@ def restore(
     worker.solver.current_step = part.current_step
     worker.record.number = entry.round
     if source != number or tuple(members) != (entry.members or tuple(members)):
-        part = replace(part, data=_positions(journal, entry, strategy, members))
+        part = replace(part, data=_positions(journal, entry, strategy, members), kept=[])  # of other items
     resume_from(worker.solver, part, entry.path)
     if source != number:
         seed(worker.solver.param, number + _APART * entry.round)

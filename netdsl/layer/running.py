@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -129,7 +129,15 @@ class NeedsValues(Layer):
 
 
 class KeepsState(Layer):
-    """A layer that carries a state from one batch to the next."""
+    """A layer that carries a state from one batch to the next, which is part of what a training goes on from."""
+
+    def kept(self) -> dict[str, Tensor]:
+        """The state, by the names of its parts."""
+        raise NotImplementedError
+
+    def keep(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a state that was kept."""
+        raise NotImplementedError
 
     def reset(self) -> None:
         """Forget the state."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -69,17 +69,24 @@ class Recurrent(KeepsState, HasOnnxForm):
         return [(steps, items, self.outputs), *[(1, items, self.outputs)] * (len(self.layer.top) - 1)]
 
     def forward(self, x: Tensor, cont: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
-        inputs = F.linear(x.flatten(2), self.weight_x, self.bias)
-        if self.weight_static is not None:
-            inputs = inputs + F.linear(more[0].flatten(1), self.weight_static)
         first = [state.detach() for state in more[self.has_static :]] if self.exposed else self._kept(x)
-        top, last = self.unroll(inputs, cont.unsqueeze(-1), [state[0] for state in first])
+        static = more[0].flatten(1) if self.has_static else None
+        top, last = self.all_steps(x.flatten(2), static, cont.unsqueeze(-1), [state[0] for state in first])
         last = [state.detach().unsqueeze(0) for state in last]
         if self.exposed:
             return (top, *last)
         for name, state in zip(self.states, last, strict=True):
             setattr(self, name, state)
         return top
+
+    def all_steps(
+        self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The top and the last states, from the states before. What the inputs add is one product for all steps."""
+        inputs = F.linear(x, self.weight_x, self.bias)
+        if static is not None and self.weight_static is not None:
+            inputs = inputs + F.linear(static, self.weight_static)
+        return self.unroll(inputs, cont, states)
 
     def onnx(self, g: OnnxGraph, x: str, cont: str, *more: str) -> str | tuple[str, ...]:
         """Unrolled in time. States that aren't exposed begin as 0: a model keeps nothing from batch to batch."""
@@ -113,8 +120,16 @@ class Recurrent(KeepsState, HasOnnxForm):
 
     def reset(self) -> None:
         """Forget the states."""
-        for name in self.states:
-            getattr(self, name).zero_()
+        self.keep({name: torch.zeros_like(state) for name, state in self.kept().items()})
+
+    def kept(self) -> dict[str, Tensor]:
+        """The states after the last batch; none if they are exposed."""
+        return {} if self.exposed else {name: getattr(self, name) for name in self.states}
+
+    def keep(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from these states."""
+        for name, before in self.kept().items():
+            setattr(self, name, state[name].to(before.device))
 
     def _kept(self, x: Tensor) -> list[Tensor]:
         """The states after the last batch, or zeros where that was another kind of batch."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -10,6 +11,8 @@ from torch import Tensor
 from netdsl.layer import OnnxGraph
 from netdsl.layer.onnx_form import transposed
 from netdsl.layers._recurrent import Recurrent, lstm_step, lstm_step_onnx
+
+_WORTHWHILE = 5  # steps in a stretch; with fewer, torch's LSTM took longer than steps one by one
 
 
 class LSTM(Recurrent):
@@ -20,6 +23,38 @@ class LSTM(Recurrent):
     tops = (1, 3)
     states = ("hidden", "cell")
     gates = 4
+
+    def all_steps(
+        self, x: Tensor, static: Tensor | None, cont: Tensor, states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """By torch's own LSTM where it gives the same numbers sooner.
+
+        It knows no cont, so it runs from one step at which a sequence begins to the next. To look for these steps would
+        be to wait for a GPU, and torch's compiler can't know them; there the steps are unrolled. So they are with
+        autocast, since that would bring torch's cell to two bytes, too.
+        """
+        unrolled = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
+        stretches = _stretches(cont) if x.is_cpu and not unrolled else []
+        if not stretches or len(stretches) * _WORTHWHILE > len(x):
+            return super().all_steps(x, static, cont, states)
+        params, parts = self._params_of_torch(), []
+        if static is not None:
+            x = torch.cat([x, static.expand(len(x), -1, -1)], 2)
+        for stretch in stretches:
+            first = [(state * cont[stretch.start]).unsqueeze(0) for state in states]
+            part, *last = torch.lstm(x[stretch], first, params, True, 1, 0.0, torch.is_grad_enabled(), False, False)
+            parts.append(part)
+            states = [state[0] for state in last]
+        return torch.cat(parts), states
+
+    def _params_of_torch(self) -> list[Tensor]:
+        """The blobs with torch's order of gates: input, forget, candidate, output. It has two biases."""
+        weight_x = self.weight_x if self.weight_static is None else torch.cat([self.weight_x, self.weight_static], 1)
+        params = []
+        for blob in (weight_x, self.weight_h, self.bias):
+            i, f, o, candidate = blob.chunk(4)
+            params.append(torch.cat([i, f, candidate, o]))
+        return [*params, torch.zeros_like(self.bias)]
 
     def unroll(self, inputs: Tensor, cont: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         hidden, cell = states
@@ -39,3 +74,9 @@ class LSTM(Recurrent):
             hidden, cell = lstm_step_onnx(g, gates, g.node("Mul", cell, goes_on))
             tops.append(hidden)
         return g.node("Concat", *tops, axis=0), [hidden, cell]
+
+
+def _stretches(cont: Tensor) -> list[slice]:
+    """Runs of steps in which only the first one may not take the state before it as it is."""
+    starts = [0, *(1 + (cont[1:] != 1).flatten(1).any(1).nonzero().flatten()).tolist()]
+    return [slice(*ends) for ends in pairwise([*starts, len(cont)])]

@@ -112,7 +112,7 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         R-FCN's nets that learn boxes for objects of all classes alike can be told by the shape of their targets.
         """
         made = self._with_own_settings()
-        source, side = write_coco_sample(folder, self.classes, self.batch_size())
+        source, side = write_coco_sample(folder, self.classes, self.batch_size(), regions=not self.proposes)
         agnostic = len(values) > self.targets_top and values[self.targets_top].shape[1] == _AGNOSTIC
         set_param_str(made, source=source, scales=(side,), **({"agnostic": True} if agnostic else {}))
         return made

@@ -39,14 +39,31 @@ class RandomStates:
 
 
 @dataclass(frozen=True)
+class PackedTensor:
+    """A tensor in text: its values' bytes in base64."""
+
+    shape: list[int]
+    type: str
+    values: str
+
+
+KeptStates = dict[str, dict[str, PackedTensor]]  # by the names of layers, and those of a state's parts
+
+
+@dataclass(frozen=True)
 class ResumePoint:
-    """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale."""
+    """What Caffe's state lacks: positions in the data of all nets, the random numbers' states, the loss scale.
+
+    `kept` has what layers carry from batch to batch, as recurrent ones do: of the net that is trained, and then of
+    those for tests. It is empty in snapshots of versions that didn't save it; these layers then begin anew.
+    """
 
     iteration: int
     data: dict[str, int]
     test_data: list[dict[str, int]]
     random: RandomStates
     loss_scale: list[float] = field(default_factory=list, kw_only=True)  # in float16 only
+    kept: list[KeptStates] = field(default_factory=list, kw_only=True)
 
 
 @dataclass(frozen=True)

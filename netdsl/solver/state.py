@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,12 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import remove_leftovers
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import SolverError
+from netdsl.layer.running import KeepsState
 from netdsl.model import load_weights
 from netdsl.solver.events import Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import (
+    KeptStates,
+    PackedTensor,
     RandomStates,
     ResumePoint,
     SavedPoint,
@@ -28,6 +32,7 @@ from netdsl.solver.snapshot_files import (
     resume_path_of,
     write_resume_file,
 )
+from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.used_weights import NormalizedOutput, weights_for_use
 from netdsl.weights.files import save_net
 
@@ -88,16 +93,17 @@ def _way_out(path: Path) -> str:
 
 def _restore_trained(solver: Solver, point: SavedPoint | None, path: Path) -> None:
     """Bring weights that were saved as they are used back to what they were in training."""
-    outputs = solver.normalized_outputs
-    if point is not None and point.trained is not None:
-        for output in outputs:
-            _unpack_blobs(output, point.trained.get(output.name, []), resume_path_of(path))
-    elif point is None and outputs:
-        with torch.no_grad():
-            for output in outputs:
-                output.to_train()
-        names = ", ".join(f"'{output.name}'" for output in outputs)
-        solver.listen(Notice(f"snapshot {path}: the weights of {names} are taken to be for use, as they are saved"))
+    trained = {} if point is None else point.trained
+    if trained is None:  # a version that saved all weights as they were trained
+        return
+    for output in solver.normalized_outputs:
+        if output.name in trained:
+            _unpack_blobs(output, trained[output.name], resume_path_of(path))
+        else:
+            output.to_train()
+            solver.listen(
+                Notice(f"snapshot {path}: the weights of '{output.name}' are taken to be for use, as they are saved")
+            )
 
 
 def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -> None:
@@ -131,6 +137,7 @@ def resume_point(solver: Solver) -> ResumePoint:
         [dict(net.positions()) for net in solver.tests],
         RandomStates(_packed(torch.get_rng_state()), cuda),
         loss_scale=[] if solver.net.loss_scale is None else solver.net.loss_scale.numbers(),
+        kept=[_kept_states(net) for net in (solver.net, *solver.tests)],
     )
 
 
@@ -140,6 +147,9 @@ def resume_from(solver: Solver, point: ResumePoint, path: Path) -> None:
         solver.net.seek(point.data)
         for net, positions in zip(solver.tests, point.test_data, strict=False):
             net.seek(positions)
+        for net, kept in zip_longest((solver.net, *solver.tests), point.kept):
+            if net is not None:
+                _keep_states(net, kept or {})
         torch.set_rng_state(_unpacked(point.random.cpu))
         cuda = [_unpacked(text) for text in point.random.cuda]
         if cuda and len(cuda) == torch.cuda.device_count():
@@ -148,6 +158,39 @@ def resume_from(solver: Solver, point: ResumePoint, path: Path) -> None:
             solver.net.loss_scale.restore(point.loss_scale)
     except (KeyError, ValueError, RuntimeError) as problem:
         raise SolverError(f"{path}: doesn't fit this net and machine ({problem})") from None
+
+
+def _kept_states(net: TrainableNet) -> KeptStates:
+    """What the layers of a net carry to the next batch."""
+    return {
+        name: {part: _packed_tensor(state) for part, state in layer.kept().items()}
+        for name, layer in _layers_with_states(net)
+    }
+
+
+def _keep_states(net: TrainableNet, kept: KeptStates) -> None:
+    """Let the layers of a net go on from what they carried; those of which nothing is known begin anew."""
+    for name, layer in _layers_with_states(net):
+        layer.reset()
+        if name in kept:
+            layer.keep({part: _unpacked_tensor(state) for part, state in kept[name].items()})
+
+
+def _layers_with_states(net: TrainableNet) -> Iterator[tuple[str, KeepsState]]:
+    pairs = net.built.pairs()
+    return ((node.layer.name, layer) for node, layer in pairs if isinstance(layer, KeepsState) and layer.kept())
+
+
+def _packed_tensor(tensor: Tensor) -> PackedTensor:
+    values = _packed(tensor.contiguous().view(torch.uint8))  # numpy has no bfloat16
+    return PackedTensor(list(tensor.shape), str(tensor.dtype).removeprefix("torch."), values)
+
+
+def _unpacked_tensor(packed: PackedTensor) -> Tensor:
+    dtype = getattr(torch, packed.type, None)
+    if not isinstance(dtype, torch.dtype):
+        raise ValueError(f"'{packed.type}' is no type of numbers")
+    return _unpacked(packed.values).view(dtype).view(packed.shape)
 
 
 def _packed(tensor: Tensor) -> str:

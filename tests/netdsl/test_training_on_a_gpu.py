@@ -134,9 +134,11 @@ def test_batches_come_from_pinned_memory_and_are_not_waited_for() -> None:
         batch = next(read)
         assert all(tensor.is_pinned() and not on_gpu(tensor) for tensor in batch)
         gpu.stops.clear()
-        assert all(map(on_gpu, net.feeds.next().values()))
+        data, labels = net.feeds.next().values()
+        assert on_gpu(data) and on_gpu(labels) and data.dtype is labels.dtype is torch.float32
         net.close()
     assert gpu.stops == []
+    assert gpu.bytes_sent == {True: 6 * 7 * 7 + 6 * 4, False: gpu.bytes_sent[False]}  # beside what is computed
 
 
 @pytest.mark.parametrize("make", [np.ones, torch.ones, partial(torch.ones, device=GPU)])

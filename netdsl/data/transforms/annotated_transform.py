@@ -48,10 +48,6 @@ class AnnotatedTransform:
         self._expansion, self._emission = Expansion(p), Emission(p)
         self._resizings, self._shares = [Resizing(each) for each in p.resize_param], _shares(p)
         self._transform = Transform(_of_images_alone(p), train=train)
-        if p.HasField("random_aspect_ratio_param"):
-            raise DataError(
-                "random_aspect_ratio_param is for images without boxes, which it would leave where they were"
-            )
         if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
             raise DataError("a map of classes goes along with resize_mode WARP only, and not with a crop")
 

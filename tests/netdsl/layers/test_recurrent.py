@@ -35,9 +35,9 @@ def sigmoid(x):
 
 def naive_lstm(blobs, x, cont, hidden, cell):
     weight_x, bias, weight_h = blobs
-    tops = np.zeros((STEPS, ITEMS, OUTPUTS))
+    tops = np.zeros((len(x), ITEMS, OUTPUTS))
     hidden, cell = hidden.copy(), cell.copy()
-    for t, n in np.ndindex(STEPS, ITEMS):
+    for t, n in np.ndindex(len(x), ITEMS):
         gates = weight_x @ x[t, n] + bias + weight_h @ (cont[t, n] * hidden[n])
         i, f, o, g = gates.reshape(4, OUTPUTS)
         cell[n] = cont[t, n] * sigmoid(f) * cell[n] + sigmoid(i) * np.tanh(g)
@@ -76,6 +76,36 @@ def test_the_state_goes_on_where_cont_is_1_also_into_the_next_batch(kind):
     zeros = [np.zeros((ITEMS, OUTPUTS))] * STATES[kind]
     wanted, *_ = NAIVE[kind](arrays(layer), x.detach().numpy(), cont.numpy(), *zeros)
     np.testing.assert_allclose(layer(x, cont).detach(), wanted)
+
+
+@pytest.mark.parametrize("exposed", [False, True])
+@pytest.mark.parametrize("begins", [(), (0, 7), (3, 9), tuple(range(16))])
+def test_long_stretches_are_those_of_single_steps(begins, exposed):
+    steps, static = 16, torch.randn(ITEMS, STATIC, dtype=torch.float64)
+    shapes = ((steps, ITEMS, INPUTS), (steps, ITEMS), (ITEMS, STATIC), *[STATE] * 2 * exposed)
+    layer = make("LSTM", shapes, 1 + 2 * exposed, f"expose_hidden: {str(exposed).lower()}")
+    x = torch.randn(shapes[0], dtype=torch.float64, requires_grad=True)
+    cont = torch.ones(shapes[1], dtype=torch.float64)
+    cont[list(begins), torch.tensor(begins, dtype=torch.long) % ITEMS] = torch.tensor(0.25, dtype=torch.float64)
+    first = [torch.randn(STATE, dtype=torch.float64) for _ in range(2)]
+    if not exposed:
+        layer.hidden, layer.cell = first
+    weight_x, bias, weight_static, weight_h = arrays(layer)
+    inputs = np.concatenate([x.detach(), np.tile(static, (steps, 1, 1))], 2)
+    blobs = [np.concatenate([weight_x, weight_static], 1), bias, weight_h]
+    wanted, *last = naive_lstm(blobs, inputs, cont.numpy(), *(state[0].numpy() for state in first))
+    tops = layer(x, cont, static, *(first if exposed else ()))
+    got = tops if exposed else (tops, layer.hidden, layer.cell)
+    np.testing.assert_allclose(got[0].detach(), wanted)
+    for state, value in zip(got[1:], last, strict=True):
+        np.testing.assert_allclose(state[0].detach(), value)
+
+    def run(x, *blobs):
+        layer.hidden, layer.cell = first
+        named = dict(zip(layer.blob_names(), blobs, strict=True))
+        return torch.func.functional_call(layer, named, (x, cont, static, *(first if exposed else ())))
+
+    assert torch.autograd.gradcheck(run, (x, *layer.blob_tensors()), fast_mode=True)
 
 
 @both

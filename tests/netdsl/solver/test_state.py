@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pytest
 import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.files import read, write
+from caffe_proto.text.prototxt import from_text
 from netdsl.errors import SolverError
+from netdsl.layer.running import KeepsState
 from netdsl.solver import state
+from netdsl.solver.open_solver import open_solver
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 
@@ -146,3 +154,63 @@ def test_gradients_are_saved_if_asked_for(regression, tmp_path: Path) -> None:
     file = read(solver.snapshot().model)
     weight = solver.net.built.layers[1].weight
     assert torch.equal(torch.tensor(file.blobs.gradient(file.message.layer[1].blobs[0])), weight.grad)
+
+
+RECURRENT = """
+layer {{ name: "data" type: "HDF5Data" top: "x" top: "cont" top: "y"
+  hdf5_data_param {{ source: "{list}" batch_size: 2 }} }}
+layer {{ name: "lstm" type: "LSTM" bottom: "x" bottom: "cont" top: "h"
+  recurrent_param {{ num_output: 3 weight_filler {{ type: "uniform" min: -1 }} }} }}
+layer {{ name: "loss" type: "EuclideanLoss" bottom: "h" bottom: "y" }}
+"""
+
+
+@pytest.fixture
+def recurrent(tmp_path: Path) -> Iterator[Callable[[], Solver]]:
+    """A solver of a net that reads two sequences, of which two steps are in a batch, and tests itself on them."""
+    random = np.random.default_rng(3)
+    with h5py.File(tmp_path / "steps.h5", "w") as file:
+        file["x"], file["y"] = (random.normal(size=(14, 2, 3)).astype(np.float32) for _ in range(2))
+        file["cont"] = np.ones((14, 2), np.float32)
+    (tmp_path / "list.txt").write_text(str(tmp_path / "steps.h5"))
+    net = from_text(RECURRENT.format(list=tmp_path / "list.txt"), pb.NetParameter)
+
+    def make() -> Solver:
+        settings = {"base_lr": 0.1, "lr_policy": "fixed", "random_seed": 4, "test_iter": [1], "test_interval": 100}
+        param = pb.SolverParameter(**settings, snapshot_prefix=str(tmp_path / "s"), net_param=net)
+        return stack.enter_context(open_solver(param))
+
+    with ExitStack() as stack:
+        yield make
+
+
+def test_what_layers_keep_from_batch_to_batch_is_saved_too(recurrent: Callable[[], Solver]) -> None:
+    undisturbed = recurrent()
+    undisturbed.step(3)
+    undisturbed.test()
+    saved = undisturbed.snapshot()
+    undisturbed.step(2)
+    again = recurrent()
+    again.step(1)  # what it kept from there is forgotten
+    state.restore(again, saved.state)
+    again.step(2)
+    assert bits(again) == bits(undisturbed)
+    first, second = undisturbed.test(), again.test()
+    assert first is not None and second is not None
+    assert first.outputs == second.outputs
+
+
+def test_without_a_saved_state_layers_begin_anew(recurrent: Callable[[], Solver]) -> None:
+    first, second = recurrent(), recurrent()
+    first.step(3)
+    point = replace(state.resume_point(first), kept=[])
+    state.resume_from(first, point, Path("point"))
+    lstm = first.net.built.layers[1]
+    assert isinstance(lstm, KeepsState)
+    assert not any(part.any() for part in lstm.kept().values())
+    second.step(3)
+    point = state.resume_point(second)
+    (part,) = point.kept[0].values()
+    damaged = {"lstm": {name: replace(tensor, type="nothing") for name, tensor in part.items()}}
+    with pytest.raises(SolverError, match="'nothing' is no type of numbers"):
+        state.resume_from(second, replace(point, kept=[damaged]), Path("point"))

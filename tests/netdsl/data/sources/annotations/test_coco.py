@@ -54,6 +54,12 @@ def test_ssds_label_map_has_the_ids_for_names(tmp_path: Path) -> None:
     assert [marked.label for marked in coco.image(0).objects] == [1, 2]
 
 
+def test_two_classes_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, categories=[*CATEGORIES, {"id": 3, "name": "bicycle"}])
+    with pytest.raises(DataError, match="two classes have the name 'bicycle'; rename one"):
+        CocoInstances(path)
+
+
 def test_masks_are_polygons_or_runs_in_numbers_or_text(tmp_path: Path) -> None:
     expected = np.zeros((4, 5), bool)
     expected[1:3, 1:4] = True
