@@ -11,6 +11,9 @@ WORKERS ?= auto
 SECONDS ?= 600
 DEVICE := $(or $(NETDSL_DEVICE),cuda)
 OUT ?= build/bench-gpu
+TRAINED := LeNet AlexNet GoogLeNet ResNet-50
+COMPILED := $(if $(filter cpu,$(DEVICE)),LeNet,$(TRAINED))
+FEW_ROUNDS := $(if $(filter cpu,$(DEVICE)),--rounds 2)
 ON_DEVICE := tests/gpu tests/netdsl/test_recorded_layers.py tests/netdsl/test_recorded_solvers.py tests/netdsl/test_every_layer.py
 
 .DEFAULT_GOAL := help
@@ -62,8 +65,10 @@ bench-gpu:  ## Speed on a GPU beside torch by hand, into a folder: make bench-gp
 	@mkdir -p $(OUT)
 	@$(PYTHON) -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU")' \
 		| tee $(OUT)/machine.txt
-	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) | tee $(OUT)/forward.txt
-	@$(PYTHON) -m benchmarks.training --device $(DEVICE) LeNet AlexNet GoogLeNet ResNet-50 | tee $(OUT)/training.txt
+	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) $(FEW_ROUNDS) | tee $(OUT)/forward.txt
+	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) $(TRAINED) | tee $(OUT)/training.txt
+	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled $(COMPILED) | tee $(OUT)/compiled.txt
+	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled --precision bf16 $(COMPILED) | tee $(OUT)/bf16.txt
 
 test-corpus: $(READY)  ## Read a folder of real files: make test-corpus CORPUS=folder
 	@NETDSL_CORPUS='$(CORPUS)' $(BIN)/python -m pytest -m corpus -s
@@ -89,10 +94,12 @@ contracts: $(READY)
 quick: $(READY)
 	@$(BIN)/python -m pytest -n $(WORKERS) -m 'not broad and not slow and not pages and not corpus and not spark'
 
-bench: $(READY)  ## Speed beside named peers
+bench: $(READY)  ## Speed beside named peers, also beside a Caffe program: make bench CAFFE=/path/to/caffe
 	@$(BIN)/python benchmarks/weights_files.py
 	@$(BIN)/python -m benchmarks.forward
 	@$(BIN)/python -m benchmarks.training
+	@$(if $(CAFFE),$(BIN)/python -m benchmarks.caffe_time '$(CAFFE)')
+	@$(BIN)/python -m benchmarks.boxes
 	@$(BIN)/python -m benchmarks.data_reading
 	@$(BIN)/python -m benchmarks.table_rows
 	@$(BIN)/python -m benchmarks.averaging

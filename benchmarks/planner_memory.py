@@ -93,7 +93,7 @@ def solver_of(name: str, batch: int, images: Path) -> pb.SolverParameter:
             layer.data_param.backend = pb.DataParameter.LMDB
             layer.transform_param.ClearField("mean_file")
     param.max_iter, param.snapshot_after_train, param.base_lr = ITERATIONS, False, RATE
-    param.iter_size = min(param.iter_size, 2)  # from then on all batches find the gradients of others there
+    param.iter_size = 1  # all batches take the same memory
     return param
 
 

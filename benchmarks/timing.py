@@ -1,23 +1,23 @@
-"""Timing of two functions alternately in one process."""
+"""Timing of several functions in turn in one process."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 
-def time_alternately(ours: Callable[[], object], theirs: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """The median seconds of both. They take turns in going first, and the first round is a warm-up."""
-    runs = []
+def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """The median seconds of each. They take turns in going first, and the first round is a warm-up."""
+    runs: list[list[float]] = [[] for _ in tasks]
     for index in range(rounds + 1):
-        first, second = (ours, theirs) if index % 2 else (theirs, ours)
-        pair = seconds(first), seconds(second)
-        runs.append(pair if index % 2 else pair[::-1])
-    return statistics.median(run[0] for run in runs[1:]), statistics.median(run[1] for run in runs[1:])
+        for place in range(len(tasks)):
+            turn = (index + place) % len(tasks)
+            runs[turn].append(seconds(tasks[turn]))
+    return [statistics.median(run[1:]) for run in runs]
 
 
 def seconds(task: Callable[[], object]) -> float:

@@ -23,6 +23,7 @@ from caffe_proto.wire import LENGTH, MAX_DEPTH, VARINT, Buffer, Field, fields, r
 PRIVATE = 500_000_000  # field numbers from here on are this schema's own, and never in a file
 PRIVATE_VALUE = 1000  # enum values from here on are this schema's own
 FORKS = 500_000_001  # the first number of the fields that forks add to BVLC's messages
+LAYER_TYPES = "types of layers"  # the owner of their names among a dialect's additions
 STORED = 536_870_911  # BlobProto.stored, which caffe_proto.binary puts in and takes out
 
 _EMPTY: Mapping[str, int] = MappingProxyType({})
@@ -37,6 +38,7 @@ class Dialect:
     rank: int = 0
     numbers: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
     enums: Mapping[str, Mapping[str, int]] = field(default_factory=dict, repr=False)
+    layer_types: tuple[str, ...] = ()  # that tell a net of this fork, where its fields don't
     _tables: dict[str, dict[int, FieldDescriptor]] = field(default_factory=dict, repr=False)
     _touched: dict[str, bool] = field(default_factory=dict, repr=False)
 
@@ -69,9 +71,9 @@ class Dialect:
 
     @cached_property
     def additions(self) -> frozenset[tuple[str, str]]:
-        """What the fork added: fields with their messages, and values with their enums."""
-        tables = (*self.numbers.items(), *self.enums.items())
-        return frozenset((owner, name) for owner, numbers in tables for name in numbers)
+        """What the fork added: fields with their messages, values with their enums, and types of layers."""
+        tables = (*self.numbers.items(), *self.enums.items(), (LAYER_TYPES, self.layer_types))
+        return frozenset((owner, name) for owner, names in tables for name in names)
 
     def values(self, kind: EnumDescriptor | None) -> Mapping[str, int]:
         """The values of an enum that this dialect numbers differently, by name."""
@@ -213,7 +215,14 @@ def all_dialects() -> Mapping[str, Dialect]:
             table = tomllib.loads(source.read_text())
             name = source.name.removesuffix(".toml")
             dialects.append(
-                Dialect(name, table["title"], table["rank"], table.get("fields", {}), table.get("enums", {}))
+                Dialect(
+                    name,
+                    table["title"],
+                    table["rank"],
+                    table.get("fields", {}),
+                    table.get("enums", {}),
+                    tuple(table.get("layer_types", ())),
+                )
             )
     return {dialect.name: dialect for dialect in sorted(dialects, key=lambda dialect: dialect.rank)}
 

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.descriptors import descriptor_of, enum_of, set_fields
-from caffe_proto.dialects import PRIVATE, PRIVATE_VALUE, all_dialects, schema_name
+from caffe_proto.dialects import LAYER_TYPES, PRIVATE, PRIVATE_VALUE, all_dialects, schema_name
 
 
 def mark(net: pb.NetParameter, dialects: Sequence[str]) -> None:
@@ -56,7 +56,9 @@ def possible_dialects(message: Message) -> tuple[str, ...]:
 
 
 def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, str]]:
-    """The fields and values that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
+    """The fields, values and types of layers that BVLC's Caffe hasn't. In a message `of_forks` it has none."""
+    if isinstance(message, pb.LayerParameter) and message.type in _telling_types():
+        yield LAYER_TYPES, message.type
     for field, value in set_fields(message):
         is_new = of_forks or field.number >= PRIVATE
         if is_new:
@@ -69,6 +71,11 @@ def _telling_names(message: Message, *, of_forks: bool) -> Iterator[tuple[str, s
             for number in value if field.is_repeated else [value]:
                 if number >= PRIVATE_VALUE and number in names:
                     yield schema_name(enum_of(field)), names[number].name
+
+
+@cache
+def _telling_types() -> frozenset[str]:
+    return frozenset(name for dialect in all_dialects().values() for name in dialect.layer_types)
 
 
 def fork_settings(message: Message) -> Iterator[str]:

@@ -70,6 +70,10 @@ class PretendedGPU:
 
     def __init__(self) -> None:
         self.stops: list[Stop] = []
+        self.recorded, self.caught_up = 0, 0  # events, and how often everything was waited for
+        self.ahead: list[int] = []  # how many events were recorded after one, when it was waited for
+        self.own_stream = False  # of the program, in which it works now
+        self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
     def note(self, kind: StopKind, operation: str) -> None:
@@ -98,6 +102,7 @@ def pretend_gpu() -> Iterator[PretendedGPU]:
         stack.enter_context(mock.patch.object(threading.Thread, "run", run_in_modes))
         stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(run_backward)))
         stack.enter_context(mock.patch.object(torch, "autocast", autocast_where_it_runs))
+        stack.enter_context(mock.patch.object(Tensor, "record_stream", lambda tensor, stream: None))
         stack.enter_context(mock.patch.multiple(torch.cuda, **_cuda(gpu)))
         stack.enter_context(_modes(gpu))
         yield gpu
@@ -161,7 +166,7 @@ class _Operations(TorchDispatchMode):
 
     def _copy(self, tensors: list[tuple[Tensor, bool]], non_blocking: bool) -> None:
         (_, to), (_, of) = tensors[:2]
-        if of and not to:
+        if of and not to and not (non_blocking and getattr(tensors[0][0].untyped_storage(), "pinned", False)):
             self._gpu.note(StopKind.COPY_TO_HOST, "aten.copy_")
         elif to and not of and not non_blocking and tensors[1][0].dim():  # numbers that Python gives are filled in
             self._gpu.note(StopKind.WAIT, "aten.copy_ from the host")
@@ -252,6 +257,8 @@ def _to(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     wanted = there if device is None else torch.device(device).type == "cuda"
     if _is_meta(tensor) or (device is not None and torch.device(device).type == "meta"):
         return tensor.to(device or "meta", dtype, memory_format=format_)
+    if wanted and not there:
+        gpu.bytes_sent[gpu.own_stream] += tensor.nbytes
     if wanted != there:
         _note_move(gpu, there, non_blocking or kwargs.get("non_blocking", False))
     copy = copy or kwargs.get("copy", False) or wanted != there
@@ -334,7 +341,16 @@ class _Backward:
 
 
 class _Stream:
-    """A stream whose work is always done."""
+    """A stream whose work is always done; what is copied in one of the program's own is noted."""
+
+    def __init__(self, gpu: PretendedGPU) -> None:
+        self._gpu = gpu
+
+    def __enter__(self) -> None:
+        self._gpu.own_stream = True
+
+    def __exit__(self, *problem: object) -> None:
+        self._gpu.own_stream = False
 
     def record_event(self, event: Any = None) -> _Stream:
         return self
@@ -343,7 +359,25 @@ class _Stream:
 
     def wait_stream(self, stream: Any) -> None: ...
 
-    def synchronize(self) -> None: ...
+    def synchronize(self) -> None:
+        self._gpu.caught_up += 1
+
+    def query(self) -> bool:
+        return True
+
+
+class _Event:
+    """A moment in a stream; whoever waits for it may have gone on for some others."""
+
+    def __init__(self, gpu: PretendedGPU) -> None:
+        self._gpu, self._number = gpu, 0
+
+    def record(self, stream: _Stream) -> None:
+        self._gpu.recorded += 1
+        self._number = self._gpu.recorded
+
+    def synchronize(self) -> None:
+        self._gpu.ahead.append(self._gpu.recorded - self._number)
 
     def query(self) -> bool:
         return True
@@ -356,9 +390,10 @@ def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
         "is_available": lambda: True,
         "device_count": lambda: 1,
         "current_device": lambda: 0,
-        "current_stream": lambda device=None: _Stream(),
-        "Stream": lambda device=None: _Stream(),
-        "stream": lambda stream: ExitStack(),
+        "current_stream": lambda device=None: _Stream(gpu),
+        "Stream": lambda device=None: _Stream(gpu),
+        "stream": lambda stream: stream,
+        "Event": lambda: _Event(gpu),
         "synchronize": lambda device=None: gpu.note(StopKind.WAIT, "torch.cuda.synchronize"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,

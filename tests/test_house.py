@@ -93,3 +93,12 @@ def test_the_layer_type_that_contributors_are_shown_works(tmp_path: Path, monkey
     exec(shown[1], names)
     outputs = names["net"].forward(x=[[1.0, -1.0, 3.0], [0.0, 4.0, -9.0]])
     assert outputs["y"].tolist() == [[0.5, -0.5, 0.75], [0.0, pytest.approx(0.8), pytest.approx(-0.9)]]
+
+
+def test_nets_are_trained_with_little_else_than_torch() -> None:
+    """As `make test-gpu` and `make bench-gpu` do with a machine's own Python."""
+    program = (
+        "import sys; sys.modules |= dict.fromkeys(['msgspec', 'click', 'yaml', 'rich', 'scipy', 'lmdb'])\n"
+        "import netdsl.layers, netdsl.solver.open_solver, netdsl.planner.memory, zoo.catalogue"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

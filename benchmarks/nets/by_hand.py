@@ -10,6 +10,13 @@ from torch import Tensor, nn
 
 from netdsl import Net
 
+LAYOUTS = torch.contiguous_format, torch.channels_last  # of images, with channels first and last
+
+
+def in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
+    """A copy of images, whose strides say the layout also where there is one channel only."""
+    return torch.empty_like(images, memory_format=layout).copy_(images)
+
 
 class ByHand(nn.Module):
     """A classifier with scores for training and probabilities for prediction."""

@@ -30,16 +30,39 @@ class Clock(Protocol):
         """Let the time of an iteration pass, which was computed since the last call of this clock."""
         ...
 
+    def catch_up(self) -> None:
+        """Let the time pass until everything is computed that was begun."""
+        ...
+
 
 class RealClock:
-    """The clock of the machine, on which time passes by itself."""
+    """The clock of the machine, on which time passes by itself.
+
+    A GPU computes later what it is asked to. So that times are those of its work, the program is never more than one
+    iteration ahead of it, with which it is busy meanwhile.
+    """
+
+    def __init__(self, device: torch.device | str = "cpu") -> None:
+        self._device = torch.device(device)
+        self._end: torch.cuda.Event | None = None  # of the last iteration
 
     def now(self) -> float:
         """The time in seconds, from a zero that all processes of a machine share."""
         return time.time()
 
     def finish_iteration(self, iteration: int) -> None:
-        """Do nothing, since the time has passed."""
+        """Wait for the iteration before the last one, if that is still computed."""
+        if self._device.type != "cuda":
+            return
+        before, self._end = self._end, torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._end.record(torch.cuda.current_stream(self._device))
+        if before is not None:
+            before.synchronize()
+
+    def catch_up(self) -> None:
+        """Wait for everything that was begun."""
+        if self._device.type == "cuda":
+            torch.cuda.current_stream(self._device).synchronize()
 
 
 class Worker:
@@ -56,9 +79,9 @@ class Worker:
         clock: Clock | None = None,
         pulse: Pulse | None = None,
     ) -> None:
-        self.solver, self.communicator, self.clock = solver, communicator, clock or RealClock()
-        self._pulse = pulse or Pulse()
+        self.solver, self.communicator, self._pulse = solver, communicator, pulse or Pulse()
         self.weights, self.learned = solver.weights.buffer, solver.weights.learned_size
+        self.clock = clock or RealClock(self.weights.device)
         self.rank, self.size = communicator.rank, communicator.size
         self._mean: Tensor | None = None
         self._exchange_seconds = 0.0  # until now
@@ -139,6 +162,8 @@ class Worker:
     def _exchange_mean(self, weight: float) -> Tensor:
         if self._mean is None:
             self._mean = torch.empty_like(self.weights)
+        with self.activity(Activity.COMPUTE):  # which the exchange would wait for
+            self.clock.catch_up()
         self._mean.copy_(self.weights)
         self.finish(self.communicator.mean(self._mean, weight))
         return self._mean

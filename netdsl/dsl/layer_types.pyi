@@ -2814,10 +2814,11 @@ def AnnotatedData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of labels.
+    """Images, rows (image, label, instance, x1, y1, x2, y2, difficult), and in MobileNet-YOLO maps of classes.
 
-    How many boxes there are differs from batch to batch; one for each image is assumed. Maps have one channel, unless
-    the label map, which isn't read, has more.
+    How many rows there are differs from batch to batch; the shapes assume one for each image. A batch without objects
+    has one row of -1. Rows for YOLO are (class, x, y, width, height), 300 of them for each image. Maps have a channel
+    for each number in the label map, or one for all, which the shapes assume where there is no label map.
     """
 
 def ArgMax(
@@ -3780,7 +3781,10 @@ def FCNSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names."""
+    """One image at a time, of any size, and maps of its size: labels, or in NYUD what `tops` of its settings names.
+
+    Images are drawn where the split's name has `train` in it and `randomize` isn't off, and otherwise in their order.
+    """
 
 def Filter(
     name: str | None,
@@ -4061,7 +4065,7 @@ def ImageLabelmapData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image and a map of its size."""
+    """An image and a map of its size, with 1 where the file of the map is at least half as bright as white."""
 
 def ImageSegData(
     name: str | None,
@@ -4292,7 +4296,7 @@ def LaneData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """An image, a number, and a map of lanes that is `seg_scales` times smaller or has a size of its own."""
+    """An image, rows of points (x, y, lane), and a map that is `seg_scales` times smaller or has a size of its own."""
 
 def Log(
     name: str | None,
@@ -5025,8 +5029,9 @@ def RoIData(
 ) -> pb.LayerParameter:
     """Images, their sizes and objects for a net that proposes regions; otherwise images, regions, labels, box targets.
 
-    No file says how large the images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one
-    image and an object for a net with proposals, two images and 128 regions for one without.
+    What it reads and how is in param_str, by py-faster-rcnn's names. Until the data are open nothing says how large
+    images are, so the shapes are those that py-faster-rcnn begins with: 600 x 1000, one image and an object for a net
+    with proposals, two images and 128 regions for one without.
     """
 
 def RpnAnchorTarget(
@@ -5081,7 +5086,8 @@ def RpnProposalTarget(
 
     Bottoms are regions of one image and objects (x1, y1, x2, y2, label), which are regions too. Regions are chosen by
     chance; how many is known only when it runs, and until then the shapes say a full batch. With two classes, as in
-    R-FCN, all objects are of the second as far as boxes go.
+    R-FCN, all objects are of the second as far as boxes go. py-faster-rcnn's rule: a net that proposes regions has
+    means and deviations that are known beforehand, unless it learns box targets as they are.
     """
 
 def SPP(
@@ -5265,7 +5271,11 @@ def SigmoidCrossEntropyLoss(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only."""
+    """-t log s(x) - (1 - t) log(1 - s(x)), summed; unless told otherwise it is divided by the batch size only.
+
+    In HED's fork the edges of an image, of which there are few, weigh as much as all else: each is multiplied by the
+    share of the places with 0, and each of these by the share of those with 1.
+    """
 
 def Silence(
     name: str | None,
@@ -5734,7 +5744,7 @@ def WindowSegData(
     layer: AllLayerSettings | None = ...,
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
-    """A part of an image, and a map of its size."""
+    """A part of an image, and a map of its size. A line of the list ends with the part's corners, x1 y1 x2 y2."""
 
 def YoloDetectionOutput(
     name: str | None,

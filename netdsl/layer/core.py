@@ -46,6 +46,7 @@ class Layer(LayerBlobs):
     in_place_in_caffe: ClassVar[str] = ""  # what goes wrong in Caffe if one is, though Caffe takes it
     no_gradient: ClassVar[tuple[int, ...]] = ()  # bottoms, such as labels, that never get one
     bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # what bottoms have, where not any numbers make sense
+    any_layout: ClassVar[bool] = False  # whether images may lie in memory with channels last, as tops do then
     keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, which may be in another shape
     deploys_as: ClassVar[str | None] = None  # the type that a deploy net has in the layer's place
     origin: ClassVar[str | None] = None  # who added the type to Caffe, where the schema doesn't say it

@@ -113,6 +113,14 @@ class OverwritesBottom(Layer):
     may_overwrite = False  # set by the net, which knows
 
 
+class PrefersChannelsLast(Layer):
+    """A layer that a CPU computes faster if the channels of its bottoms lie last in memory."""
+
+    def prefers_channels_last(self) -> bool:
+        """Whether that is so with its settings."""
+        raise NotImplementedError
+
+
 class NeedsValues(Layer):
     """A layer that can't run on tensors without values.
 

@@ -12,6 +12,8 @@ Code = pb.PriorBoxParameter.CodeType
 
 _BLOCK, _DEVICE_BLOCK = 256, 4096  # boxes that are compared with each other at once, by a CPU and by others
 
+LOWEST_FALLING = 0.5  # Caffe's rule: a threshold that isn't above it doesn't fall by eta
+
 
 def prior_boxes(priors: Tensor) -> tuple[Tensor, Tensor]:
     """The boxes and the variances that PriorBox makes; one set serves all images."""
@@ -138,6 +140,6 @@ def _after(thresholds: Tensor, count: Tensor) -> Tensor:
 def _thresholds(threshold: float, eta: float) -> list[float]:
     """The thresholds after 0, 1, 2... boxes; the last one stays."""
     thresholds = [threshold]
-    while eta < 1 and thresholds[-1] > 0.5:
+    while eta < 1 and thresholds[-1] > LOWEST_FALLING:
         thresholds.append(thresholds[-1] * eta)
     return thresholds

@@ -44,7 +44,7 @@ def suppressed_onnx(
     if pixel:
         boxes = g.node("Add", boxes, g.constant([0.0, 0.0, pixel, pixel]))
     inputs = [boxes, g.node("Unsqueeze", scores, g.constant([1])), g.constant([limit])]
-    inputs.append(g.node("Cast", g.constant([float(threshold)]), to=1))
+    inputs.append(g.node("Cast", g.constant([min(float(threshold), 1.0)]), to=1))  # no boxes overlap by more
     if np.isfinite(least):
         inputs.append(g.node("Cast", g.constant([float(least)]), to=1))
     chosen = g.node("NonMaxSuppression", *inputs)

@@ -14,17 +14,18 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape, axis_of, new_blob, posit
 from netdsl.layer.folding import AbsorbsAffine, NewLayer
 from netdsl.layer.onnx_form import UNKNOWN, reshaped
 from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory
+from netdsl.layer.running import MakesNewMemory, PrefersChannelsLast
 from netdsl.layers._window import convolution_window
 
 
-class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, ReadsInBackward):
+class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast, ReadsInBackward):
     """Filters that move over all axes after the channels. Every bottom has a top; all use the same filters."""
 
     config = pb.ConvolutionParameter
     blobs = ("weight", "bias")
     bottoms = (1, None)
     tops = (1, None)
+    any_layout = True
     operator: ClassVar[str]  # in ONNX
     depthwise: ClassVar[bool] = False  # whether every channel is a group
 
@@ -76,6 +77,9 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, ReadsInBackward):
         if len(bottoms) == 1:
             return self._one(bottoms[0])
         return tuple(self._one(x) for x in bottoms)
+
+    def prefers_channels_last(self) -> bool:
+        return self.axis == 1 and self.spatial == 2
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING

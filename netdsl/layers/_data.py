@@ -17,7 +17,7 @@ from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
-from netdsl.data.writing.sample_files import write_maps, write_mean_file
+from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images, write_list, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
 from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
@@ -136,10 +136,15 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         made = self._with_own_settings()
         p = made.image_data_param
-        p.source, p.root_folder = write_maps(folder, values[0], values[1], brightness=self.white), f"{folder}/"
+        names = write_images(map(as_pixels, values[0]), folder)
+        p.source, p.root_folder = write_list(folder, names, self.write_labels(folder, values[1])), f"{folder}/"
         p.ClearField("rand_skip")
         write_mean_file(made, values[0].shape[1:], folder)
         return made
+
+    def write_labels(self, folder: Path, maps: Array) -> list[str]:
+        """Write the maps of made-up images; what a list says of each behind the image's name."""
+        return write_images((as_labels(self.white * labels) for labels in maps), folder, "map")
 
 
 def check_forks(settings: Message, *known: str) -> None:

@@ -15,6 +15,7 @@ class Elementwise(HasOnnxForm):
     """A layer whose top has the shape of its first bottom, and may take its place."""
 
     in_place = True
+    any_layout = True
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         return [bottoms[0]]

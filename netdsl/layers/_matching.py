@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,10 @@ from netdsl.layers._labels import can_be_checked, classes_of
 
 @dataclass(frozen=True)
 class Objects:
-    """What the images of a batch show, as many places for each image as the fullest one needs."""
+    """What the images of a batch show, as many places for each image as the fullest one needs.
+
+    Where one would have to wait to know how full that is, there are places for all objects of the batch.
+    """
 
     boxes: Tensor  # images x places x 4
     labels: Tensor  # images x places
@@ -29,15 +33,15 @@ class Objects:
         counts = (image >= 0) & (image < images)
         if not difficult:
             counts &= rows[:, 7] == 0
-        rows, image = rows[counts], image[counts]
-        if can_be_checked(rows) and bool((classes_of(rows[:, 1]) == background).any()):
+        known = can_be_checked(rows)
+        if known and bool((counts & (classes_of(rows[:, 1]) == background)).any()):
             raise NetError(f"an object has label {background}, which background_label_id says is the background's")
-        order, rank = best_first(image, torch.zeros_like(rows[:, 0]))
-        places = int(rank.max()) + 1 if len(rank) else 1
-        table = rows.new_zeros((images, places, 8))
-        table[image[order], rank] = rows[order]
-        valid = torch.zeros(table.shape[:2], dtype=torch.bool, device=rows.device)
-        valid[image[order], rank] = True
+        order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))
+        rows, image, counts = rows[order], image[order], counts[order]
+        places = int(torch.where(counts, rank, 0).max()) + 1 if known and len(rows) else max(len(rows), 1)
+        at = torch.where(counts, image, images), rank.clamp_max(places - 1)  # there is an image more, for the others
+        table = rows.new_zeros((images + 1, places, 8)).index_put_(at, rows)[:images]
+        valid = torch.zeros((images + 1, places), dtype=torch.bool, device=rows.device).index_put_(at, counts)[:images]
         return cls(table[..., 3:7], table[..., 1].long(), valid)
 
     def of_class(self, label: int) -> Objects:
@@ -97,21 +101,25 @@ class Suppression:
             return None
         return cls(p.nms_param.nms_threshold, p.nms_param.top_k)
 
+    def __call__(self, order: Tensor, eligible: Tensor, boxes: Tensor) -> Tensor:
+        """Which of the eligible boxes are left, if in each image they come in this order; all are images x boxes."""
+        passes = eligible.gather(1, order)
+        if self.candidates >= 0:
+            passes &= passes.cumsum(1) <= self.candidates
+        passes &= areas(boxes).gather(1, order) >= 1e-5
+        image, rank = passes.nonzero(as_tuple=True)
+        box = order[image, rank]
+        stay = suppressed(boxes[image, box], image, self.threshold)
+        left = torch.zeros_like(eligible)
+        left[image[stay], box[stay]] = True
+        return left
+
 
 def hardest(losses: Tensor, eligible: Tensor, count: Tensor, boxes: Tensor, suppression: Suppression | None) -> Tensor:
     """Which boxes of each image are among its `count` with the largest losses; all but `count` is images x boxes."""
-    image, box = eligible.nonzero(as_tuple=True)
-    order, rank = best_first(image, losses[eligible])
-    image, box = image[order], box[order]
+    order = losses.masked_fill(~eligible, -math.inf).argsort(dim=1, descending=True, stable=True)
     if suppression:
-        corners = boxes.expand(*losses.shape, 4)[image, box]
-        passes = areas(corners) >= 1e-5
-        if suppression.candidates >= 0:
-            passes &= rank < suppression.candidates
-        image, box = image[passes], box[passes]
-        stay = suppressed(corners[passes], image, suppression.threshold)
-        image, box = image[stay], box[stay]
-        rank = best_first(image, torch.zeros_like(corners[: len(image), 0]))[1]
-    chosen = torch.zeros_like(eligible)
-    chosen[image, box] = rank < count[image]
-    return chosen
+        eligible = suppression(order, eligible, boxes.expand(*losses.shape, 4))
+    left = eligible.gather(1, order)
+    chosen = left & (left.cumsum(1) <= count[:, None])
+    return torch.zeros_like(eligible).scatter_(1, order, chosen)

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from netdsl.layer.running import on_cpu
+
 _CACHED_BYTES, _DEVICE_BYTES = 2 << 20, 256 << 20  # of what is worked on at a time by a CPU, and by others
 
 
@@ -121,9 +123,9 @@ class _Rectangles:
     def pieces(self, x: Tensor) -> tuple[int, int]:
         """How many channels and regions are worked on at a time, so that memory is bounded and caches are used."""
         regions, rectangles = self.corners[0].shape
-        if x.is_meta or torch.compiler.is_compiling():
+        if torch.compiler.is_compiling():
             return x.shape[1], regions
-        numbers = (_CACHED_BYTES if x.is_cpu else _DEVICE_BYTES) // x.element_size()
+        numbers = (_CACHED_BYTES if on_cpu(x) else _DEVICE_BYTES) // x.element_size()
         channels = min(max(numbers // torch.Size(self.shape).numel(), 16), x.shape[1])
         return channels, max(numbers // (2 * channels * rectangles), 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -17,7 +18,7 @@ _REGIONS = 200
 _SMALLEST = 16  # pixels of a region's side
 
 
-def write_coco_sample(folder: Path, classes: int, count: int) -> tuple[str, int]:
+def write_coco_sample(folder: Path, classes: int, count: int, *, regions: bool) -> tuple[str, int]:
     """Write images, each with an object, in a set of so many classes and the background; its name and images' sides."""
     random = np.random.default_rng(0)
     names = write_images((as_pixels(random.standard_normal((3, _SIDE, _SIDE))) for _ in range(count)), folder)
@@ -28,9 +29,14 @@ def write_coco_sample(folder: Path, classes: int, count: int) -> tuple[str, int]
         "annotations": [{"image_id": at, "category_id": 1 + at % (classes - 1), "bbox": _OBJECT} for at in places],
     }
     (folder / "instances.json").write_text(json.dumps(file))
-    corners = np.sort(random.integers(0, _SIDE - _SMALLEST, (count, _REGIONS, 2, 2)), axis=2)
+    options = {"images": str(folder)}
+    if regions:
+        options["proposals"] = str(folder / "regions.npz")
+        _write_regions(folder / "regions.npz", [Path(name).stem for name in names], random)
+    return f"coco:{folder / 'instances.json'}?{urlencode(options, safe='/')}", _SIDE
+
+
+def _write_regions(path: Path, names: Sequence[str], random: np.random.Generator) -> None:
+    corners = np.sort(random.integers(0, _SIDE - _SMALLEST, (len(names), _REGIONS, 2, 2)), axis=2)
     corners[:, :, 1] += _SMALLEST - 1
-    regions = list(corners.reshape(count, -1, 4).astype(np.float32))
-    write_proposals(folder / "regions.npz", [Path(name).stem for name in names], regions)
-    options = urlencode({"images": folder, "proposals": folder / "regions.npz"}, safe="/")
-    return f"coco:{folder / 'instances.json'}?{options}", _SIDE
+    write_proposals(path, names, list(corners.reshape(len(names), -1, 4).astype(np.float32)))

@@ -152,3 +152,10 @@ def sample(mask: Tensor, count: int) -> Tensor:
     if len(places) > count:
         places = places[torch.randperm(len(places), device=mask.device)[:count]]
     return places
+
+
+def drawn(mask: Tensor, count: Tensor | int) -> Tensor:
+    """The same mask with at most `count` of its true places, chosen by chance and without a wait."""
+    order = torch.rand(mask.shape, device=mask.device).masked_fill_(~mask, 2).argsort()
+    first = torch.arange(len(mask), device=mask.device) < count
+    return mask & torch.zeros_like(mask).scatter_(0, order, first)

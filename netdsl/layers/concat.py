@@ -26,6 +26,7 @@ class Concat(HasOnnxForm, MakesNewMemory, SharesMemory):
     config = pb.ConcatParameter
     bottoms = (1, None)
     in_place = True
+    any_layout = True
     in_place_in_caffe = "Caffe takes the first bottom to be as long as the top, and writes behind its memory"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

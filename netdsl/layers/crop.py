@@ -18,6 +18,7 @@ class Crop(HasOnnxForm):
 
     config = pb.CropParameter
     bottoms = (2, 2)
+    any_layout = True
     no_gradient = (1,)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER)
 

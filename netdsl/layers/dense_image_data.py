@@ -9,7 +9,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.segmentation import dense_image_source
 from netdsl.data.types import Array
-from netdsl.data.writing.sample_files import write_maps, write_mean_file
+from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images, write_list, write_mean_file
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, both_or_none, check_source, passed_over
@@ -40,7 +40,11 @@ class DenseImageData(DataLayer, HasSampleFiles):
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         made = self._with_own_settings()
-        made.dense_image_data_param.source = write_maps(folder, values[0], values[1])
+        made.dense_image_data_param.source = write_list(
+            folder,
+            write_images(map(as_pixels, values[0]), folder),
+            write_images(map(as_labels, values[1]), folder, "map"),
+        )
         made.dense_image_data_param.root_folder = f"{folder}/"
         made.dense_image_data_param.ClearField("rand_skip")
         write_mean_file(made, values[0].shape[1:], folder)

@@ -15,7 +15,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.answering import MakesDetections
 from netdsl.layer.onnx_form import UNKNOWN, reshaped, transposed
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._boxes import best_first, decode, prior_boxes, suppressed
+from netdsl.layers._boxes import LOWEST_FALLING, best_first, decode, prior_boxes, suppressed
 from netdsl.layers._boxes_onnx import decode_onnx, detections_or_none, picked, suppressed_onnx
 from netdsl.layers._forks import refuse
 
@@ -83,8 +83,13 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
 
     def onnx(self, g: OnnxGraph, *bottoms: str) -> str:
         p = self.settings
-        if len(bottoms) > _SSD or p.nms_param.eta < 1:
-            raise ConversionError("has nms_param.eta below 1, or a bottom for each feature map: this has no ONNX form")
+        if p.nms_param.eta < 1 and p.nms_param.nms_threshold > LOWEST_FALLING:
+            raise ConversionError(
+                "has an nms_param.eta below 1, by which nms_threshold falls with each box that stays; ONNX's "
+                "NonMaxSuppression has one threshold for all: set eta to 1"
+            )
+        if len(bottoms) > _SSD:
+            raise ConversionError("has a bottom for each feature map: this has no ONNX form")
         locations, scores, priors = bottoms[:3]
         priors = g.node("Gather", reshaped(g, priors, 0, 2, UNKNOWN, 1, 4), g.constant(0), axis=0)
         around, variances = (g.node("Gather", priors, g.constant(each), axis=0) for each in (0, 1))

@@ -24,6 +24,7 @@ class Dropout(Elementwise, KeepsSigns):
     """
 
     config = pb.DropoutParameter
+    any_layout = False  # what is left out is drawn in the order of memory
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

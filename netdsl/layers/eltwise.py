@@ -35,6 +35,7 @@ class Eltwise(HasOnnxForm, MakesNewMemory, ReadsInBackward):
     config = pb.EltwiseParameter
     bottoms = (2, None)
     in_place = True
+    any_layout = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

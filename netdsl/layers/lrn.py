@@ -27,6 +27,7 @@ class LRN(HasOnnxForm, MakesNewMemory, ReadsInBackward):
 
     config = pb.LRNParameter
     in_place = True
+    any_layout = True
     in_place_in_caffe = "Caffe loses the bottom before it is scaled on a CPU, and its gradient on a GPU is another one"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

@@ -54,6 +54,7 @@ class MultiBoxLoss(LabelLoss):
         self.mines = p.mining_type != p.NONE
         self.kinds = 1 if p.share_location else p.num_classes
         self.matching = Matching(p.match_type == p.PER_PREDICTION, p.overlap_threshold, p.ignore_cross_boundary_bbox)
+        self.suppression = Suppression.of(p)
         self.normaliser = Normaliser.of(layer.loss_param)
         self.counts = list(layer.propagate_down[:2]) or [True, True]
         check_predictions(bottoms, self.kinds, p.num_classes)
@@ -120,29 +121,29 @@ class MultiBoxLoss(LabelLoss):
             count = ((match >= 0).sum(1).float() * p.neg_pos_ratio).long()
         else:
             count = torch.full_like(match[:, 0], p.sample_size)
-            losses[match >= 0] += self._location_losses(batch, matches)
+            losses = losses + self._location_losses(batch, matches)[..., 0]
         boxes = batch.boxes
         if not p.use_prior_for_nms:
             boxes = self._decoded(batch.codes[:, :, 0], boxes, batch.variances)
-        chosen = hardest(losses, eligible, count, boxes, Suppression.of(p))
+        chosen = hardest(losses, eligible, count, boxes, self.suppression)
         if p.mining_type == p.MAX_NEGATIVE:
             return matches, (match >= 0) | chosen
         return torch.where((match >= 0) & ~chosen, -1, match)[..., None], chosen & (match != -2)
 
     def _location_losses(self, batch: _Batch, matches: Tensor) -> Tensor:
-        """The location loss of every match."""
-        p = self.settings
-        image, box, kind = (matches >= 0).nonzero(as_tuple=True)
-        codes, prior, variance = batch.codes[image, box, kind], batch.boxes[box], batch.variances[box]
-        target = batch.objects.boxes[image, matches[image, box, kind]]
+        """The location loss of every match; 0 where there is none, so that how many there are needn't be known."""
+        p, matched = self.settings, (matches >= 0)[..., None]
+        codes, prior, variance = batch.codes, batch.boxes[:, None], batch.variances[:, None]
+        image = torch.arange(len(codes), device=codes.device)[:, None, None]
+        target = batch.objects.boxes[image, matches.clamp_min(0)].where(matched, prior)
         target_codes = encode(p.code_type, target, prior, None if p.encode_variance_in_target else variance)
         if p.bp_inside:
             shown = prior if p.use_prior_for_matching else self._decoded(codes, prior, variance)
-            codes = torch.where((shown < 0) | (shown > 1), target_codes, codes)
-        difference = codes - target_codes
+            matched = matched & (shown >= 0) & (shown <= 1)
+        difference = codes - target_codes.where(matched, codes.detach())
         if p.encode_variance_in_target:
-            difference = weighed(difference, 1 / variance)
-        return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(1)
+            difference = weighed(difference, (1 / variance).expand_as(difference))
+        return (difference.square() / 2 if p.loc_loss_type == p.L2 else smooth_l1(difference)).sum(-1)
 
     def _labels(self, objects: Objects, matches: Tensor) -> Tensor:
         """The label that each box should get; of several the last."""
@@ -164,14 +165,15 @@ class MultiBoxLoss(LabelLoss):
         p, scores = self.settings, batch.scores
         labels = self._labels(batch.objects, matches)
         if self.mines or p.conf_loss_type == p.SOFTMAX:
-            return self._confidence_losses(scores[used], labels[used], p.background_label_id).sum()
+            return self._confidence_losses(scores, labels, p.background_label_id).where(used, 0).sum()
         # Caffe's rule: without mining, the targets of an image begin where the last one's do, plus its number of boxes
-        image, box, kind = (matches >= 0).nonzero(as_tuple=True)
-        label = batch.objects.labels[image, matches[image, box, kind]]
+        image = torch.arange(len(scores), device=scores.device)[:, None, None]
+        label = batch.objects.labels[image, matches.clamp_min(0)]
         label = torch.full_like(label, p.background_label_id + 1) if p.map_object_to_agnostic else label
-        one_hot = scores.new_full((scores.numel(),), p.background_label_id)
-        one_hot[image * scores.shape[1] + box * scores.shape[2] + label] = 1
-        return _logistic(scores, one_hot.view_as(scores)).sum()
+        box = torch.arange(scores.shape[1], device=scores.device)[:, None]
+        at = (image * scores.shape[1] + box * scores.shape[2] + label).where(matches >= 0, scores.numel())
+        one_hot = scores.new_full((scores.numel() + 1,), p.background_label_id).scatter_(0, at.flatten(), 1)
+        return _logistic(scores, one_hot[:-1].view_as(scores)).sum()
 
 
 def _logistic(scores: Tensor, one_hot: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ class Pooling(HasOnnxForm, MakesNewMemory):
 
     config = pb.PoolingParameter
     tops = (1, 2)
+    any_layout = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -29,6 +29,7 @@ from netdsl.layers._roi_sets import open_images
 from netdsl.layers._rpn import layer_settings
 
 _CLASSES = "num_classes"
+_AGNOSTIC = 8  # numbers of a region's target: a box for the background, and one for all classes
 
 
 class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, ReplacesUserCode):
@@ -106,10 +107,14 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         return Reading(source, 1, name=s.source, collate=_first)
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
-        """Images keep their size, which is small, so that nobody waits long for what is made of them."""
+        """Images keep their size, which is small, so that nobody waits long for what is made of them.
+
+        R-FCN's nets that learn boxes for objects of all classes alike can be told by the shape of their targets.
+        """
         made = self._with_own_settings()
-        source, side = write_coco_sample(folder, self.classes, self.batch_size())
-        set_param_str(made, source=source, scales=(side,))
+        source, side = write_coco_sample(folder, self.classes, self.batch_size(), regions=not self.proposes)
+        agnostic = len(values) > self.targets_top and values[self.targets_top].shape[1] == _AGNOSTIC
+        set_param_str(made, source=source, scales=(side,), **({"agnostic": True} if agnostic else {}))
         return made
 
     def note_data(self, layer: pb.LayerParameter) -> None:

@@ -16,8 +16,9 @@ from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
+from netdsl.layers._labels import can_be_checked
 from netdsl.layers._region_targets import in_units
-from netdsl.layers._rpn import RpnSettings, anchors, layer_settings, one_image, pixel_targets, placed, sample
+from netdsl.layers._rpn import RpnSettings, anchors, drawn, layer_settings, one_image, pixel_targets, placed
 
 
 class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTargets):
@@ -60,32 +61,28 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         height, width = image.flatten()[:2]
         inside = (around[:, :2] >= -self.border).all(1)
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
-        if not len(objects) or not bool(inside.any()):
+        if not len(objects) or (can_be_checked(inside) and not bool(inside.any())):
             raise ShapeError("needs an object and an anchor that is inside of the image")
-        overlap = overlaps(around[inside, None].double(), objects.double(), pixel=1)
-        labels = scores.new_full((len(around),), -1)
-        labels[inside] = self._labels(overlap).to(labels)
-        targets = torch.zeros_like(around)
-        targets[inside] = self._targets(around[inside], objects[overlap.argmax(1)])
+        overlap = overlaps(around[:, None].double(), objects.double(), pixel=1).where(inside[:, None], -1)
+        labels = self._labels(overlap, inside).to(scores)
+        targets = self._targets(around, objects[overlap.argmax(1)]).where(inside[:, None], 0)
         inner = (labels == 1)[:, None] * constants(self.settings.rpn_bbox_inside_weights, scores)
         outer = self._weights(labels)[:, None].expand(-1, 4)
         height, width = scores.shape[2:]
         tops = [self._as_map(each, height, width) for each in (labels[:, None], targets, inner, outer)]
         return tops[0].reshape(1, 1, -1, width), *tops[1:]
 
-    def _labels(self, overlap: Tensor) -> Tensor:
+    def _labels(self, overlap: Tensor, inside: Tensor) -> Tensor:
         """Labels from overlaps (anchors x objects), not more than a batch has room for."""
         s, most = self.settings, overlap.amax(1)
-        positive = (overlap == overlap.amax(0)).any(1) | (most >= s.rpn_positive_overlap)
-        negative = most < s.rpn_negative_overlap
+        positive = inside & ((overlap == overlap.amax(0)).any(1) | (most >= s.rpn_positive_overlap))
+        negative = inside & (most < s.rpn_negative_overlap)
         positive, negative = (
             (positive & ~negative, negative) if s.rpn_clobber_positives else (positive, negative & ~positive)
         )
-        chosen = sample(positive, int(s.rpn_fg_fraction * s.rpn_batchsize))
-        labels = torch.full_like(most, -1)
-        labels[sample(negative, s.rpn_batchsize - len(chosen))] = 0
-        labels[chosen] = 1
-        return labels
+        positive = drawn(positive, int(s.rpn_fg_fraction * s.rpn_batchsize))
+        negative = drawn(negative, s.rpn_batchsize - positive.sum())
+        return positive.int() - (~positive & ~negative).int()
 
     def _targets(self, boxes: Tensor, objects: Tensor) -> Tensor:
         targets = pixel_targets(boxes, objects)

@@ -17,6 +17,7 @@ class SeLuDropout(Elementwise):
     """While training, values left out become alpha, and all are scaled and shifted to make up for it."""
 
     config = pb.SeLuDropoutParameter
+    any_layout = False  # what is left out is drawn in the order of memory
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -19,6 +19,7 @@ class Slice(HasOnnxForm, SharesMemory):
 
     config = pb.SliceParameter
     tops = (1, None)
+    any_layout = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

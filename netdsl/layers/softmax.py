@@ -17,6 +17,7 @@ class Softmax(Elementwise, ReadsInBackward):
     """exp(x), divided by its sum along an axis."""
 
     config = pb.SoftmaxParameter
+    any_layout = False  # torch would copy it, and make the top with channels first
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

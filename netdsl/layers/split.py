@@ -18,6 +18,7 @@ class Split(HasOnnxForm, SharesMemory):
     """Every top is the bottom."""
 
     tops = (1, None)
+    any_layout = True
     keeps_values = True
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:

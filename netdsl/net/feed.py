@@ -14,6 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
 from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.byte_tops import finished
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
@@ -56,6 +57,7 @@ class Feeds:
         self.input_shapes: dict[int, Shape] = {}
         self._graph, self._device = graph, torch.device(device)
         self._user_feed: Feed | None = None
+        self._copies: torch.cuda.Stream | None = None  # in which batches go to a GPU
 
     @classmethod
     def open(
@@ -144,16 +146,35 @@ class Feeds:
         for index in self.read:
             batch.update(zip(self._graph.nodes[index].tops, self.tops(index), strict=False))
         if self._user_feed is not None:
-            batch.update(zip(self.input_shapes, self._moved(next(self._user_feed)), strict=True))
+            batch.update(zip(self.input_shapes, self._next_of(self._user_feed), strict=True))
         return batch
 
     def tops(self, index: int) -> list[Tensor]:
         """The next batch of one layer."""
         with _at(self._graph.nodes[index]):
-            return self._moved(next(self.read[index]))
+            return self._next_of(self.read[index])
+
+    def _next_of(self, feed: Feed) -> list[Tensor]:
+        tops = self._moved(next(feed))
+        return finished(feed.reading.transforms, tops) if isinstance(feed, Batches) else tops
 
     def _moved(self, tensors: Iterable[Tensor]) -> list[Tensor]:
-        return [tensor.to(self._device, non_blocking=True) for tensor in tensors]
+        """Tensors on the net's device.
+
+        A GPU copies while it still computes with the batch before: in a stream of its own, for whose end the net's
+        stream waits and no program.
+        """
+        if self._device.type != "cuda":
+            return [tensor.to(self._device) for tensor in tensors]
+        if self._copies is None:
+            self._copies = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+        computing = torch.cuda.current_stream(self._device)
+        with torch.cuda.stream(self._copies):
+            moved = [tensor.to(self._device, non_blocking=True) if tensor.is_cpu else tensor for tensor in tensors]
+        computing.wait_stream(self._copies)
+        for tensor in moved:
+            tensor.record_stream(computing)  # so that its memory isn't taken again for a copy before that
+        return [tensor.to(self._device, non_blocking=True) for tensor in moved]  # from other GPUs
 
     def _named(self) -> dict[str, Feed]:
         named = {self._graph.nodes[index].layer.name: feed for index, feed in self.read.items()}

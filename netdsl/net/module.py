@@ -19,6 +19,7 @@ from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
+from netdsl.net.memory_format import channels_last_pays, laid_out
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class NetModule(nn.Module):
         self.inputs = {built.graph.blobs[edge]: edge for edge in built.input_edges()}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
         self.losses = losses_of(built)
+        self.channels_last = channels_last_pays(built)  # on a CPU
         last = last_edges(built) if caffe_gradients else {}
         self._as_caffe = {self.keys[index]: edges for index, edges in last.items()}
         self._contents = {edge for edges in last.values() for edge in (*edges.bottoms, *edges.tops)}
@@ -95,7 +97,7 @@ class NetModule(nn.Module):
         """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
         contents = {edge: edges[edge].detach() for edge in self._contents & edges.keys()}
         for step in self.steps:
-            bottoms = [edges[edge] for edge in step.bottoms]
+            bottoms = self._bottoms(step, edges)
             for position in step.cut:
                 bottoms[position] = bottoms[position].detach()
             for edge, top in zip(step.tops, self._tops(step, bottoms, contents), strict=False):
@@ -104,7 +106,17 @@ class NetModule(nn.Module):
                     contents[edge] = top.detach()
             for edge in step.unneeded:
                 del edges[edge]
+        if self.channels_last:
+            edges |= {edge: edges[edge].contiguous() for edge in self.outputs.values()}
         return edges
+
+    def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
+        """The bottoms of a step. One that has to be brought into another layout is so for those who read it later."""
+        if self.channels_last:
+            layer = self.layers[step.key]
+            assert isinstance(layer, Layer)
+            edges |= {edge: laid_out(edges[edge], layer) for edge in step.bottoms}
+        return [edges[edge] for edge in step.bottoms]
 
     def _tops(self, step: Step, bottoms: list[Tensor], contents: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
         """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""

@@ -25,6 +25,7 @@ from netdsl.net.build import Built, running, set_batch
 from netdsl.net.graph import Phase, filter_layers, state_of
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
+from netdsl.net.memory_format import channels_last_pays, laid_out
 from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import layer_costs
 
@@ -148,14 +149,17 @@ def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) ->
 
 
 def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
-    """Each layer on what those before it made; what nobody reads any more is let go."""
+    """Each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
     costs = iter(layer_costs(built, settings.device))
     last = {edge: index for index, node in enumerate(nodes) for edge in node.bottoms}
+    channels_last = channels_last_pays(built)
     for index, (node, layer) in enumerate(built.pairs()):
         if isinstance(layer, BringsData):
             continue
         cut = cut_of(built, node, layer)
+        if channels_last:
+            edges |= {edge: laid_out(edges[edge], layer) for edge in node.bottoms}
         bottoms = [
             _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
         ]

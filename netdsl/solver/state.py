@@ -93,16 +93,17 @@ def _way_out(path: Path) -> str:
 
 def _restore_trained(solver: Solver, point: SavedPoint | None, path: Path) -> None:
     """Bring weights that were saved as they are used back to what they were in training."""
-    outputs = solver.normalized_outputs
-    if point is not None and point.trained is not None:
-        for output in outputs:
-            _unpack_blobs(output, point.trained.get(output.name, []), resume_path_of(path))
-    elif point is None and outputs:
-        with torch.no_grad():
-            for output in outputs:
-                output.to_train()
-        names = ", ".join(f"'{output.name}'" for output in outputs)
-        solver.listen(Notice(f"snapshot {path}: the weights of {names} are taken to be for use, as they are saved"))
+    trained = {} if point is None else point.trained
+    if trained is None:  # a version that saved all weights as they were trained
+        return
+    for output in solver.normalized_outputs:
+        if output.name in trained:
+            _unpack_blobs(output, trained[output.name], resume_path_of(path))
+        else:
+            output.to_train()
+            solver.listen(
+                Notice(f"snapshot {path}: the weights of '{output.name}' are taken to be for use, as they are saved")
+            )
 
 
 def _unpack_blobs(output: NormalizedOutput, values: Sequence[str], path: Path) -> None:

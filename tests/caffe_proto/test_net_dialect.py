@@ -32,6 +32,7 @@ def net(text: str) -> pb.NetParameter:
         ("bn_param { slope_filler { } }", ("pspnet", "happynear-ms", "tsn", "synopsys")),
         ("eltwise_param { operation: STOCHASTIC_SUM }", ("tsn",)),  # a value of BVLC's own enum
         ("normalize_param { } interp_param { }", ()),  # nobody has both
+        ("type: 'ImageLabelmapData'", ("hed",)),  # a type that no other has
     ],
 )
 def test_the_fields_of_a_net_leave_some_dialects(settings: str, dialects: tuple[str, ...]) -> None:

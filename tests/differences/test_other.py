@@ -18,8 +18,10 @@ from caffe_proto.files import read_net, write
 from caffe_proto.net_dialect import marks_of
 from netdsl import Net
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
+from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.writing.pixel_sets import write_pixel_set
+from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.layer.allowed_python import allowing, in_folder
@@ -389,6 +391,21 @@ def test_a_map_of_lanes_is_mirrored_with_its_image_and_its_points() -> None:
     seen = {(pixels[0, 0, 0] == 9, rows[0, 0, 0] == 1, lanes[0, 0, 7] == 1) for pixels, rows, lanes in tops}
     assert seen == {(False, False, False), (True, True, True)}
     assert all(rows[0, 2:, 2].max() == -1 for _, rows, _ in tops)
+
+
+@shows("`WindowSegData` with `shuffle`")
+def test_a_window_stays_with_its_image() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        names = write_images(
+            np.arange(6, dtype=np.uint8)[:, None, None, None] * np.ones((1, 8, 8), np.uint8), Path(folder)
+        )
+        lines = [f"{name} {number} 0 0 {number} {number}" for number, name in enumerate(names)]
+        p = pb.ImageDataParameter(source=write_list(Path(folder), lines), root_folder=f"{folder}/", shuffle=True)
+        p.label_type = pb.ImageDataParameter.IMAGE
+        source = image_seg_source(p, pb.TransformationParameter(), train=True, sizes=False, windows=True)
+        shown = [source.item(source.fetch(index)) for index in range(6)]
+        assert all(image.shape == (3, image.max() + 1, image.max() + 1) for image, _ in shown)
+        assert [int(labels.max()) for _, labels in shown] != sorted(int(labels.max()) for _, labels in shown)
 
 
 @shows("Which images FCN's Python layers draw")

@@ -76,7 +76,12 @@ def _proposing() -> list[str]:
         *_heads(),
         python("rpn-data", bottoms, f"rpn_labels {targets}", code, f"{{{_BOXES}, 'rpn_batchsize': 64}}"),
         layer("SoftmaxWithLoss", "rpn_cls_loss", "rpn_scores rpn_labels", "loss_param { ignore_label: -1 }"),
-        layer("SmoothL1Loss", "rpn_bbox_loss", f"rpn_bbox_pred {targets}", "smooth_l1_loss_param { sigma: 3 }"),
+        layer(
+            "SmoothL1Loss",
+            "rpn_bbox_loss",
+            f"rpn_bbox_pred {targets}",
+            "smooth_l1_loss_param { sigma: 3 } loss_weight: 1",
+        ),
     ]
 
 
@@ -117,7 +122,7 @@ def _voting() -> list[str]:
 def _losses() -> list[str]:
     return [
         layer("SoftmaxWithLoss", "loss_cls", "cls_score labels"),
-        layer("SmoothL1Loss", "loss_bbox", "bbox_pred bbox_targets inside outside"),
+        layer("SmoothL1Loss", "loss_bbox", "bbox_pred bbox_targets inside outside", "loss_weight: 1"),
     ]
 
 

@@ -8,8 +8,8 @@ from tests.families.prototxt import conv, layer, phase, pool, python, relu, trun
 
 CLASSES = 5  # with the background
 SIDE = 96  # of pictures
-_MEAN = 128
-_SCALED = f"scale: 0.015625 mean_value: {_MEAN} mean_value: {_MEAN} mean_value: {_MEAN}"
+MEAN = 128
+_SCALED = f"scale: 0.015625 mean_value: {MEAN} mean_value: {MEAN} mean_value: {MEAN}"
 _IGNORED = "loss_param { ignore_label: 255 }"
 
 
@@ -38,7 +38,7 @@ def fcn(train: str, test: str) -> str:
 
 
 def _voc(folder: str, split: str) -> str:
-    return f"{{'voc_dir': '{folder}', 'split': '{split}', 'mean': ({_MEAN}, {_MEAN}, {_MEAN}), 'seed': 1}}"
+    return f"{{'voc_dir': '{folder}', 'split': '{split}', 'mean': ({MEAN}, {MEAN}, {MEAN}), 'seed': 1}}"
 
 
 def _upsampled(name: str, bottom: str, factor: int) -> str:
@@ -149,7 +149,7 @@ def hed(train: str, test: str) -> str:
     """HED in small: edges as three layers see them, each with its loss, and all together."""
 
     def data(name: str, path: str) -> str:
-        mean = f"mean_value: {_MEAN} " * 3
+        mean = f"mean_value: {MEAN} " * 3
         settings = f"source: '{path}' root_folder: '{Path(path).parent}/' batch_size: 1 shuffle: true"
         param = f"image_data_param {{ {settings} }} transform_param {{ {mean} }} {phase(name)}"
         return layer("ImageLabelmapData", "data", "", param, "data label")

@@ -89,13 +89,10 @@ WAITS = {
     "DetectNetScore": "lets objects choose one after the other among as many detections as there are",
     "DetectionEvaluate": "looks at as many detections and objects as there are",
     "DetectionOutput": "makes as many rows as boxes stay",
-    "EvalDetection": "looks at as many detections and objects as there are",
     "Filter": "makes as many items as are chosen",
-    "MultiBoxLoss": "matches as many objects as the fullest image has, and learns from as many boxes as stand for some",
     "MultiStageMeanfield": "makes a lattice of as many points as the image's colours need",
     "Proposal": "makes as many regions as stay",
     "RegionLoss": "matches as many truths as there are",
-    "RpnAnchorTarget": "draws lots among the anchors that fit",
     "RpnProposal": "makes as many regions as stay",
     "RpnProposalTarget": "draws lots among the regions that fit, and makes as many",
     "YoloDetectionOutput": "makes as many rows as boxes stay",
@@ -180,3 +177,23 @@ def test_every_type_is_tried() -> None:
     tried = {type(layer) for case in NETS for layer in module_of(case, "meta").built.layers}
     elsewhere = BringsData, RunsUserCode, WritesFile  # which work on the host
     assert [name for name, kind in LAYERS.items() if kind not in tried and not issubclass(kind, elsewhere)] == []
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # the compiler itself does it
+@pytest.mark.parametrize("case", ["PSROIPooling", "ROIPooling", "Python of anchors", "ssd_multibox_softmax"])
+def test_detectors_that_learn_compile_in_one_piece(case: str) -> None:
+    module = module_of(case, "cpu")
+    shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
+    values = {name: torch.from_numpy(value) for name, value in sample_inputs(module.built, shapes).items()}
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    results = []
+    for run_it in (module, compiled):
+        bottoms = {name: value.clone().requires_grad_() for name, value in values.items()}
+        torch.manual_seed(5)  # for anchors that are chosen by chance
+        tops = [top for top in run_it(**bottoms).values() if top.requires_grad or top.numel()]
+        learned = [top.sum() for top in tops if top.requires_grad]
+        if learned:
+            torch.stack(learned).sum().backward()
+        results.append((tops, [value.grad for value in bottoms.values()]))
+    torch._dynamo.reset()
+    torch.testing.assert_close(results[1], results[0])

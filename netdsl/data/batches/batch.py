@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from netdsl.data.batches.byte_tops import sends_bytes
 from netdsl.data.batches.reading import Collate
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.transform import ImageTransform, ItemTransform
@@ -49,7 +50,7 @@ class Batch:
         if self._collate is not None:
             self._keep(slot, item, self._collate)
             return
-        transforms = self._allocate([array.shape for array in item])
+        transforms = self._allocate(item, [array.shape for array in item])
         for transform, target, array in zip(transforms, self._arrays, item, strict=True):
             if transform is None:
                 target[slot] = array
@@ -58,7 +59,7 @@ class Batch:
 
     def put_all(self, items: Item, random: Callable[[int], Random]) -> None:
         """Transform all items, which are arrays with a batch axis; `random` gives the generator of a slot."""
-        transforms = self._allocate([array.shape[1:] for array in items])
+        transforms = self._allocate(items, [array.shape[1:] for array in items])
         needs_random = any(transform is not None and not transform.constant for transform in transforms)
         generators = [random(slot) for slot in range(self.size if needs_random else 1)]
         for transform, targets, arrays in zip(transforms, self._arrays, items, strict=True):
@@ -84,22 +85,26 @@ class Batch:
         top.numpy()[...] = values
         return top
 
-    def _allocate(self, shapes: list[Shape]) -> list[ImageTransform | None]:
+    def _allocate(self, arrays: Item, shapes: list[Shape]) -> list[ImageTransform | None]:
         """Allocate the tops for items of these shapes, if no item did so before; return a transform for each array."""
         transforms = [*self._transforms[: len(shapes)], *[None] * (len(shapes) - len(self._transforms))]
         pairs = zip(transforms, shapes, strict=True)
         top_shapes = [shape if transform is None else transform.shape(*_image(shape)) for transform, shape in pairs]
         with self._lock:
             if not self._arrays:
-                self.tops = tuple(self._empty((self.size, *shape)) for shape in top_shapes)
+                in_bytes = [self._pinned and sends_bytes(*pair) for pair in zip(transforms, arrays, strict=True)]
+                self.tops = tuple(
+                    self._empty((self.size, *shape), torch.uint8 if short else torch.float32)
+                    for shape, short in zip(top_shapes, in_bytes, strict=True)
+                )
                 self._arrays = [top.numpy() for top in self.tops]
         self._check(top_shapes)
         return transforms
 
-    def _empty(self, shape: Shape) -> Tensor:
+    def _empty(self, shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
         """NumPy asks for huge pages, without which taking memory costs as much as filling it."""
         if self._pinned:
-            return torch.empty(shape, pin_memory=True)
+            return torch.empty(shape, dtype=dtype, pin_memory=True)
         return torch.from_numpy(np.empty(shape, np.float32))
 
     def _check(self, shapes: list[Shape]) -> None:

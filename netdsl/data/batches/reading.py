@@ -26,8 +26,8 @@ class Reading:
     the others are for what comes of it.
 
     The items of a batch lie one behind the other in its tops, and have equal shapes. Where they have not, `collate`
-    makes the tops of them, such as the rows of all boxes, of which an image has any number; `transforms`
-    aren't applied then.
+    makes the tops of them, in arrays that become the batch's own, such as the rows of all boxes, of which an image has
+    any number; `transforms` aren't applied then.
     """
 
     source: Source
@@ -70,7 +70,8 @@ class Loading:
     `size` processes share the items, of which this one, number `rank`, takes every size-th. Each process makes batches
     as large as the net says or, with `divided`, its part of one such batch. `workers` threads decode items, and up to
     `prefetch` batches are made before they are needed. Waiting for a batch longer than `deadline` seconds is an error.
-    With `pinned`, batches lie in pinned memory, from which a GPU copies faster.
+    With `pinned`, batches lie in pinned memory, from which a GPU copies faster, and images in them may be bytes, which
+    are to be `finished` there.
     """
 
     seed: int = 0

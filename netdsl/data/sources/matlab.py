@@ -1,4 +1,4 @@
-"""MATLAB's files of level 5, which it writes unless it is told otherwise: an array of numbers in one by its name."""
+"""MATLAB's files of level 5, which it writes unless it is told otherwise: arrays of numbers in one by their name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ _HEADER = 128  # bytes: a text, and at its end the version and the order of byte
 _VERSION, _LEVEL_5, _LEVEL_7_3 = 124, 0x0100, 0x0200
 _MOST = 1 << 28  # bytes that a compressed element may become
 _MATRIX, _COMPRESSED = 14, 15
-_STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 2, 6, 15  # classes of matrices
+_CELLS, _STRUCT, _FIRST_NUMERIC, _LAST_NUMERIC = 1, 2, 6, 15  # classes of matrices
 _COMPLEX = 0x800
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 
@@ -47,20 +48,45 @@ class _Matrix(NamedTuple):
 def matlab_array(data: bytes, place: Sequence[str], where: str) -> Array:
     """The array of numbers of a name, or of a field of a struct of a name; nothing else of the file is looked at."""
     order = _byte_order(data, where)
-    try:
+    with _matlab_errors(where):
         found = _find(data, place, order)
+    return _numbers(_existing(found, place, where), order, f"{where}: '{'.'.join(place)}'")
+
+
+def matlab_cells(data: bytes, name: str, where: str) -> list[Array]:
+    """The arrays of numbers in the cells of a name, column after column."""
+    order = _byte_order(data, where)
+    with _matlab_errors(where):
+        found = _existing(_find(data, [name], order), [name], where)
+        if found.kind != _CELLS:
+            raise DataError(f"{where}: '{name}' has no cells")
+        cells = [_matrix(element.data, order) for element in found.values]
+    return [_numbers(cell, order, f"{where}: cell {number} of '{name}'") for number, cell in enumerate(cells, 1)]
+
+
+@contextmanager
+def _matlab_errors(where: str) -> Iterator[None]:
+    try:
+        yield
     except (struct.error, zlib.error, ValueError, IndexError, TypeError) as problem:
         raise DataError(f"{where}: can't be read as MATLAB's: {problem}") from None
+
+
+def _existing(found: _Matrix | None, place: Sequence[str], where: str) -> _Matrix:
     if found is None:
         raise DataError(f"{where}: has no '{'.'.join(place)}'")
-    if not _FIRST_NUMERIC <= found.kind <= _LAST_NUMERIC or found.flags & _COMPLEX:
-        raise DataError(f"{where}: '{'.'.join(place)}' is no array of real numbers")
+    return found
+
+
+def _numbers(matrix: _Matrix, order: _Order, what: str) -> Array:
+    if not _FIRST_NUMERIC <= matrix.kind <= _LAST_NUMERIC or matrix.flags & _COMPLEX:
+        raise DataError(f"{what} is no array of real numbers")
     try:
-        (values,) = found.values
+        (values,) = matrix.values
         numbers = np.frombuffer(values.data, np.dtype(_NUMBERS[values.kind]).newbyteorder(order))
-        return numbers.reshape(found.shape, order="F").astype(numbers.dtype.newbyteorder("="))
+        return numbers.reshape(matrix.shape, order="F").astype(numbers.dtype.newbyteorder("="))
     except (ValueError, KeyError):
-        raise DataError(f"{where}: '{'.'.join(place)}' hasn't the values of its shape; the file is damaged") from None
+        raise DataError(f"{what} hasn't the values of its shape; the file is damaged") from None
 
 
 def _byte_order(data: bytes, where: str) -> _Order:

@@ -1,4 +1,4 @@
-"""Images with a label for every pixel, from the lists of DeepLab's, SegNet's and HED's layers."""
+"""Images with a label for every pixel, from the lists of DeepLab's, SegNet's, HED's and DeconvNet's layers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.listing import numbered_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
-from netdsl.data.transforms.decode import Color, Interpolation, decode, resize
+from netdsl.data.transforms.decode import Color, Interpolation, decode, image_limit, resize
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.paired_transform import PairedTransform
+from netdsl.data.transforms.region import Region
 from netdsl.data.transforms.transform import Transform
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 _HALF = 128  # of white, as OpenCV rounds it
+_CORNERS = 4  # numbers of a window
 
 
 class SegmentationItem(NamedTuple):
@@ -31,7 +33,16 @@ class SegmentationItem(NamedTuple):
     path: str
     image: bytes
     labels: bytes | int
+    window: Region | None
     place: int
+
+
+class SegmentationLine(NamedTuple):
+    """A line of a list: the name of an image, its labels, and maybe the part of it that is shown."""
+
+    name: str
+    labels: str | int
+    window: Region | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,8 @@ class SegmentationList:
 
     Image and labels are resized to `size` unless it is (0, 0). `kind` says what the labels of a line are; `label` is
     the label of all pixels where lines have none. A map of `edges` is gray: labels are 1 for what is at least half as
-    bright as white, and 0 for the rest.
+    bright as white, and 0 for the rest. With `windows` a line ends with the corners of the part that is shown; what is
+    beyond the image is black, and its label is `label`.
     """
 
     path: str | Path
@@ -50,6 +62,7 @@ class SegmentationList:
     kind: int = pb.ImageDataParameter.PIXEL
     label: int = 255
     edges: bool = False
+    windows: bool = False
 
 
 class SegmentationSource:
@@ -87,22 +100,30 @@ class SegmentationSource:
 
     def fetch(self, index: int) -> SegmentationItem:
         """The bytes of an image and its labels."""
-        name, label = self._lines[self._order.index(index)]
+        name, label, window = self._lines[self._order.index(index)]
         path = self._files.root_folder + name
         labels = label if isinstance(label, int) else read_bytes(self._files.root_folder + label)
-        return SegmentationItem(path, read_bytes(path), labels, index)
+        return SegmentationItem(path, read_bytes(path), labels, window, index)
 
     def item(self, fetched: SegmentationItem) -> Item:
         """The image and its labels, scaled, cropped and mirrored alike."""
-        image = self._resized(decode(fetched.image, Color.COLOR if self._files.color else Color.GRAY, fetched.path))
-        if isinstance(fetched.labels, int):
-            labels: Array = np.full((1, *image.shape[1:]), fetched.labels, np.uint8)
-        else:
-            encoded = decode(fetched.labels, Color.GRAY, f"the labels of {fetched.path}")
-            labels = self._edges(encoded) if self._files.edges else self._resized(encoded, Interpolation.NEAREST)
+        image, labels = self._decoded(fetched)
+        if fetched.window is not None:
+            image, labels = _part(image, fetched.window, 0), _part(labels, fetched.window, self._files.label)
+        image = self._resized(image)
+        labels = self._edges(labels) if self._files.edges else self._resized(labels, Interpolation.NEAREST)
         pixels, classes = self._transform(image, labels, self._order.random(fetched.place), fetched.path)
         size = np.minimum(image.shape[1:], pixels.shape[1:]).astype(np.float32)[None, None]
         return (pixels, classes, size) if self._sizes else (pixels, classes)
+
+    def _decoded(self, fetched: SegmentationItem) -> tuple[Array, Array]:
+        image = decode(fetched.image, Color.COLOR if self._files.color else Color.GRAY, fetched.path)
+        if isinstance(fetched.labels, int):
+            return image, np.full((1, *image.shape[1:]), fetched.labels, np.uint8)
+        labels = decode(fetched.labels, Color.GRAY, f"the labels of {fetched.path}")
+        if labels.shape[1:] != image.shape[1:] and fetched.window is not None:
+            raise DataError(f"{fetched.path}: the image is {image.shape[1:]} and its labels are {labels.shape[1:]}")
+        return image, labels
 
     def _edges(self, gray: Array) -> Array:
         bright: NDArray[np.bool_] = self._resized(gray).astype(np.uint8) >= _HALF
@@ -115,33 +136,69 @@ class SegmentationSource:
         """Do nothing, since no file stays open."""
 
 
-def _split(files: SegmentationList, number: int, line: str) -> tuple[str, str | int]:
+def _split(files: SegmentationList, number: int, line: str) -> SegmentationLine:
     name, *rest = line.split()
+    count = _CORNERS if files.windows else 0
+    labels = rest[: len(rest) - count] if count else rest
+    window = _window(files, number, rest[len(labels) :]) if count else None
+    return SegmentationLine(name, _labels(files, number, name, labels), window)
+
+
+def _labels(files: SegmentationList, number: int, name: str, words: list[str]) -> str | int:
     if files.kind == pb.ImageDataParameter.NONE:
-        return name, files.label
-    if not rest:
+        return files.label
+    if not words:
         raise DataError(f"{files.path}:{number}: '{name[:40]}' has no labels; a line is 'image labels'")
     if files.kind == pb.ImageDataParameter.PIXEL:
-        return name, rest[0]
-    if not rest[0].isdecimal() or int(rest[0]) > 255:
-        raise DataError(f"{files.path}:{number}: '{rest[0][:40]}' is not a label from 0 to 255")
-    return name, int(rest[0])
+        return words[0]
+    if not words[0].isdecimal() or int(words[0]) > 255:
+        raise DataError(f"{files.path}:{number}: '{words[0][:40]}' is not a label from 0 to 255")
+    return int(words[0])
+
+
+def _window(files: SegmentationList, number: int, words: list[str]) -> Region:
+    """A part of an image, which may go beyond it."""
+    try:
+        window = Region(*map(int, words))
+    except (ValueError, TypeError):
+        raise DataError(f"{files.path}:{number}: a line must end with the corners x1 y1 x2 y2 of a window") from None
+    height, width = window.y2 - window.y1 + 1, window.x2 - window.x1 + 1
+    if height < 1 or width < 1 or height * width > image_limit().pixels:
+        raise DataError(f"{files.path}:{number}: the window {tuple(window)} has no pixels, or too many")
+    return window
+
+
+def _part(image: Array, window: Region, around: int) -> Array:
+    """What a window shows of an image of channels, height, width."""
+    shown = np.full((len(image), window.y2 - window.y1 + 1, window.x2 - window.x1 + 1), around, image.dtype)
+    top, left = max(0, window.y1), max(0, window.x1)
+    part = image[:, top : max(0, window.y2 + 1), left : max(0, window.x2 + 1)]
+    top, left = top - window.y1, left - window.x1
+    shown[:, top : top + part.shape[1], left : left + part.shape[2]] = part
+    return shown
 
 
 def image_seg_source(
-    p: pb.ImageDataParameter, transform: pb.TransformationParameter, *, train: bool, sizes: bool = True, seed: int = 0
+    p: pb.ImageDataParameter,
+    transform: pb.TransformationParameter,
+    *,
+    train: bool,
+    sizes: bool = True,
+    windows: bool = False,
+    seed: int = 0,
 ) -> SegmentationSource:
-    """The source of DeepLab's ImageSegData, whose items have three arrays, or two without `sizes`.
+    """The source of DeepLab's ImageSegData, or with `windows` of DeconvNet's WindowSegData.
 
-    Resizing keeps the values of labels, which DeepLab's own code would interpolate.
+    Items have three arrays, or two without `sizes`. Resizing keeps the values of labels, which DeepLab's own code would
+    interpolate.
     """
     if transform.mean_file:
-        raise DataError("ImageSegData has no mean_file: give mean_value")
+        raise DataError("images with maps have no mean_file: give mean_value")
     paired_transform = PairedTransform(
         _values(transform), _crop(transform), train, transform.mirror, p.ignore_label, (*transform.scale_factors,)
     )
     size = (p.new_height, p.new_width)
-    files = SegmentationList(p.source, p.root_folder, size, p.is_color, p.label_type, p.ignore_label)
+    files = SegmentationList(p.source, p.root_folder, size, p.is_color, p.label_type, p.ignore_label, windows=windows)
     return SegmentationSource(files, paired_transform, shuffle=p.shuffle, sizes=sizes, seed=seed)
 
 

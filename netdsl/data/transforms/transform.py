@@ -73,7 +73,7 @@ class Transform:
         _check_fields(p)
         self._train, self._mirror = train, p.mirror
         self._crop = _crop(p)
-        self._scale = np.float32(p.scale)
+        self.scale = float(np.float32(p.scale))
         self._mean = Mean(p)
         self._resize = Resizing(p.resize_param[0]) if p.resize_param else None
         has_area = p.HasField("random_aspect_ratio_param")
@@ -112,17 +112,34 @@ class Transform:
         return Placement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
 
     def taken(self, image: Array, place: Placement, out: Pixels | None = None) -> Pixels:
-        """A part of an image, or of several, with its mean subtracted, scaled."""
+        """A part of an image, or of several, with its mean subtracted, scaled.
+
+        If `out` is for bytes, these two are left to be done later.
+        """
         window = (..., slice(place.top, place.top + place.height), slice(place.left, place.left + place.width))
         step = -1 if place.mirrored else 1
         out = np.empty((*image.shape[:-2], place.height, place.width), np.float32) if out is None else out
+        if out.dtype == np.uint8 != image.dtype:
+            raise DataError("the first image of a batch has bytes, and this one has other numbers")
         out[...] = image[window][..., ::step]
+        if out.dtype == np.uint8:
+            return out
         mean = self._mean.of(image.shape[-3:])
         if mean is not None:
             out -= mean[window][..., ::step]
-        if self._scale != 1:
-            out *= self._scale
+        if self.scale != 1:
+            out *= np.float32(self.scale)
         return out
+
+    @property
+    def mean_is_even(self) -> bool:
+        """Whether what is subtracted is the same everywhere in an image."""
+        return self._mean.image is None
+
+    def even_mean(self, channels: int) -> list[float]:
+        """The mean of each channel, if it is the same everywhere; none without a mean."""
+        mean = self._mean.of_channels(channels, 1, 1)
+        return [] if mean is None else [float(value) for value in mean.flat]
 
     def _offset(self, free_height: int, free_width: int, random: Random) -> tuple[int, int]:
         if self._train and self._crop:

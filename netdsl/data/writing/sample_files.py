@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +50,3 @@ def write_mean_file(layer: pb.LayerParameter, image: Shape, folder: Path) -> Non
     if p.mean_file:
         p.mean_file = str(folder / "mean.binaryproto")
         write_mean(np.full((image[0], *(resize_of(p) or image[1:])), _GRAY, np.float32), p.mean_file)
-
-
-def write_maps(folder: Path, images: Iterable[Any], maps: Iterable[Any], *, brightness: int = 1) -> str:
-    """Write images, their maps of labels and the list of both; returns its path. A label is so many times as bright."""
-    names = write_images(map(as_pixels, images), folder)
-    return write_list(folder, names, write_images((as_labels(brightness * labels) for labels in maps), folder, "map"))

@@ -32,6 +32,29 @@ class _Exchange:
     start: float
 
 
+class _Arrival:
+    """A number on its way from a device to the program, which can ask whether it is there without waiting."""
+
+    def __init__(self, number: Tensor) -> None:
+        self._event: torch.cuda.Event | None = None
+        if not number.is_cuda:
+            self._value = number.clone()
+            return
+        self._value = torch.empty((), dtype=number.dtype, pin_memory=True)
+        self._value.copy_(number, non_blocking=True)
+        self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._event.record(torch.cuda.current_stream(number.device))
+
+    def is_there(self) -> bool:
+        return self._event is None or bool(self._event.query())  # type: ignore[no-untyped-call]
+
+    def wait(self) -> float:
+        """Wait for the number."""
+        if self._event is not None:
+            self._event.synchronize()
+        return self._value.item()
+
+
 class Phases:
     """The exchanges of one worker, in steps: a step begins when all exchanges of the one before are complete.
 
@@ -45,6 +68,7 @@ class Phases:
         self.shards, self._lag = cut(worker.weights.numel(), shards), lag(shards)
         self.projected = torch.empty_like(worker.weights[: worker.learned])  # the joint model as it was received
         self.finished = False
+        self._told: _Arrival | None = None  # by the last broadcast: whether nobody trains any more
         self._received: set[int] = set()
         self._trained = 0  # iterations until now
         self._reduced_at = [0] * shards  # iterations when each shard was last reduced
@@ -72,20 +96,27 @@ class Phases:
             self._note(exchange.activity, exchange.start, exchange.shard)
             if exchange.activity is Activity.BROADCAST:
                 self._receive(exchange.shard)
-        if not self._pending and not self.finished:
+        if self._told is not None and self._told.is_there():
+            self._take_told()
+        if not (self._pending or self._told or self.finished):
             self._next_step(training)
 
     def wait(self) -> None:
-        """Wait until all exchanges of this step are complete."""
+        """Wait until all exchanges of this step are complete, and until it is known whether it is the last one."""
         for exchange in self._pending:
             self._worker.finish(exchange.handle)
+        self._take_told()
+
+    def _take_told(self) -> None:
+        if self._told is not None:
+            self.finished, self._told = bool(self._told.wait()), None
 
     def _receive(self, shard: int) -> None:
         place, buffer = self.shards[shard], self._buffer(self._broadcast, self._number, shard)
         target = self.projected[place]
         target.copy_(buffer[: len(target)])
         self._received.add(shard)
-        self.finished = bool(buffer[-1])
+        self._told = _Arrival(buffer[-1])
 
     def _next_step(self, training: bool) -> None:
         """Begin the next step; with three phases before the last shard is prepared, so that no worker waits for it."""

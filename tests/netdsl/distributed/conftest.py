@@ -22,9 +22,11 @@ from netdsl.distributed.run_worker import compute_threads, open_worker
 from netdsl.distributed.simulator.communicator import Network, SimulatedClock, SimulatedCommunicator
 from netdsl.distributed.simulator.world import Pace, World
 from netdsl.distributed.strategies.settings import parse
+from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
 from netdsl.solver.action import Action
 from netdsl.solver.events import Event
+from netdsl.solver.module_net import Compute
 from netdsl.tables.table import Table
 
 SOLVER = """
@@ -78,10 +80,11 @@ def run(param: pb.SolverParameter) -> Simulate:
         began: dict[int, tuple[Tensor, Tensor]] | None = None,
         tables: Mapping[Phase, Table] | None = None,
         stop: int = -1,
+        precision: ComputePrecision = ComputePrecision.EXACT,
         link: Link | None = None,
         pace: Pace = lambda rank, iteration: 1.0,
     ) -> Ran:
-        plan = Run(param, parse(strategy), size, tables=tables or {}).settled()
+        plan = Run(param, parse(strategy), size, tables=tables or {}, compute=Compute(precision=precision)).settled()
         world, found = World(size, pace), Ran()
         network = Network(world, link or Link())
 

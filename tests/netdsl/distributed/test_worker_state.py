@@ -9,6 +9,7 @@ import torch
 
 from netdsl.distributed.journal import Journal, Retention
 from netdsl.distributed.membership import Membership
+from netdsl.net.compute_precision import ComputePrecision
 from tests.netdsl.distributed.conftest import Simulate
 
 STRATEGIES = ["averaging:tau=2", "outer:tau=2", "elastic-sync:tau=2", "allreduce:tau=2"]
@@ -54,6 +55,18 @@ def test_what_was_read_is_not_read_again(
     assert set(positions(journal)) == {4}
     run(strategy, after, journal=journal, stop=3)
     assert set(positions(journal)) == {read + 2}
+
+
+@pytest.mark.parametrize("strategy", ["averaging:tau=2", "allreduce:tau=2"])
+def test_a_run_in_float16_goes_on_to_the_same_bits(run: Simulate, folder: Path, strategy: str) -> None:
+    undisturbed = run(strategy, precision=ComputePrecision.FP16)
+    journal = Journal(folder, Retention())
+    run(strategy, journal=journal, stop=2, precision=ComputePrecision.FP16)
+    entry = journal.newest()
+    assert entry is not None
+    assert journal.read_part(entry, 1).loss_scale[0] < 2**16  # a step was skipped
+    ended = run(strategy, journal=journal, precision=ComputePrecision.FP16)
+    assert torch.equal(ended.weights[0], undisturbed.weights[0])
 
 
 def test_who_stays_keeps_its_part_and_who_is_new_begins_with_the_first_workers(run: Simulate, folder: Path) -> None:

@@ -68,6 +68,33 @@ def test_a_strategy(strategy: str, transport: str) -> None:
     assert [str(stop) for stop in gpu.stops if " at netdsl/distributed/" not in stop.where] == []
 
 
+def test_mpca_waits_for_no_broadcast() -> None:
+    with pretend_gpu() as gpu:
+        trained("mpca", in_shared_memory, GPU)
+    assert [str(stop) for stop in gpu.stops if "strategies/phases.py" in stop.where] == []
+
+
+def test_times_are_those_of_the_gpus_work() -> None:
+    def work(communicator: Communicator) -> None:
+        message = from_text(NORMED, pb.NetParameter)
+        message.state.phase = pb.TRAIN
+        net = ModuleNet(message, Compute(GPU), values=batches_of(0))
+        param = pb.SolverParameter(base_lr=0.1, lr_policy="fixed", type="SGD", max_iter=6)
+        worker = Worker(Solver(param, net), communicator)
+        worker.train(4)
+        assert gpu.ahead == [1, 1, 1]  # it is kept an iteration ahead
+        assert gpu.caught_up == 0
+        mean = communicator.mean
+        communicator.mean = lambda *what: caught_up.append(gpu.caught_up) or mean(*what)
+        worker.mean_weights()
+
+    caught_up: list[int] = []
+
+    with pretend_gpu() as gpu:
+        in_shared_memory(1, work)
+    assert caught_up == [1]  # before the exchange, whose time it isn't
+
+
 def rounds(param: pb.SolverParameter, device: torch.device, journal: Journal, stop: int = -1) -> Tensor:
     """The first of two workers' weights, when they have trained to the end or to the end of a round."""
     plan = Run(param, parse("averaging:tau=3"), 2, devices=(device,)).settled()

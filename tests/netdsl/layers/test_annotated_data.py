@@ -245,6 +245,10 @@ def test_classes_are_named_by_the_label_map_if_there_is_one(folder: Path) -> Non
         ("transform_param { noise_param { hist_eq: true } }", "noise_param: not supported"),
         ("transform_param { cvt_bgr2rgb: true }", "cvt_bgr2rgb: not supported"),
         (
+            "transform_param { crop_size: 4 random_aspect_ratio_param {} }",
+            "random_aspect_ratio_param is for images without",
+        ),
+        (
             "transform_param { resize_param { prob: 0.5 height: 9 width: 9 } "
             "resize_param { prob: 0.5 height: 9 width: 9 resize_mode: FIT_LARGE_SIZE_AND_PAD } } "
             "annotated_data_param { yolo_data_jitter: 0.3 }",

@@ -37,6 +37,8 @@ CASES = {
                      [(2, 3, 24, 24), (2, 1, 24, 24), (2, 1, 1, 2)]),
     "ImageSegData-pixel": ("ImageSegData", "data label", IMAGES % "label_type: PIXEL",
                            [(2, 3, 30, 40), (2, 1, 30, 40)]),
+    "WindowSegData": ("WindowSegData", "data label", IMAGES % "label_type: PIXEL", [(2, 3, 30, 40), (2, 1, 30, 40)]),
+    "WindowSegData-image": ("WindowSegData", "data label", IMAGES % "", [(2, 3, 30, 40), (2, 1, 30, 40)]),
     "ImageLabelmapData": ("ImageLabelmapData", "data label", IMAGES % "", [(2, 3, 30, 40), (2, 1, 30, 40)]),
     "AnnotatedData": ("AnnotatedData", "data label",
                       "data_param { source: 'gone' batch_size: 2 } annotated_data_param { label_map_file: 'gone' } "

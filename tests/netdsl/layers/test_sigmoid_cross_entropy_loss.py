@@ -66,3 +66,24 @@ def test_targets_may_have_another_shape_of_the_same_count():
 def test_other_counts_are_refused():
     with pytest.raises(ShapeError, match="a target for each value"):
         make(shapes=((2, 3), (2, 4)))
+
+
+def test_in_heds_fork_edges_and_all_else_weigh_the_same() -> None:
+    text = "name: 'l' type: 'SigmoidCrossEntropyLoss' bottom: 'x' bottom: 't' top: 'loss'"
+    message = from_text(text, pb.LayerParameter)
+    message.dialects.append("hed")
+    layer = SigmoidCrossEntropyLoss(message, ((2, 4), (2, 4)))
+    x = torch.tensor([[-1.5, 0.25, 2.0, 1.0], [0.5, 3.0, -4.0, 0.1]], requires_grad=True)
+    targets = torch.tensor([[0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.5]])
+    loss = layer(x, targets)
+    loss.backward()
+    wanted, gradient = 0.0, torch.zeros(2, 4)
+    for row, (ones, zeros) in enumerate(((1, 3), (2, 1))):
+        for column in range(4):
+            value, target = x.detach()[row, column].item(), targets[row, column].item()
+            weight = {1.0: zeros / (ones + zeros), 0.0: ones / (ones + zeros)}.get(target, 1.0)
+            if target in (0, 1):
+                wanted += weight * (max(value, 0) - value * target + math.log(1 + math.exp(-abs(value)))) / 2
+            gradient[row, column] = weight * (1 / (1 + math.exp(-value)) - target) / 2
+    assert float(loss.detach()) == pytest.approx(wanted)
+    assert torch.allclose(x.grad, gradient)

@@ -82,10 +82,10 @@ def test_classes_are_matched_by_name(zoo) -> None:
 
 
 def test_segmentations_are_scored_by_the_pixels_of_maps(zoo) -> None:
-    net = f"""
-    layer {{ name: "data" type: "Input" top: "data" input_param {{ shape {{ dim: 1 dim: 3 dim: 4 dim: 6 }} }} }}
-    layer {{ name: "score" type: "Convolution" bottom: "data" top: "score"
-            convolution_param {{ num_output: 2 kernel_size: 1 }} }}
+    net = """
+    layer { name: "data" type: "Input" top: "data" input_param { shape { dim: 1 dim: 3 dim: 4 dim: 6 } } }
+    layer { name: "score" type: "Convolution" bottom: "data" top: "score"
+            convolution_param { num_output: 2 kernel_size: 1 } }
     """
     Path("bright.prototxt").write_text(net)
     made = Net("bright.prototxt", phase="TEST")

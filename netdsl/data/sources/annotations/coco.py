@@ -43,12 +43,15 @@ class CocoRuns(msgspec.Struct, frozen=True, gc=False):
 
 
 class CocoAnnotation(msgspec.Struct, frozen=True, gc=False):
-    """An object of the file. Its box is x, y, width, height."""
+    """An object of the file. Its box is x, y, width, height.
+
+    Its mask stays text until it is asked for, since masks are most of a file and take much more memory than their text.
+    """
 
     image_id: int
     category_id: int
     bbox: tuple[float, float, float, float]
-    segmentation: list[list[float]] | CocoRuns | None = None
+    segmentation: msgspec.Raw = msgspec.Raw(b"null")
     area: float | None = None
     iscrowd: int = 0
     ignore: int = 0
@@ -109,7 +112,7 @@ class CocoInstances:
         number = str(annotation.category_id)  # which SSD's label map has in place of the name
         label = labels[number] if number in labels and name not in labels else self._classes.label(name, where)
         x, y, width, height = annotation.bbox
-        masks = annotation.segmentation
+        masks = _masks(annotation.segmentation, where)
         return MarkedObject(
             label,
             checked_edges(Edges(x, y, x + width, y + height), where),
@@ -119,6 +122,13 @@ class CocoInstances:
             runs=checked_runs(masks.size, masks.counts, *size, where) if isinstance(masks, CocoRuns) else None,
             area=annotation.area,
         )
+
+
+def _masks(text: msgspec.Raw, where: str) -> list[list[float]] | CocoRuns | None:
+    try:
+        return msgspec.json.decode(text, type=list[list[float]] | CocoRuns | None)
+    except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+        raise DataError(f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}") from None
 
 
 def _outline(numbers: list[float], where: str) -> Outline:

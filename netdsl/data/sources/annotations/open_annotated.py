@@ -9,13 +9,10 @@ from urllib.parse import parse_qsl
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.class_list import read_class_list
-from netdsl.data.sources.annotations.coco import CocoInstances
 from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
-from netdsl.data.sources.annotations.labelme import LabelmeFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
-from netdsl.data.sources.annotations.yolo import IMAGES, NAMES, SETTINGS, YoloFolder
 from netdsl.data.sources.shapes import CLASSES
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError
@@ -43,14 +40,20 @@ def _voc(path: str, options: Options) -> AnnotatedSet:
 
 
 def _coco(path: str, options: Options) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.coco import CocoInstances  # nets are built without msgspec
+
     return CocoInstances(path, images=options.get(_IMAGES), classes=options.get(_CLASSES))
 
 
 def _labelme(path: str, options: Options) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.labelme import LabelmeFolder
+
     return LabelmeFolder(path, classes=options.get(_CLASSES))
 
 
 def _yolo(path: str, options: Options) -> AnnotatedSet:
+    from netdsl.data.sources.annotations.yolo import YoloFolder
+
     return YoloFolder(path, image_set=options.get(_SET), classes=options.get(_CLASSES))
 
 
@@ -67,6 +70,8 @@ def _objects(path: str, options: Options) -> AnnotatedSet:
 
 
 def _looks_like_yolo(path: Path) -> bool:
+    from netdsl.data.sources.annotations.yolo import IMAGES, NAMES, SETTINGS
+
     has_names = any((path / name).is_file() for name in (SETTINGS, *NAMES))
     return has_names and ((path / IMAGES).is_dir() or any(path.glob(f"*/{IMAGES}")))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto.extras import import_extra
 from caffe_proto.storage import write_pieces
 from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.data.sources.matlab import matlab_cells
 from netdsl.errors import DataError
 
 Boxes = NDArray[np.float32]  # rows of left, top, right, bottom: pixels from 0, of which the last ones belong to a box
@@ -65,10 +65,11 @@ def _selective_search(path: Path) -> list[Boxes]:
 
     py-faster-rcnn's rule: of equal regions one stays, and none that is small.
     """
-    library = import_extra("scipy.io", "planner", "MATLAB's files need scipy")
-    with file_errors(path, Exception):  # whatever a damaged file makes of scipy's reader
-        cells = library.loadmat(path, variable_names=[_BOXES])[_BOXES].ravel()
-        boxes = [np.asarray(cell, np.float32).reshape(-1, 4)[:, [1, 0, 3, 2]] - 1 for cell in cells]
+    with file_errors(path):
+        cells = matlab_cells(path.read_bytes(), _BOXES, str(path))
+    if any(cell.size % 4 for cell in cells):
+        raise DataError(f"{path}: has regions of other than four numbers")
+    boxes = [np.asarray(cell, np.float32).reshape(-1, 4)[:, [1, 0, 3, 2]] - 1 for cell in cells]
     return [_without_small(each[np.sort(np.unique(each, axis=0, return_index=True)[1])]) for each in boxes]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from warnings import catch_warnings
 
@@ -20,6 +21,8 @@ from netdsl.data.transforms.decode import opencv
 from netdsl.errors import DataError
 
 _DIGITS = 8  # of a key, before the name
+_DECIMALS = 3  # of a pixel, that float32's parts of an image still tell
+_MOST_CLASSES = 1 << 16  # that records without names may have
 
 
 class AnnotatedRecords:
@@ -50,22 +53,20 @@ class AnnotatedRecords:
         for label, _, left, top, right, bottom, difficult in box_rows(annotated, where).tolist():
             if not 0 < label < len(self.classes):
                 raise DataError(f"{where}: has an object of class {label:g}; there are 1 to {len(self.classes) - 1}")
-            edges = np.array([left * width, top * height, right * width, bottom * height]).round(3)
+            edges = np.array([left * width, top * height, right * width, bottom * height]).round(_DECIMALS)
             edges[:2] -= self.first_pixel
             objects.append(MarkedObject(int(label), checked_edges(Edges(*edges.tolist()), where), bool(difficult)))
         name = _name(fetched, index)
         return AnnotatedImage(name, self._records.path / name, height, width, tuple(objects), encoded=data)
 
     def _largest_label(self) -> int:
-        labels = [0]
+        """The largest label of all records that can be read; others are errors when their turn comes."""
+        largest = 0
         for index in range(len(self)):
-            annotated = self._source.record(self._records.fetch(index))
-            labels += [group.group_label for group in annotated.annotation_group]
-        return min(max(labels), 1 << 16)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._records.close()
+            with suppress(DataError):
+                groups = self._source.record(self._records.fetch(index)).annotation_group
+                largest = max(largest, *(group.group_label for group in groups), 0)
+        return min(largest, _MOST_CLASSES)
 
 
 def open_records(path: Path) -> DatumSource:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from netdsl.data.sources.matlab import matlab_array
+from netdsl.data.sources.matlab import matlab_array, matlab_cells
 from netdsl.data.writing.matlab import matlab_bytes
 from netdsl.errors import DataError
 
@@ -79,3 +79,19 @@ def test_an_element_that_becomes_too_large_is_refused() -> None:
     header, bomb = saved(S=1)[:128], zlib.compress(bytes((1 << 28) + 1), 1)
     with pytest.raises(DataError, match="becomes more than"):
         matlab_array(header + struct.pack("<II", 15, len(bomb)) + bomb, ("S",), "one.mat")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_arrays_in_cells_are_found_by_their_name(compressed: bool) -> None:
+    cells = np.empty((2, 1), object)
+    cells[0, 0], cells[1, 0] = LABELS, np.zeros((0, 4))
+    data = saved(compressed=compressed, LabelMap=LABELS, boxes=cells)
+    found = matlab_cells(data, "boxes", "one.mat")
+    assert [array.tolist() for array in found] == [LABELS.tolist(), []]
+    with pytest.raises(DataError, match=r"one\.mat: 'LabelMap' has no cells"):
+        matlab_cells(data, "LabelMap", "one.mat")
+    with pytest.raises(DataError, match=r"one\.mat: has no 'others'"):
+        matlab_cells(data, "others", "one.mat")
+    texts = saved(boxes=np.array(["a", "bb"], object))
+    with pytest.raises(DataError, match=r"one\.mat: cell 1 of 'boxes' is no array of real numbers"):
+        matlab_cells(texts, "boxes", "one.mat")

@@ -151,7 +151,7 @@ def test_settings_that_cant_be_met_are_refused() -> None:
     for transform in ({"crop_size": 3, "crop_height": 3, "crop_width": 3}, {"crop_height": 3}):
         with pytest.raises(DataError, match="either crop_size, or both"):
             deeplab(transform)
-    with pytest.raises(DataError, match="has no mean_file"):
+    with pytest.raises(DataError, match="have no mean_file"):
         deeplab({"mean_file": "mean.binaryproto"})
     with pytest.raises(DataError, match="as dense_image_data_param says"):
         segnet({"mirror": True})
@@ -198,3 +198,43 @@ def test_a_map_of_edges_is_resized_before_it_is_cut_off_and_cropped_at_random_al
 def test_images_with_maps_are_not_resized_by_the_transform() -> None:
     with pytest.raises(DataError, match="resizes images, and not their labels; take new_height and new_width"):
         hed({"resize_param": [{"height": 3, "width": 3}]})
+
+
+def windows(lines: str, **settings: object) -> list[tuple[np.ndarray, ...]]:
+    Path("list.txt").write_text(lines)
+    p = pb.ImageDataParameter(**{"source": "list.txt", "root_folder": "data/", "label_type": PIXEL} | settings)
+    source = image_seg_source(p, pb.TransformationParameter(mean_value=[9]), train=False, sizes=False, windows=True)
+    return items(source, lines.count("\n"))
+
+
+def test_a_window_shows_a_part_of_an_image_and_of_its_labels() -> None:
+    inside, beyond = windows("image.png labels.png 2 1 4 3\nimage.png labels.png -1 3 1 6\n", ignore_label=77)
+    assert (inside[0] == PLANES[:, 1:4, 2:5] - 9).all() and (inside[1] == LABELS[1:4, 2:5]).all()
+    assert (beyond[1][0] == [[77, 30, 31], [77, 40, 41], [77] * 3, [77] * 3]).all()
+    assert (beyond[0][:, :2, 1:] == PLANES[:, 3:, :2] - 9).all() and (beyond[0][:, 2:] == -9).all()
+
+
+def test_a_window_is_resized_and_its_labels_can_be_one_number_or_none() -> None:
+    ((image, labels),) = windows("image.png labels.png 1 1 2 2\n", new_height=4, new_width=6)
+    assert (
+        image.shape == (3, 4, 6) and labels[0].tolist() == [[11.0] * 3 + [12.0] * 3] * 2 + [[21.0] * 3 + [22.0] * 3] * 2
+    )
+    ((_, labels),) = windows("image.png 5 6 0 7 1\n", label_type=IMAGE, ignore_label=8)
+    assert labels[0].tolist() == [[5, 8], [5, 8]]
+    ((_, labels),) = windows("image.png 0 0 1 1\n", label_type=NONE, ignore_label=8)
+    assert labels[0].tolist() == [[8, 8], [8, 8]]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("image.png labels.png 1 2 3", "must end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 1 2 3 x", "must end with the corners x1 y1 x2 y2"),
+        ("image.png labels.png 3 2 2 4", "has no pixels, or too many"),
+        ("image.png labels.png 0 0 99999 99999", "has no pixels, or too many"),
+        ("image.png 1 2 3 4", "has no labels"),
+    ],
+)
+def test_lines_without_a_window_are_named(line: str, why: str) -> None:
+    with pytest.raises(DataError, match=f"list.txt:1: .*{why}"):
+        windows(line + "\n")

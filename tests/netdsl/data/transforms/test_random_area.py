@@ -36,6 +36,11 @@ def test_parts_have_the_areas_and_the_proportions_that_are_asked_for() -> None:
     assert 0.5 < proportion.min() < 0.62 and 1.6 < proportion.max() < 2  # 0.75 twice: both sides change by it
 
 
+def test_parts_are_as_often_high_as_wide() -> None:
+    sizes = parts(area(min_area_ratio=0.02, max_area_ratio=0.02, aspect_ratio_change=0.3))
+    assert 0.4 < (sizes[:, 0] > sizes[:, 1]).mean() < 0.6
+
+
 def test_parts_are_anywhere() -> None:
     draw, random = area(min_area_ratio=0.05, max_area_ratio=0.05), np.random.default_rng(0)
     squares = np.stack([draw(IMAGE, random) for _ in range(300)])

@@ -54,6 +54,12 @@ def test_ssds_label_map_has_the_ids_for_names(tmp_path: Path) -> None:
     assert [marked.label for marked in coco.image(0).objects] == [1, 2]
 
 
+def test_two_classes_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, categories=[*CATEGORIES, {"id": 3, "name": "bicycle"}])
+    with pytest.raises(DataError, match="two classes have the name 'bicycle'; rename one"):
+        CocoInstances(path)
+
+
 def test_masks_are_polygons_or_runs_in_numbers_or_text(tmp_path: Path) -> None:
     expected = np.zeros((4, 5), bool)
     expected[1:3, 1:4] = True
@@ -104,6 +110,7 @@ def encoded(counts: tuple[int, ...]) -> str:
         ({"bbox": [1, 2, 3]}, r"annotations\[0\]\.bbox"),
         ({"bbox": [1, 2, -3, 4]}, r"annotations\[0\]: the box .* ends before it begins"),
         ({"category_id": 3}, r"annotations\[0\]: has category_id 3, and no category has this id"),
+        ({"segmentation": [["1", 2]]}, r"annotations\[0\]: its segmentation is neither polygons nor runs of pixels"),
         ({"segmentation": [[1, 2, 3, 4, 5]]}, r"a polygon has 5 numbers"),
         ({"segmentation": {"size": [5, 4], "counts": [20]}}, r"a mask of 5 x 4 pixels, and its image has 4 x 5"),
         ({"segmentation": {"size": [4, 5], "counts": [5, 2]}}, r"don't cover the 4 x 5 pixels"),

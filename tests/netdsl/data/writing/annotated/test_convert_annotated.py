@@ -188,6 +188,9 @@ def test_masks_are_the_same_in_cocos_file_and_in_pascal_vocs_maps() -> None:
             assert expected is not None and expected.any()
             for other in others:
                 np.testing.assert_array_equal(pixels(other), expected)
+    again = open_annotated_set("again.json")
+    for index, one in enumerate(drawn, 1):
+        assert [marked.area for marked in again.image(index).objects] == [marked.area for marked in one.objects]
     with Image.open("v/SegmentationClass/outlined.png") as map_:
         assert map_.mode == "P" and map_.getpalette()[:9] == [0, 0, 0, 128, 0, 0, 0, 128, 0]
     assert Path("v/ImageSets/Segmentation/trainval.txt").read_text().split() == [image.name for image in images(made)]

@@ -1,0 +1,78 @@
+"""Forward and backward passes of nets beside those of a Caffe program, in one run: `make bench CAFFE=/path/to/caffe`.
+
+Both run the same net in the TRAIN phase, without an update, and take turns: the program as `caffe time`, each time in a
+process of its own that tells the mean of some passes. What Caffe takes to begin with isn't counted. The target is a
+ratio of 0.5 for LeNet, AlexNet and GoogLeNet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from benchmarks.nets import PAIRS, NetPair
+from benchmarks.timing import seconds
+from benchmarks.training import train_val
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import text_of
+from netdsl import Net
+from netdsl.net.graph import Phase
+
+ITERATIONS = 5  # of each run of `caffe time`
+
+
+def caffe_seconds(caffe: str, net: pb.NetParameter) -> float:
+    """The seconds that a Caffe program says it takes for a forward and a backward pass."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "net.prototxt")
+        file.write_text(text_of(net))
+        command = [caffe, "time", f"--model={file}", f"--iterations={ITERATIONS}"]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    passes = re.findall(r"Average (?:Forward|Backward) pass: (\S+) ms", ended.stdout)
+    if ended.returncode or len(passes) != 2:
+        raise SystemExit(f"'{' '.join(command)}' doesn't say what passes take:\n{ended.stdout[-2000:]}")
+    return sum(map(float, passes)) / 1000
+
+
+def compare(pair: NetPair, caffe: str, rounds: int) -> tuple[float, float]:
+    """The median seconds of netdsl's passes and of Caffe's."""
+    message = train_val(pair.params(pair.training_batch), pair.training_batch)
+    net = Net(message, phase=Phase.TRAIN)
+    inputs = {"data": torch.randn(pair.training_batch, *pair.image), "label": torch.randint(10, (pair.training_batch,))}
+
+    def run() -> None:
+        net.module.zero_grad(set_to_none=False)
+        net.module(**inputs)["loss"].backward()
+
+    run()
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours += [seconds(run) for _ in range(ITERATIONS)]
+        theirs.append(caffe_seconds(caffe, message))
+    return statistics.median(ours), statistics.median(theirs)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("caffe", help="the Caffe program")
+    parser.add_argument("nets", nargs="*")
+    arguments = parser.parse_args()
+    torch.manual_seed(0)
+    print(f"{'net':<12}{'batch':>6}{'ours, ms':>10}{'Caffe':>10}{'ratio':>8}")
+    for pair in PAIRS:
+        if not arguments.nets or pair.name in arguments.nets:
+            ours, theirs = compare(pair, arguments.caffe, arguments.rounds)
+            times = f"{1000 * ours:>10.1f}{1000 * theirs:>10.1f}{ours / theirs:>8.2f}"
+            print(f"{pair.name:<12}{pair.training_batch:>6}{times}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""What a machine can do at most, measured by itself, and how long a training step takes at least by that."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.timing import seconds
+from netdsl.net.build import Built
+from netdsl.planner.layer_costs import layer_costs
+from netdsl.planner.operations import OperationKind
+
+_ROUNDS = 5
+_UPDATE_MOVES = 5  # a step with momentum reads weights, gradients and velocity, and writes the first and the last
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """Operations and bytes a second that nothing exceeds: those of a product of large matrices, and of a long copy."""
+
+    flops: float
+    bandwidth: float
+
+
+def measure_ceiling(device: str, dtype: torch.dtype) -> Ceiling:
+    """Multiply matrices of these numbers, and copy."""
+    size, length = (8192, 1 << 28) if device.startswith("cuda") else (1536, 1 << 25)
+    first, second = (torch.randn(size, size, device=device).to(dtype) for _ in range(2))
+    values = torch.ones(length, device=device)
+    copy = torch.empty_like(values)
+    product_seconds = _median(lambda: first @ second)
+    return Ceiling(2 * size**3 / product_seconds, 2 * values.nbytes / _median(lambda: copy.copy_(values)))
+
+
+def _median(task: Callable[[], object]) -> float:
+    return statistics.median([seconds(task) for _ in range(_ROUNDS + 1)][1:])
+
+
+def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
+    """The least seconds of a step of a net at its batch: of its products, or of what an update with momentum moves.
+
+    What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
+    """
+    costs = layer_costs(built, torch.device(device))
+    operations = [operation for cost in costs for operation in (*cost.forward, *cost.backward)]
+    flops = sum(operation.flops for operation in operations if operation.kind is not OperationKind.OTHER)
+    learned = sum(cost.parameter_bytes for cost in costs)
+    return max(flops / ceiling.flops, _UPDATE_MOVES * learned / ceiling.bandwidth)

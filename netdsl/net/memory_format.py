@@ -1,0 +1,45 @@
+"""The layout of images in memory while a net runs on a CPU: with channels last, where convolutions are quicker so."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from netdsl.layer import Layer
+from netdsl.layer.running import PrefersChannelsLast
+from netdsl.net.build import Built
+
+_QUICKER = (torch.float32, torch.bfloat16)  # the numbers that oneDNN convolves
+
+
+def channels_last_pays(built: Built) -> bool:
+    """Whether a net has layers that are quicker with channels last.
+
+    `benchmarks/training.py` shows by how much: of six nets, with one thread and with two, none is slower for it, and
+    those with many small filters are a third quicker. oneDNN copies images with channels first into a layout of its
+    own before each convolution, and back afterwards; it reads those with channels last as they are.
+    """
+    convolved_by_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return convolved_by_onednn and any(map(_prefers, built.layers))
+
+
+def laid_out(bottom: Tensor, layer: Layer) -> Tensor:
+    """A layer's bottom in the layout that the layer wants; a copy only if it has another one."""
+    if bottom.dim() != 4 or not bottom.is_cpu or torch.compiler.is_compiling():
+        return bottom
+    if _prefers(layer) and bottom.dtype in _QUICKER:
+        return _with_channels_last(bottom)
+    return bottom if layer.any_layout else bottom.contiguous()
+
+
+def _prefers(layer: Layer) -> bool:
+    return isinstance(layer, PrefersChannelsLast) and layer.prefers_channels_last()
+
+
+def _with_channels_last(images: Tensor) -> Tensor:
+    """Where there is one channel, both layouts are the same memory; strides say which one torch takes it for."""
+    if images.shape[1] > 1:
+        return images.contiguous(memory_format=torch.channels_last)
+    if images.stride(1) == 1:
+        return images
+    return torch.empty_like(images, memory_format=torch.channels_last).copy_(images)

@@ -1,0 +1,137 @@
+"""Images with channels last in memory: the same numbers, in Caffe's order wherever somebody looks at memory."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto import from_text
+from netdsl.checking.sample_inputs import sample_inputs
+from netdsl.layers import LAYERS
+from netdsl.net.build import build
+from netdsl.net.graph import Phase, resolve
+from netdsl.net.module import NetModule
+from tests.netdsl.test_every_layer_on_a_gpu import NETS, module_of
+from tests.pretend_gpu import GPU, pretend_gpu
+
+CLOSE = {"rtol": 1e-5, "atol": 1e-6}  # sums in another order
+NET = """
+force_backward: true
+layer { name: "in" type: "Input" top: "x" input_param { shape { dim: 3 dim: 2 dim: 9 dim: 8 } } }
+layer { name: "conv" type: "Convolution" bottom: "x" top: "conv"
+        convolution_param { num_output: 6 kernel_size: 3 weight_filler { type: "xavier" } } }
+layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }
+layer { name: "pool" type: "Pooling" bottom: "conv" top: "pool" pooling_param { kernel_size: 2 stride: 2 } }
+layer { name: "norm" type: "LRN" bottom: "pool" top: "norm" lrn_param { alpha: 0.3 } }
+layer { name: "drop" type: "Dropout" bottom: "norm" top: "drop" }
+layer { name: "near" type: "Convolution" bottom: "drop" top: "near"
+        convolution_param { num_output: 4 kernel_size: 1 weight_filler { type: "xavier" } } }
+layer { name: "both" type: "Concat" bottom: "drop" bottom: "near" top: "both" }
+layer { name: "flat" type: "Flatten" bottom: "both" top: "flat" }
+layer { name: "rows" type: "Reshape" bottom: "both" top: "rows" reshape_param { shape { dim: 0 dim: 5 dim: -1 } } }
+layer { name: "scores" type: "InnerProduct" bottom: "both" top: "scores"
+        inner_product_param { num_output: 5 weight_filler { type: "xavier" } } }
+"""
+
+
+def module(text: str = NET) -> NetModule:
+    torch.manual_seed(1)
+    return NetModule(build(resolve(from_text(text, pb.NetParameter), Phase.TRAIN), LAYERS)).allocate()
+
+
+def run(net: NetModule, x: Tensor) -> tuple[dict[str, Tensor], list[Tensor]]:
+    """The outputs, and all gradients."""
+    leaf = x.clone().requires_grad_()
+    torch.manual_seed(2)  # for dropout
+    outputs = net(leaf)
+    torch.stack([output.square().mean() for output in outputs.values()]).sum().backward()
+    return outputs, [leaf.grad, *(blob.grad for blob in net.parameters())]
+
+
+def test_a_net_has_the_same_numbers_in_both_layouts() -> None:
+    net, x = module(), torch.randn(3, 2, 9, 8)
+    assert net.channels_last
+    found, gradients = run(net, x)
+    net.channels_last = False
+    net.zero_grad()
+    expected, expected_gradients = run(net, x)
+    assert found.keys() == {"flat", "rows", "scores"}
+    torch.testing.assert_close((found, gradients), (expected, expected_gradients), **CLOSE)
+
+
+def test_layers_between_convolutions_see_channels_last_and_others_do_not() -> None:
+    net = module()
+    seen = {}
+    for name, layer in net.layers.items():
+        layer.register_forward_pre_hook(lambda _, bottoms, name=name: seen.update({name: bottoms[0]}))
+    net(torch.randn(3, 2, 9, 8))
+    last = {name for name, bottom in seen.items() if bottom.is_contiguous(memory_format=torch.channels_last)}
+    assert last == {"conv", "relu", "pool", "norm", "near", "both"}
+    assert all(seen[name].is_contiguous() for name in seen.keys() - last)
+
+
+def test_outputs_lie_in_memory_as_in_caffe() -> None:
+    net = module(NET[: NET.index('layer { name: "flat"')])
+    outputs = net(torch.randn(3, 2, 9, 8))
+    assert outputs["both"].is_contiguous()
+
+
+def test_images_in_one_channel_are_convolved_into_channels_last() -> None:
+    net, seen = module(NET.replace("dim: 3 dim: 2", "dim: 3 dim: 1")), []
+    net.layers["relu"].register_forward_pre_hook(lambda _, bottoms: seen.append(bottoms[0]))
+    net(torch.randn(3, 1, 9, 8))
+    assert seen[0].is_contiguous(memory_format=torch.channels_last)
+
+
+def test_a_gpu_has_channels_first() -> None:
+    with pretend_gpu():
+        net, seen = module().to(GPU), []
+        net.layers["near"].register_forward_pre_hook(lambda _, bottoms: seen.append(bottoms[0].is_contiguous()))
+        net(torch.randn(3, 2, 9, 8).to(GPU))
+    assert seen == [True]
+
+
+def test_a_net_without_convolutions_of_images_keeps_its_layout() -> None:
+    begin, end = NET.index('layer { name: "conv"'), NET.index('layer { name: "norm"')
+    only_pools = NET[:begin] + NET[end:].replace('bottom: "pool"', 'bottom: "x"').split('layer { name: "near"')[0]
+    assert not module(only_pools).channels_last
+
+
+IN_ANY_LAYOUT = [
+    case for case, net in NETS.items() if all(LAYERS[layer.type].any_layout for layer in net.layer if layer.bottom)
+]
+
+
+@pytest.mark.parametrize("case", IN_ANY_LAYOUT)
+def test_a_layer_has_the_same_numbers_in_both_layouts_and_keeps_them(case: str) -> None:
+    found = []
+    for layout in (torch.contiguous_format, torch.channels_last):
+        net = module_of(case, "cpu")
+        net.channels_last = False  # so that the layer gets what is here
+        shapes = {name: net.built.shapes[edge] for name, edge in net.inputs.items()}
+        values = {name: torch.from_numpy(value) for name, value in sample_inputs(net.built, shapes).items()}
+        leaves = {
+            name: (_in_layout(value, layout) if value.dim() == 4 else value).requires_grad_()
+            for name, value in values.items()
+        }
+        torch.manual_seed(5)
+        edges = net.run({net.inputs[name]: leaf for name, leaf in leaves.items()})
+        tops = [edges[edge] for edge in net.outputs.values()]
+        losses = [top.square().mean() for top in tops if top.requires_grad]
+        if losses:
+            torch.stack(losses).sum().backward()
+        gradients = [leaf.grad for leaf in (*leaves.values(), *net.parameters()) if leaf.grad is not None]
+        found.append((tops, [*gradients, *net.buffers()]))
+        if any(value.dim() == 4 for value in values.values()):
+            assert all(top.dim() != 4 or _lies_in(top, layout) for top in tops)
+    torch.testing.assert_close(found[1], found[0], equal_nan=True, **CLOSE)
+
+
+def _in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
+    return torch.empty_like(images, memory_format=layout).copy_(images)
+
+
+def _lies_in(top: Tensor, layout: torch.memory_format) -> bool:
+    return top.is_contiguous(memory_format=layout) or top._is_view()
