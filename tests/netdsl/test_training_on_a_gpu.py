@@ -24,12 +24,12 @@ from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 CPU = torch.device("cpu")
 
+# Without a bias before BatchNorm, whose gradient is nothing but rounding, which some solvers make large.
 NET = """
 layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "digits:train" batch_size: 6 }
         transform_param { scale: 0.00390625 mirror: true crop_size: 7 } }
 layer { name: "conv" type: "Convolution" bottom: "data" top: "conv"
-        param { lr_mult: 1 } param { lr_mult: 2 decay_mult: 0 }
-        convolution_param { num_output: 4 kernel_size: 2 weight_filler { type: "xavier" } } }
+        convolution_param { num_output: 4 kernel_size: 2 bias_term: false weight_filler { type: "xavier" } } }
 layer { name: "norm" type: "BatchNorm" bottom: "conv" top: "norm" }
 layer { name: "scale" type: "Scale" bottom: "norm" top: "norm" scale_param { bias_term: true } }
 layer { name: "relu" type: "ReLU" bottom: "norm" top: "norm" }
@@ -37,6 +37,7 @@ layer { name: "pool" type: "Pooling" bottom: "norm" top: "pool" pooling_param { 
 layer { name: "lrn" type: "LRN" bottom: "pool" top: "lrn" }
 layer { name: "drop" type: "Dropout" bottom: "lrn" top: "lrn" }
 layer { name: "ip" type: "InnerProduct" bottom: "lrn" top: "ip"
+        param { lr_mult: 1 } param { lr_mult: 2 decay_mult: 0 }
         inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
 layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" }
