@@ -131,6 +131,8 @@ class NeedsValues(Layer):
 class KeepsState(Layer):
     """A layer that carries a state from one batch to the next, which is part of what a training goes on from."""
 
+    begins_at = 1  # the place of the bottom that is 0 where a sequence begins
+
     def kept(self) -> dict[str, Tensor]:
         """The state, by the names of its parts."""
         raise NotImplementedError

@@ -51,7 +51,7 @@ class PSROIPooling(HasOnnxForm):
     def forward(self, x: Tensor, regions: Tensor) -> Tensor:
         regions = regions.detach().reshape(-1, 5)
         sums = F.pad(x.double().cumsum(2).cumsum(3), (1, 0, 1, 0))  # of all that is above and to the left
-        table = sums.view(len(x), self.outputs, -1).transpose(1, 2).flatten(0, 1)  # by image, map of the bin, place
+        table = sums.reshape(len(x), self.outputs, -1).transpose(1, 2).flatten(0, 1)  # by image, map of the bin, place
         top, bottom = self._bins(regions[:, 2], regions[:, 4], x.shape[2])
         left, right = self._bins(regions[:, 1], regions[:, 3], x.shape[3])
         maps = torch.arange(self.size**2, device=x.device).view(self.size, self.size)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto.errors import few
-from zoo.cli import annotated_data, options
+from zoo.cli import annotated_data, options, text_data
 from zoo.cli.output import complain, print_json
 from zoo.cli.progress_bar import progress_bar
 
@@ -93,6 +93,9 @@ def convert_command(
     coco:FILE.json with a folder of images beside it, yolo:FOLDER, or maps:FOLDER, which has a list of images and maps
     of classes. --min-dim enlarges images whose shorter side has fewer pixels, --max-dim shrinks those whose longer one
     has more.
+
+    A text, text:FILE?streams=N&classes=LABELS, becomes a new folder DST with streams in HDF5 for recurrent nets:
+    list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
     from netdsl.data.sources.open_source import open_source
@@ -100,9 +103,15 @@ def convert_command(
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
     from netdsl.data.writing.convert import Conversion, convert
     from netdsl.data.writing.encode import ImageFormat
+    from netdsl.data.writing.text_streams import PREFIX
     from netdsl.errors import DataError
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
+    if source.startswith(PREFIX):
+        if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
+            raise click.UsageError("a text is written as it is; the other options are for images and other items")
+        text_data.convert_text(source, target, as_json)
+        return
     if names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")

@@ -83,7 +83,7 @@ def _display(what: ImageOptions, answerer: Answerer, *, keeps: bool) -> Iterator
 
     form = AnswerForm(what.form) if what.form else form_of(what.output or "") or AnswerForm.TEXT
     pictures = None if what.draw is None else Pictures(Path(what.draw), answerer.reads)
-    with _writing(what.output) as write:
+    with writing(what.output) as write:
         write(head(form, answerer.reads))
 
         def show(answer: ImageAnswer) -> None:
@@ -98,7 +98,7 @@ def _display(what: ImageOptions, answerer: Answerer, *, keeps: bool) -> Iterator
 
 
 @contextmanager
-def _writing(output: str | None) -> Iterator[Write]:
+def writing(output: str | None) -> Iterator[Write]:
     """A function that writes text to standard output, or to a file that is there whole or not at all."""
     if output is None:
         yield partial(click.echo, nl=False)

@@ -9,11 +9,13 @@ import click
 
 from zoo.backends import LocalBackend, SparkBackend
 from zoo.cli import options, table_options
-from zoo.cli.image_answers import ImageOptions, print_answers
+from zoo.cli.devices import devices_of
+from zoo.cli.image_answers import ImageOptions, print_answers, writing
 from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
+_LENGTH = 200
 _INPUTS = """\b
 INPUT is any of
   photo.jpg  photos  'photos/**/*.jpg'   files, folders with all below, patterns
@@ -25,7 +27,7 @@ INPUT is any of
 
 @click.command("predict", short_help="Say what is in images, or add predictions to a table.", epilog=_INPUTS)
 @click.argument("model", metavar="MODEL")
-@click.argument("inputs", metavar="INPUT...", nargs=-1, required=True)
+@click.argument("inputs", metavar="INPUT...", nargs=-1)
 @table_options.weights
 @click.option(
     "-o", "--output", metavar="OUT", help="A file for answers, .jsonl, .csv or .txt; else a table with new columns."
@@ -36,6 +38,17 @@ INPUT is any of
 @click.option("--threshold", type=float, metavar="X", help="The least score of a box; by default 0.5.")
 @click.option("--draw", metavar="FOLDER", help="A folder for pictures with boxes, or with masks laid over.")
 @click.option("--blob", metavar="NAME", help="The blob that is the answer, if a net has several outputs.")
+@click.option("--text", metavar="BEGINNING", help="How a text begins that a recurrent net is to go on with.")
+@click.option(
+    "--length", type=click.IntRange(min=1), metavar="N", help="With --text: how many characters follow; by default 200."
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="With --text: higher is bolder, 0 takes the likeliest; by default 1.",
+)
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="With --text: the seed of chance; by default 0.")
 @table_options.columns
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Images or rows at once.")
 @table_options.device
@@ -54,6 +67,10 @@ def command(
     backend: str | None,
     master: str | None,
     workers: int | None,
+    text: str | None,
+    length: int | None,
+    temperature: float | None,
+    seed: int | None,
     **what: Any,
 ) -> None:
     """Say what a net sees in images: the best classes or, where its layers make such, boxes or the classes of pixels.
@@ -67,12 +84,25 @@ def command(
     of the classes lie beside the net, in NAME_labels.txt or labels.txt, a third one, `predicted_class`, has the best
     class's name. The net's data layers take the columns with the names of their tops, and losses become their
     predictions.
+
+    With `--text` a recurrent net of characters goes on with a text. Its alphabet is in NAME_labels.txt or labels.txt
+    beside its weights.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv are two forms; give one.")
     form = "jsonl" if as_json else "csv" if as_csv else None
     table_backend = table_options.table_backend_of(backend, master, workers)
     images = ImageOptions(form=form, columns=table_options.columns_of(columns), **what)
+    if text is not None:
+        others = images.given or images.batch or images.columns or images.invalid or form or backend is not None
+        if images.inputs or others:
+            raise click.UsageError("--text takes no INPUT, and of the other options only --weights, --device and -o.")
+        _print_text(images, text, length or _LENGTH, 1.0 if temperature is None else temperature, seed or 0)
+        return
+    if not images.inputs:
+        raise click.UsageError("Missing argument 'INPUT...'.")
+    if length is not None or temperature is not None or seed is not None:
+        raise click.UsageError("--length, --temperature and --seed are for --text.")
     output = images.output
     if output is not None and form is None and not output.lower().endswith(_ANSWER_ENDINGS):
         _add_columns(images, output, table_backend)
@@ -80,6 +110,23 @@ def command(
         raise click.UsageError("--backend is for tables; -o OUT.parquet makes one of a table.")
     elif print_answers(images):
         sys.exit(1)
+
+
+def _print_text(what: ImageOptions, text: str, length: int, temperature: float, seed: int) -> None:
+    """Print the text, character by character, or write it to a file."""
+    device = devices_of(what.device)[0]
+    from zoo.generating import TextRequest, write_text
+
+    request = TextRequest(what.model, what.weights, text, length, temperature, seed, device)
+    with writing(what.output) as write:
+        following = write_text(request)
+        first = next(following)  # before anything is printed, since it may be an error
+        write(text + first)
+        for character in following:
+            write(character)
+        write("\n")
+    if what.output is not None:
+        click.echo(f"wrote {what.output}")
 
 
 def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkBackend) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from caffe_proto.errors import BinaryError
 from caffe_proto.hdf5 import check_stored, import_h5py, member
+from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.gather import gather_rows
 from netdsl.data.sources.listing import numbered_lines
@@ -39,6 +40,7 @@ class Hdf5Source:
         if not len(self):
             raise DataError(f"{path}: its files have no rows")
         self._loaded, self._arrays = -1, list[Array]()
+        self.classes = class_names_in(Path(path).parent)
 
     def _shapes(self, path: str) -> list[Shape]:
         with open_hdf5(path) as file:

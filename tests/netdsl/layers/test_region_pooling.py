@@ -147,6 +147,20 @@ def test_gradients_are_derivatives():
         torch.autograd.gradcheck(lambda *bottom, layer=layer: layer(*bottom, regions), [x], fast_mode=True)
 
 
+def test_maps_with_channels_last_are_pooled_alike():
+    x, regions = torch.randn(IMAGES, 8, HEIGHT, WIDTH), torch.tensor(REGIONS)
+    for layer in (
+        roi_pooling("pooled_h: 2 pooled_w: 3", 8),
+        ps_roi_pooling("spatial_scale: 1 output_dim: 2 group_size: 2", 8),
+    ):
+        results = []
+        for bottom in (x.clone(), x.to(memory_format=torch.channels_last)):
+            top = layer(bottom.requires_grad_(), regions)
+            top.sum().backward()
+            results.append((top, bottom.grad))
+        torch.testing.assert_close(results[1], results[0])
+
+
 def test_shapes_and_regions_with_four_axes():
     layer = roi_pooling("pooled_size: 2 pooled_size: 3")
     shapes = [(IMAGES, 3, HEIGHT, WIDTH), (7, 5, 1, 1)]

@@ -1,0 +1,57 @@
+"""Alphabets: the characters of a text and their numbers, which are the classes that a model of text predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netdsl.errors import DataError
+
+_HIDDEN = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", " ": "\\s"}  # what a line of labels.txt can't show
+_SHOWN = {name: character for character, name in _HIDDEN.items()}
+
+
+class Alphabet:
+    r"""Characters by their numbers.
+
+    In a labels.txt a line has one of them. Spaces, ends of lines and others that can't be seen there are written as
+    `\s`, `\n`, or `\x` with a number and `;`. A longer name is no character, and nothing is written for it.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.characters: dict[str, int] = {}
+        for number, name in enumerate(names):
+            character = _character(name)
+            if len(character) == 1:
+                self.characters.setdefault(character, number)
+
+    @classmethod
+    def of(cls, text: str) -> Alphabet:
+        """All characters of a text, in their usual order."""
+        return cls([_name(character) for character in sorted(set(text))])
+
+    def numbers(self, text: str, where: str) -> list[int]:
+        """The numbers of a text's characters."""
+        unknown = sorted(set(text) - self.characters.keys())
+        if unknown:
+            known = "".join(_name(character) for character in self.characters)
+            raise DataError(f"{where}: the character {unknown[0]!r} isn't in the alphabet; it has {known}")
+        return [self.characters[character] for character in text]
+
+
+def _name(character: str) -> str:
+    if character in _HIDDEN:
+        return _HIDDEN[character]
+    return character if character.isprintable() else f"\\x{ord(character):x};"
+
+
+def _character(name: str) -> str:
+    if name in _SHOWN:
+        return _SHOWN[name]
+    code = name.removeprefix("\\x").removesuffix(";")
+    if name != f"\\x{code};":
+        return name
+    try:
+        return chr(int(code, 16))
+    except (ValueError, OverflowError):
+        return name
