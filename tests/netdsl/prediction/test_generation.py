@@ -1,0 +1,85 @@
+"""A net that is trained on a text writes another one of its grammar."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.text.prototxt import from_text
+from netdsl.data.sources.alphabet import Alphabet
+from netdsl.data.writing.text_streams import TextSpec, write_text_streams
+from netdsl.errors import DataError, NetError
+from netdsl.prediction.generation import TextGenerator
+from netdsl.solver.open_solver import open_solver
+from netdsl.weights.files import array_of, learned_layers
+from netdsl.weights.match import Weights
+
+NET = """
+layer {{ name: "text" type: "HDF5Data" top: "data" top: "cont" top: "target"
+  hdf5_data_param {{ source: "{folder}/list.txt" batch_size: 12 }} }}
+layer {{ name: "vectors" type: "Embed" bottom: "data" top: "vectors"
+  embed_param {{ input_dim: 6 num_output: 6 weight_filler {{ type: "uniform" min: -0.5 max: 0.5 }} }} }}
+layer {{ name: "lstm" type: "LSTM" bottom: "vectors" bottom: "cont" top: "lstm"
+  recurrent_param {{ num_output: 16 weight_filler {{ type: "uniform" min: -0.3 max: 0.3 }} }} }}
+layer {{ name: "scores" type: "InnerProduct" bottom: "lstm" top: "scores"
+  inner_product_param {{ num_output: 6 axis: 2 weight_filler {{ type: "xavier" }} }} }}
+layer {{ name: "loss" type: "SoftmaxWithLoss" bottom: "scores" bottom: "target" top: "loss"
+  softmax_param {{ axis: 2 }} }}
+"""
+WORD = "(?:ab+c|dc)"  # after a comes b, and c only after b; after d comes c
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[pb.NetParameter, Weights, Alphabet, float]:
+    folder, choose = tmp_path_factory.mktemp("text"), Random(1).choice
+    text = "".join(choose(["abc", "abbc", "dc"]) + " " for _ in range(250))
+    (folder / "words.txt").write_text(text)
+    write_text_streams(TextSpec(folder / "words.txt", streams=4), folder / "streams")
+    net = from_text(NET.format(folder=folder / "streams"), pb.NetParameter)
+    settings = {"type": "Adam", "base_lr": 0.03, "lr_policy": "fixed", "random_seed": 2}
+    with open_solver(pb.SolverParameter(net_param=net, **settings)) as solver:
+        solver.step(120)
+        layers = learned_layers(solver.net.built)
+        weights = {name: [array_of(blob) for blob in layer.blob_tensors()] for name, layer in layers.items()}
+        return net, weights, Alphabet.of(text), solver.loss
+
+
+def test_the_loss_is_what_the_grammar_leaves_open(trained) -> None:
+    assert trained[3] < 0.45  # from log 5; which word comes next is a third of log 3 for each character
+
+
+def test_the_text_follows_the_grammar(trained) -> None:
+    generator = TextGenerator(*trained[:3])
+    text = "".join(generator.write("a", 150, temperature=0.3, seed=3))
+    words = f"a{text}".split(" ")[:-1]
+    assert len(words) > 20 and len(set(words)) > 1
+    assert all(re.fullmatch(WORD, word) for word in words)
+
+
+def test_the_same_seed_gives_the_same_text_and_each_text_begins_anew(trained) -> None:
+    generator = TextGenerator(*trained[:3])
+    first, second, other = ("".join(generator.write("abc d", 60, seed=seed)) for seed in (5, 5, 6))
+    assert first == second != other
+    likeliest = ["".join(generator.write("abc d", 20, temperature=0, seed=seed)) for seed in (5, 6)]
+    assert likeliest[0] == likeliest[1] and likeliest[0].startswith("c")
+
+
+def test_what_cant_be_written_is_said(trained) -> None:
+    net, weights, alphabet, _ = trained
+    generator = TextGenerator(net, weights, alphabet)
+    with pytest.raises(DataError, match="the beginning: the character 'z' isn't in the alphabet"):
+        generator.write("az", 3)
+    with pytest.raises(NetError, match="at least one character to begin with"):
+        generator.write("", 3)
+    with pytest.raises(NetError, match="has no alphabet"):
+        TextGenerator(net, weights, Alphabet([]))
+    with pytest.raises(NetError, match="output has 6 values, and it must have probabilities of all 7"):
+        next(TextGenerator(net, weights, Alphabet("abcdefg")).write("a", 1))
+    plain = from_text(NET.format(folder="none"), pb.NetParameter)
+    del plain.layer[2]
+    plain.layer[2].bottom[0] = "vectors"
+    with pytest.raises(NetError, match="none of its layers keeps what was before"):
+        TextGenerator(plain, {name: blobs for name, blobs in weights.items() if name != "lstm"}, alphabet)
