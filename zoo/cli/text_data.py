@@ -16,7 +16,7 @@ def convert_text(source: str, target: str, as_json: bool) -> None:
 
     report = write_text_streams(TextSpec.of(source), Path(target))
     if report.left_out:
-        complain(f"left out: {report.left_out:,} characters at the end, too few for a step of all streams")
+        complain(f"left out: the last {report.left_out:,}, too few for a step of all streams")
     if as_json:
         print_json(asdict(report))
         return

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from netdsl import Net
-from zoo.names import catalogue_folder
 
 
 @pytest.fixture
@@ -15,7 +14,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The weights of a net that has learned nothing, beside an alphabet of all of its letters but one."""
     monkeypatch.chdir(tmp_path)
     Path("labels.txt").write_text("".join(f"{chr(ord('0') + number)}\n" for number in range(61)))
-    Net(catalogue_folder("char-rnn") / "train_val.prototxt").save("net.caffemodel")
+    Net("char-rnn").save("net.caffemodel")
     return "net.caffemodel"
 
 
@@ -49,5 +48,5 @@ def test_a_text_is_converted(zoo, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     Path("a.txt").write_text("abcabcab")
     done = zoo("data", "convert", "text:a.txt?streams=2", "out")
     assert (done.code, done.out) == (0, "3 steps of 2 streams written, 3 characters in the alphabet\n")
-    assert done.err == "zoo: left out: 1 characters at the end, too few for a step of all streams\n"
+    assert done.err == "zoo: left out: the last 1, too few for a step of all streams\n"
     assert zoo("data", "convert", "text:a.txt", "again", "--gray").code == 2
