@@ -15,8 +15,8 @@ _QUICKER = (torch.float32, torch.bfloat16)  # the numbers that oneDNN convolves
 def channels_last_pays(built: Built) -> bool:
     """Whether a net has layers that are quicker with channels last.
 
-    `benchmarks/training.py` shows by how much: of six nets, with one thread and with two, none is slower for it, and
-    those with many small filters are a third quicker. oneDNN copies images with channels first into a layout of its
+    `benchmarks/training.py` shows by how much: nets with many small filters are up to a third quicker for it, and those
+    with few large ones are as quick. oneDNN copies images with channels first into a layout of its
     own before each convolution, and back afterwards; it reads those with channels last as they are.
     """
     convolved_by_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]

@@ -89,7 +89,7 @@ class FlatGradients:
     """The gradients of all blobs that learn, in one buffer that is laid out as theirs.
 
     The `grad` of each blob is a view on it, to which autograd adds; so they are cleared, scaled and sent as one piece.
-    On a CPU a training step takes as long as with gradients that autograd hands over and the update collects.
+    On a CPU a training step takes about as long as with gradients that autograd hands over and the update collects.
     """
 
     def __init__(self, weights: FlatWeights) -> None:

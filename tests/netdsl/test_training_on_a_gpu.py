@@ -38,6 +38,7 @@ layer { name: "pool" type: "Pooling" bottom: "norm" top: "pool" pooling_param { 
 layer { name: "lrn" type: "LRN" bottom: "pool" top: "lrn" }
 layer { name: "drop" type: "Dropout" bottom: "lrn" top: "lrn" }
 layer { name: "ip" type: "InnerProduct" bottom: "lrn" top: "ip"
+        param { lr_mult: 1 } param { lr_mult: 2 decay_mult: 0 }
         inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
 layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" }

@@ -41,7 +41,7 @@ def test_types_that_pass_a_gradient(name: str) -> None:
 
 
 def test_where_data_come_from() -> None:
-    names = ("Input", "MemoryData", "Data", "AnnotatedData", "DummyData")
+    names = ("Input", "MemoryData", "Data", "VideoData", "DummyData")
     found = [capabilities(LAYERS[name]).data for name in names]
     assert found == [DataAccess.INPUT, DataAccess.ARRAYS, DataAccess.FILES, DataAccess.SHAPES, DataAccess.NONE]
 
