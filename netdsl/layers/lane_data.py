@@ -19,6 +19,9 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
+from netdsl.layers._forks import refuse
+
+_OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
 
 
 class LaneData(DataLayer, HasSampleFiles):
@@ -39,6 +42,9 @@ class LaneData(DataLayer, HasSampleFiles):
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param
         check_database(data)
+        refuse(p, *_OF_BOXES)
+        if p.HasField("anno_type") and p.anno_type != pb.AnnotatedDatum.LANE:
+            raise NetError("anno_type must be LANE; AnnotatedData reads a database of boxes")
         if p.batch_sampler:
             raise NetError("batch_sampler looks for boxes, which lanes have none of; take yolo_data_jitter")
         transform = LaneTransform(

@@ -155,7 +155,7 @@ def test_two_devices_learn_what_one_learns_from_twice_the_batch(tmp_path: Path, 
         return [blob for blobs in arrays_of(file).values() for blob in blobs]
 
     for one, two in zip(trained(16, "cpu"), trained(8, "cpu", "cpu"), strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-5)  # sums of 16 gradients, or of two sums of 8
+        np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-4)  # sums of 16 gradients, or of two sums of 8
 
 
 @pytest.mark.parametrize(

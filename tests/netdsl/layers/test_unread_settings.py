@@ -49,6 +49,7 @@ WITHOUT_EFFECT_THERE = {
     "EvalDetection": dict.fromkeys(("constriant", "sqrt"), _UNUSED),
     "Im2col": dict.fromkeys(("num_output", "bias_term", "weight_filler", "bias_filler"), "it has no filters"),
     "InnerProduct": {"negative_slope": "only with relu, which is refused"},
+    "LaneData": {"label_map_file": "lanes have numbers alone"},
     "LRN": {"pooling_param": "only with fuse_type, which is refused"},
     "MultiStageMeanfield": {
         "compatibility_mode": "it has one value",

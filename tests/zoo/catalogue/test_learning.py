@@ -93,6 +93,8 @@ def _made_up(net: Net) -> Net:
         for blob in layer.blob_tensors():
             if blob.dim() > 1:
                 torch.nn.init.normal_(blob, std=math.sqrt(2 / blob[0].numel()))
+            elif not isinstance(blob, torch.nn.Parameter):
+                torch.nn.init.ones_(blob)  # statistics, by whose zeros a net that was never trained divides
     return net
 
 

@@ -231,7 +231,8 @@ def test_data_of_ones_own(zoo, tmp_path: Path) -> None:
     done = zoo("train", "lenet", "--data", "own_lmdb", "--test-data", "digits:test", "--max-iter", "3")
     assert (done.code, done.err) == (0, "")
     shutil.copy(catalogue_folder("lenet").path / "train_val.prototxt", tmp_path / "x.prototxt")
-    (tmp_path / "solver.prototxt").write_text('train_net: "x.prototxt" base_lr: 1 lr_policy: "fixed"')
+    nets = 'train_net: "x.prototxt" test_net: "x.prototxt" test_iter: 1'
+    (tmp_path / "solver.prototxt").write_text(f'{nets} base_lr: 1 lr_policy: "fixed"')
     assert "in `net`" in zoo("train", "--solver", "solver.prototxt", "--data", "digits").err
 
 

@@ -184,7 +184,7 @@ def test_a_source_without_items_is_told(data: Path) -> None:
         ("netCDF4", netcdf._library),
         ("pyarrow.parquet", arrow.arrow),
         ("sklearn", digits._file),
-        ("PIL.ImageDraw", contact_sheet._library),
+        ("PIL.ImageDraw", contact_sheet.pillow),
     ],
 )
 def test_a_missing_library_is_told_with_what_to_install(
