@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from caffe_proto.errors import CaffeError
+from caffe_proto.errors import CaffeError, few
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.journal import Journal
@@ -27,10 +27,12 @@ from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import PeerLostError, user_code_problem
+from netdsl.layer.running import KeepsState
+from netdsl.net.build import Built
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
 from netdsl.solver.action import Action
-from netdsl.solver.events import Listener
+from netdsl.solver.events import Listener, Notice
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.settings import seed
 from netdsl.solver.solver import ignore_event
@@ -38,6 +40,11 @@ from netdsl.solver.used_weights import weights_for_use
 from netdsl.weights.files import save_net
 
 MODEL = "model.caffemodel"
+_SHOWN = 3  # layers that a notice names
+_BROKEN_SEQUENCES = (
+    "what it keeps is for the next batch of the same sequences, and workers take turns with the data, so that each "
+    "skips parts of them; train with one worker"
+)
 _FIRST_ONLY = ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info")
 
 
@@ -165,10 +172,17 @@ def open_worker(
         poll_action=poll_action,
         require_finite=run.require_finite,
     ) as solver:
+        if communicator.size > 1 and (states := _layers_with_states(solver.net.built)):
+            listen(Notice(f"{few(states, _SHOWN)}: {_BROKEN_SEQUENCES}"))
         seed(solver_settings, communicator.rank)
         if run.snapshot is not None:
             state.restore(solver, run.snapshot)
         yield Worker(solver, communicator, clock, pulse)
+
+
+def _layers_with_states(built: Built) -> list[str]:
+    """The layers that carry a state from one batch to the next."""
+    return [f"layer '{layer.layer.name}'" for layer in built.layers if isinstance(layer, KeepsState) and layer.kept()]
 
 
 def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
