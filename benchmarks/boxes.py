@@ -28,7 +28,7 @@ IMAGE, STRIDE = (600, 800), 16
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TimedPair:
     """The same done in two ways."""
 
     name: str
@@ -85,26 +85,26 @@ def layer(kind: str, settings: str, x: Tensor, boxes: Tensor) -> Callable[[Tenso
     return LAYERS[kind](from_text(text, pb.LayerParameter), [tuple(x.shape), tuple(boxes.shape)])
 
 
-def poolings() -> Iterator[Comparison]:
+def poolings() -> Iterator[TimedPair]:
     """Pooling at the sizes of Fast and Faster R-CNN, and of R-FCN."""
     x = torch.randn(1, 512, 38, 50)
     settings = "roi_pooling_param { pooled_h: 7 pooled_w: 7 spatial_scale: 0.0625 }"
     for count in (300, 2000):
         boxes = regions(count)
         ours = layer("ROIPooling", settings, x, boxes)
-        yield Comparison(f"ROIPooling, {count}", "by region", looking(ours, x, boxes), looking(max_by_region, x, boxes))
+        yield TimedPair(f"ROIPooling, {count}", "by region", looking(ours, x, boxes), looking(max_by_region, x, boxes))
     boxes = regions(128)
     ours = layer("ROIPooling", settings, x, boxes)
-    yield Comparison("ROIPooling learns, 128", "by region", learning(ours, x, boxes), learning(max_by_region, x, boxes))
+    yield TimedPair("ROIPooling learns, 128", "by region", learning(ours, x, boxes), learning(max_by_region, x, boxes))
     maps, boxes = torch.randn(1, 21 * 49, 38, 50), regions(300)
     ours = layer(
         "PSROIPooling", "psroi_pooling_param { spatial_scale: 0.0625 output_dim: 21 group_size: 7 }", maps, boxes
     )
     for way, name in ((looking, "PSROIPooling, 300"), (learning, "PSROIPooling learns, 300")):
-        yield Comparison(name, "by region", way(ours, maps, boxes), way(mean_by_region, maps, boxes))
+        yield TimedPair(name, "by region", way(ours, maps, boxes), way(mean_by_region, maps, boxes))
 
 
-def suppressions() -> Iterator[Comparison]:
+def suppressions() -> Iterator[TimedPair]:
     """Suppression of boxes anywhere, and of as many around 20 objects."""
     anywhere, objects = regions(12000)[:, 1:], regions(20)[:, 1:]
     crowded = objects[torch.randint(20, (12000,))] + torch.randn(12000, 4) * 5
@@ -113,7 +113,7 @@ def suppressions() -> Iterator[Comparison]:
         ("NMS, 12000 boxes, best 2000", anywhere, 2000),
         ("NMS, 12000 in crowds", crowded, None),
     ):
-        yield Comparison(name, "cv2.dnn", ours_of(boxes, limit), opencv_of(boxes))
+        yield TimedPair(name, "cv2.dnn", ours_of(boxes, limit), opencv_of(boxes))
 
 
 def ours_of(boxes: Tensor, limit: int | None) -> Callable[[], object]:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from benchmarks.nets import PAIRS, NetPair
+from benchmarks.nets import NetPair, chosen_pairs
 from benchmarks.timing import seconds
 from benchmarks.training import train_val
 from caffe_proto import caffe_pb2 as pb
@@ -67,11 +67,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(0)
     print(f"{'net':<12}{'batch':>6}{'ours, ms':>10}{'Caffe':>10}{'ratio':>8}")
-    for pair in PAIRS:
-        if not arguments.nets or pair.name in arguments.nets:
-            ours, theirs = compare(pair, arguments.caffe, arguments.rounds)
-            times = f"{1000 * ours:>10.1f}{1000 * theirs:>10.1f}{ours / theirs:>8.2f}"
-            print(f"{pair.name:<12}{pair.training_batch:>6}{times}", flush=True)
+    for pair in chosen_pairs(arguments.nets):
+        ours, theirs = compare(pair, arguments.caffe, arguments.rounds)
+        times = f"{1000 * ours:>10.1f}{1000 * theirs:>10.1f}{ours / theirs:>8.2f}"
+        print(f"{pair.name:<12}{pair.training_batch:>6}{times}", flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.nets import PAIRS, NetPair
+from benchmarks.nets import NetPair, chosen_pairs
 from benchmarks.nets.by_hand import LAYOUTS, in_layout, load_by_hand
 from benchmarks.timing import max_difference, time_in_turn
 from netdsl import Net
@@ -63,12 +63,11 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.manual_seed(0)
     print(f"{'net':<12}{'batch':>6}{'ours, ms':>10}{'by hand':>10}{'last':>10}{'ratio':>8}{'outputs differ by':>20}")
-    for pair in PAIRS:
-        if not arguments.nets or pair.name in arguments.nets:
-            times = compare(pair, arguments.device, arguments.rounds)
-            milliseconds = "".join(f"{1000 * each:>10.1f}" for each in (times.ours, *times.by_hand))
-            ratio = f"{times.ours / min(times.by_hand):>8.2f}"
-            print(f"{pair.name:<12}{pair.batch:>6}{milliseconds}{ratio}{times.difference:>20.1e}", flush=True)
+    for pair in chosen_pairs(arguments.nets):
+        times = compare(pair, arguments.device, arguments.rounds)
+        milliseconds = "".join(f"{1000 * each:>10.1f}" for each in (times.ours, *times.by_hand))
+        ratio = f"{times.ours / min(times.by_hand):>8.2f}"
+        print(f"{pair.name:<12}{pair.batch:>6}{milliseconds}{ratio}{times.difference:>20.1e}", flush=True)
 
 
 if __name__ == "__main__":

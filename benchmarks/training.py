@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.nets import PAIRS, NetPair
+from benchmarks.nets import NetPair, chosen_pairs
 from benchmarks.nets.by_hand import LAYOUTS, ByHand, in_layout, load_by_hand
 from benchmarks.roofline import Ceiling, least_seconds, measure_ceiling
 from benchmarks.timing import max_difference, time_in_turn
@@ -98,7 +98,7 @@ def gradient_norm(module: nn.Module) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TrainingTimes:
     """The median seconds of a step of netdsl's net and of those by hand, one for each of `LAYOUTS`.
 
     `channels_first` are those of netdsl's net without its rule for layouts, `least` what the machine could take at
@@ -112,7 +112,7 @@ class Comparison:
     difference: float
 
 
-def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> Comparison:
+def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> TrainingTimes:
     """Time all in turn. If the nets by hand are compiled, netdsl's is run as users run it."""
     net = Net(train_val(pair.params(pair.training_batch), pair.training_batch), phase=Phase.TRAIN)
     batch = {
@@ -134,7 +134,7 @@ def compare(pair: NetPair, compute: Compute, ceiling: Ceiling, rounds: int) -> C
 
     own = [partial(step, channels_last) for channels_last in (module.channels_last, False)]
     seconds, first, *others = time_in_turn([*own, *(each.step for each in theirs)], rounds)
-    return Comparison(seconds, first, tuple(others), least, difference)
+    return TrainingTimes(seconds, first, tuple(others), least, difference)
 
 
 def _by_hand(
@@ -176,18 +176,17 @@ def main() -> None:
     by_hand = "compiled" if compute.compiled else "by hand"
     columns = f"{'ours, ms':>10}{'first':>10}{by_hand:>10}{'last':>10}{'ratio':>8}{'of roofline':>12}{'differ by':>12}"
     print(f"{'net':<12}{'batch':>6}{columns}{'images/s':>10}")
-    for pair in PAIRS:
-        if not arguments.nets or pair.name in arguments.nets:
-            try:
-                row = _row(pair, compare(pair, compute, ceiling, arguments.rounds))
-            except RuntimeError as problem:
-                if not compute.compiled:
-                    raise
-                row = f"{pair.name:<12}torch can't compile it here: {str(problem).splitlines()[0]}"
-            print(row, flush=True)
+    for pair in chosen_pairs(arguments.nets):
+        try:
+            row = _row(pair, compare(pair, compute, ceiling, arguments.rounds))
+        except RuntimeError as problem:
+            if not compute.compiled:
+                raise
+            row = f"{pair.name:<12}torch can't compile it here: {str(problem).splitlines()[0]}"
+        print(row, flush=True)
 
 
-def _row(pair: NetPair, times: Comparison) -> str:
+def _row(pair: NetPair, times: TrainingTimes) -> str:
     milliseconds = "".join(f"{1000 * each:>10.1f}" for each in (times.ours, times.channels_first, *times.by_hand))
     shares = f"{times.ours / min(times.by_hand):>8.2f}{times.least / times.ours:>12.0%}{times.difference:>12.1e}"
     return f"{pair.name:<12}{pair.training_batch:>6}{milliseconds}{shares}{pair.training_batch / times.ours:>10.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet
 from netdsl.data.sources.annotations.masks import UNKNOWN, class_map
 from netdsl.errors import DataError
-from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes
+from netdsl.scores.boxes import DetectedBoxes, ObjectBoxes, areas
 from netdsl.scores.coco import score_as_coco
 from netdsl.scores.segmentation import SegmentationScores, count_confusions
 from netdsl.scores.voc import judge_as_voc
@@ -98,16 +98,13 @@ class MarkedTest:
 
 
 def _objects(image: AnnotatedImage) -> ObjectBoxes:
+    """The objects of an image. COCO's rule: an object's area is that of its mask, if that is known."""
     objects = image.objects
+    rows = np.array([(0, each.label, *each.edges) for each in objects], np.float64).reshape(-1, 6)
+    pairs = zip(areas(rows[:, 2:]), objects, strict=True)
     return ObjectBoxes.of(
-        np.array([(0, each.label, *each.edges) for each in objects]),
+        rows,
         difficult=[each.difficult for each in objects],
         crowd=[each.crowd for each in objects],
-        area=_areas(image),
+        area=[float(area) if each.area is None else each.area for area, each in pairs],
     )
-
-
-def _areas(image: AnnotatedImage) -> Sequence[float]:
-    """COCO's rule: an object's area is that of its mask, if that is known."""
-    boxes = [(each.edges.right - each.edges.left) * (each.edges.bottom - each.edges.top) for each in image.objects]
-    return [box if each.area is None else each.area for box, each in zip(boxes, image.objects, strict=True)]

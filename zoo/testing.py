@@ -13,13 +13,12 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
 from netdsl.data.sources.annotations.open_annotated import (
-    is_annotated_database,
+    names_annotated_files,
     names_annotated_set,
     open_annotated_set,
 )
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.data.sources.columns import class_names_of_table
-from netdsl.data.sources.open_source import with_split
 from netdsl.data.sources.source import DataSplit
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model import Model, copy_model, match_names, open_model
@@ -42,7 +41,7 @@ from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
-from zoo.data_layers import data_layers, set_source
+from zoo.data_layers import data_layers, set_source, source_for
 from zoo.marked_testing import MarkedTest
 from zoo.predicting import COLUMN, parquet_of
 from zoo.score_tables import ScoreTable, score_tables
@@ -110,7 +109,7 @@ def test(
 def _names_pictures(data: str, net: pb.NetParameter) -> bool:
     """Whether data are images with marked objects, and no database that layers of the net read."""
     reads_databases = any(layer.HasField("data_param") for layer in net.layer)
-    return names_annotated_set(data) and not (is_annotated_database(data) and reads_databases)
+    return names_annotated_files(data) or (names_annotated_set(data) and not reads_databases)
 
 
 def _on_pictures(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
@@ -159,7 +158,7 @@ def _model_names(request: TestRequest) -> tuple[str, ...]:
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
     """Let data layers read another source; for a net without data layers, return it as a table for the inputs."""
-    source = data if names_annotated_set(data) else with_split(data, DataSplit.TEST)
+    source = source_for(data, DataSplit.TEST)
     readers = data_layers(net)
     for layer in readers:
         set_source(layer, source)

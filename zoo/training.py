@@ -25,7 +25,7 @@ from netdsl.solver.open_solver import open_solver
 from netdsl.solver.snapshot_files import newest
 from netdsl.solver.solver import Solver
 from netdsl.tables.table import Table
-from zoo.data_layers import data_layers, set_source
+from zoo.data_layers import data_layers, set_source, source_for
 
 NO_TESTS = "none"  # as test data: the run doesn't test
 
@@ -126,7 +126,7 @@ def _sources(param: pb.SolverParameter, data: str | None, test_data: str | None)
             else (with_split(data, split) for split in DataSplit)
         )
     if test_data is not None:
-        sources[Phase.TEST] = test_data if names_annotated_set(test_data) else with_split(test_data, DataSplit.TEST)
+        sources[Phase.TEST] = source_for(test_data, DataSplit.TEST)
     return sources
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from benchmarks.nets.by_hand import ByHand
@@ -50,3 +50,8 @@ PAIRS = [
     NetPair("ResNet-50", in_catalogue("resnet-50"), ResNet50, (3, 224, 224), 4, 4),
     NetPair("MobileNet", in_catalogue("mobilenet-v1"), MobileNet, (3, 224, 224), 8, 8),
 ]
+
+
+def chosen_pairs(names: Collection[str]) -> list[NetPair]:
+    """The nets of these names, or all if none is named."""
+    return [pair for pair in PAIRS if not names or pair.name in names]

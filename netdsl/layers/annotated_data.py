@@ -12,8 +12,7 @@ from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.annotated_datum import AnnotatedDatumSource
 from netdsl.data.sources.annotations.marked_items import MarkedItems
 from netdsl.data.sources.annotations.open_annotated import (
-    is_annotated_database,
-    names_annotated_set,
+    names_annotated_files,
     open_annotated_set,
 )
 from netdsl.data.sources.class_names import class_groups, read_class_names
@@ -154,7 +153,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         """
         p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
         color = Color.of(self.layer.transform_param)
-        if names_annotated_set(name) and not is_annotated_database(name):
+        if names_annotated_files(name):
             return MarkedItems(open_annotated_set(name), color, maps=has_maps)
         if has_kind_prefix(name):
             records = open_source(name, color=color)

@@ -51,12 +51,12 @@ def training_devices(
         return _named_elsewhere(name, gpus)
     count = torch.cuda.device_count()
     devices = devices_of(name, param.solver_mode) if gpus is None else gpus_of(gpus, count)
-    own_gpus = name is None or name == "cuda"  # which are as many as there are workers
-    if name is None and gpus is None:
+    unnamed = name is None and gpus is None
+    if unnamed:
         wants_gpu = param.HasField("solver_mode") and param.solver_mode == pb.SolverParameter.GPU
         if wants_gpu and devices[0].type == "cpu":
             complain("warning: the solver asks for a GPU (solver_mode), and torch sees none here; it trains on the CPU")
-    if own_gpus and gpus is None and (workers or 1) > 1 and devices[0].type == "cuda":
+    if (unnamed or name == "cuda") and (workers or 1) > 1 and devices[0].type == "cuda":
         return _noted(every_gpu(count)[:workers], workers)
     return _noted(devices, workers)
 

@@ -15,8 +15,8 @@ from netdsl.data.transforms.boxes import WHOLE, Box, Boxes, project
 from netdsl.data.transforms.class_maps import ClassMaps
 from netdsl.data.transforms.color_distortion import ColorDistortion
 from netdsl.data.transforms.image_settings import copy_of, crop_of
-from netdsl.data.transforms.resizing import Resizing, as_bytes
-from netdsl.data.transforms.transform import FOR_BOXES, Placement, Transform
+from netdsl.data.transforms.resizing import ImageResizing, as_bytes
+from netdsl.data.transforms.transform import FOR_BOXES, CropPlacement, Transform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
@@ -46,7 +46,7 @@ class AnnotatedTransform:
         self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._expansion, self._emission = Expansion(p), Emission(p)
-        self._resizings, self._shares = [Resizing(each) for each in p.resize_param], _shares(p)
+        self._resizings, self._shares = [ImageResizing(each) for each in p.resize_param], _shares(p)
         self._transform = Transform(_of_images_alone(p), train=train)
         if class_maps and (crop_of(p) or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param)):
             raise DataError("a map of classes goes along with resize_mode WARP only, and not with a crop")
@@ -77,7 +77,7 @@ class AnnotatedTransform:
         window = window.clip(0, 1)
         return canvas, canvas.pixels(window), self._seen(rows, window)
 
-    def _resizing(self, batch: int) -> Resizing | None:
+    def _resizing(self, batch: int) -> ImageResizing | None:
         """How images of a batch are resized: of several ways one is drawn for some batches in a row."""
         if len(self._resizings) < 2:
             return self._resizings[0] if self._resizings else None
@@ -104,7 +104,12 @@ class AnnotatedTransform:
         return canvas.filled(part, area, self._expansion.fill(len(image))).transpose(2, 0, 1)
 
     def _placed(
-        self, rows: Boxes, resizing: Resizing | None, area: PixelWindow, place: Placement, resized: Sequence[int]
+        self,
+        rows: Boxes,
+        resizing: ImageResizing | None,
+        area: PixelWindow,
+        place: CropPlacement,
+        resized: Sequence[int],
     ) -> Boxes:
         """The rows of what is in the part that is taken of an area after it was resized."""
         boxes = rows[:, EDGES]
@@ -118,7 +123,7 @@ class AnnotatedTransform:
             rows[:, EDGES] = resizing.in_other_units(rows[:, EDGES], area.height, area.width, crop)
         return rows
 
-    def _class_map(self, values: Array, canvas: Canvas, area: PixelWindow, place: Placement) -> Array:
+    def _class_map(self, values: Array, canvas: Canvas, area: PixelWindow, place: CropPlacement) -> Array:
         """The map of what is shown, which is background around the image."""
         assert self._class_maps is not None
         part = canvas.part(values.transpose(1, 2, 0), area)

@@ -8,7 +8,7 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.image_settings import copy_of, crop_of
-from netdsl.data.transforms.resizing import Resizing
+from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
@@ -21,7 +21,7 @@ class Beforehand:
     """The part of a transform that Caffe lacks, for images as they are stored, and `rest`, the settings that it has."""
 
     rest: pb.TransformationParameter
-    resizing: Resizing | None = None
+    resizing: ImageResizing | None = None
     crop: tuple[int, int] | None = None
 
     @classmethod
@@ -32,7 +32,7 @@ class Beforehand:
         rest, crop = copy_of(param), crop_of(param)
         for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
             rest.ClearField(field)
-        resizing = Resizing(param.resize_param[0]) if param.resize_param else None
+        resizing = ImageResizing(param.resize_param[0]) if param.resize_param else None
         if crop is None or crop[0] == crop[1]:
             if crop is not None:
                 rest.crop_size = crop[0]

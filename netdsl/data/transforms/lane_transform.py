@@ -12,7 +12,7 @@ from netdsl.data.transforms.color_distortion import ColorDistortion
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.transforms.image_settings import copy_of, crop_of
 from netdsl.data.transforms.mean import Pixels
-from netdsl.data.transforms.resizing import Resizing, as_bytes
+from netdsl.data.transforms.resizing import ImageResizing, as_bytes
 from netdsl.data.transforms.transform import FOR_BOXES, Transform
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
@@ -41,7 +41,7 @@ class LaneTransform:
         _check(p)
         self._draw_window, self._divisor, self._map_size = draw_window, divisor, map_size
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
-        self._resizing = Resizing(p.resize_param[0]) if p.resize_param else None
+        self._resizing = ImageResizing(p.resize_param[0]) if p.resize_param else None
         rest = copy_of(p)
         for field in (*FOR_BOXES, "resize_param"):
             rest.ClearField(field)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.transforms.resizing import Resizing
+from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
@@ -53,7 +53,7 @@ class RandomArea:
         settings = pb.ResizeParameter()
         settings.CopyFrom(self._p.resize_param)
         settings.height, settings.width = height, width
-        return Resizing(settings)(image, random)
+        return ImageResizing(settings)(image, random)
 
 
 def _ratio(least: np.float32, most: np.float32, random: Random) -> float:

@@ -16,7 +16,7 @@ _WARP, _FIT_SMALL = pb.ResizeParameter.WARP, pb.ResizeParameter.FIT_SMALL_SIZE
 _OF_OTHER_FORKS = ("center_object", "max_angle", "is_pyramid_test", "out_height_scale", "out_width_scale")
 
 
-class Resizing:
+class ImageResizing:
     """A way to resize images: to one size whatever their proportions, or in proportion.
 
     In proportion an image either covers the size, and is longer on one side, or fits into it, and is padded.

@@ -10,7 +10,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.boxes import Box
 from netdsl.data.transforms.mean import Mean, Pixels
 from netdsl.data.transforms.random_area import RandomArea
-from netdsl.data.transforms.resizing import Resizing
+from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.data.types import Array, Random
 from netdsl.errors import DataError
 
@@ -48,7 +48,7 @@ class ItemTransform(Protocol):
         ...
 
 
-class Placement(NamedTuple):
+class CropPlacement(NamedTuple):
     """The part of an image that is taken, in pixels, and whether it is mirrored."""
 
     top: int
@@ -75,7 +75,7 @@ class Transform:
         self._crop = _crop(p)
         self.scale = float(np.float32(p.scale))
         self._mean = Mean(p)
-        self._resize = Resizing(p.resize_param[0]) if p.resize_param else None
+        self._resize = ImageResizing(p.resize_param[0]) if p.resize_param else None
         has_area = p.HasField("random_aspect_ratio_param")
         self._area = RandomArea(p.random_aspect_ratio_param, p.crop_size) if has_area else None
         self.constant = not (self._mirror or self._resize or self._area or (train and self._crop))
@@ -105,13 +105,13 @@ class Transform:
             image = self._resize(image, random)
         return self.taken(image, self.place(image.shape[-2], image.shape[-1], random), out)
 
-    def place(self, height: int, width: int, random: Random) -> Placement:
+    def place(self, height: int, width: int, random: Random) -> CropPlacement:
         """The part that is taken of an image of this size, which isn't resized any more."""
         cropped = self._cropped(height, width)
         mirrored = self._mirror and bool(random.integers(2))
-        return Placement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
+        return CropPlacement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
 
-    def taken(self, image: Array, place: Placement, out: Pixels | None = None) -> Pixels:
+    def taken(self, image: Array, place: CropPlacement, out: Pixels | None = None) -> Pixels:
         """A part of an image, or of several, with its mean subtracted, scaled.
 
         If `out` is for bytes, these two are left to be done later.

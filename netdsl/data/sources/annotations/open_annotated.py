@@ -140,10 +140,10 @@ def names_annotated_set(name: str) -> bool:
     )
 
 
-def is_annotated_database(name: str) -> bool:
-    """Whether a name or a path is that of a database whose records are images with marked objects."""
+def names_annotated_files(name: str) -> bool:
+    """Whether a name or a path is that of images with marked objects which are in no database."""
     parts = _parts(name)
-    return parts is not None and parts.kind in _DATABASES and has_annotated_records(Path(parts.path))
+    return parts is not None and parts.kind not in _DATABASES
 
 
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:

@@ -8,7 +8,7 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.data.transforms.resizing import Resizing
+from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.errors import DataError
 
 WIDE, HIGH = (40, 80), (80, 40)  # heights and widths
@@ -16,8 +16,8 @@ BOX = np.array([[0.25, 0.5, 0.75, 1]], np.float32)
 RANDOM = np.random.default_rng(0)
 
 
-def resizing(text: str) -> Resizing:
-    return Resizing(from_text(text, pb.ResizeParameter))
+def resizing(text: str) -> ImageResizing:
+    return ImageResizing(from_text(text, pb.ResizeParameter))
 
 
 def image(size: tuple[int, int]) -> np.ndarray:
