@@ -27,8 +27,6 @@ from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.worker import Clock, Worker
 from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import PeerLostError, user_code_problem
-from netdsl.layer.running import KeepsState
-from netdsl.net.build import Built
 from netdsl.net.memory import PeakMemory
 from netdsl.solver import state
 from netdsl.solver.action import Action
@@ -172,17 +170,13 @@ def open_worker(
         poll_action=poll_action,
         require_finite=run.require_finite,
     ) as solver:
-        if communicator.size > 1 and (states := _layers_with_states(solver.net.built)):
-            listen(Notice(f"{few(states, _SHOWN)}: {_BROKEN_SEQUENCES}"))
+        names = [f"layer '{node.layer.name}'" for node, _ in solver.net.built.remembering_layers()]
+        if communicator.size > 1 and names:
+            listen(Notice(f"{few(names, _SHOWN)}: {_BROKEN_SEQUENCES}"))
         seed(solver_settings, communicator.rank)
         if run.snapshot is not None:
             state.restore(solver, run.snapshot)
         yield Worker(solver, communicator, clock, pulse)
-
-
-def _layers_with_states(built: Built) -> list[str]:
-    """The layers that carry a state from one batch to the next."""
-    return [f"layer '{layer.layer.name}'" for layer in built.layers if isinstance(layer, KeepsState) and layer.kept()]
 
 
 def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:

@@ -26,6 +26,7 @@ from netdsl.errors import (
 )
 from netdsl.layer import BringsData, Layer, Loss, Shape
 from netdsl.layer.core import DialectDoubt
+from netdsl.layer.running import KeepsState
 from netdsl.layer.user_code import ReplacesUserCode, python_name
 from netdsl.net.compute_precision import ComputePrecision, products_of
 from netdsl.net.graph import Graph, Node
@@ -63,6 +64,10 @@ class Built:
     def data_layers(self) -> list[tuple[Node, BringsData]]:
         """The layers whose tops come from outside the net."""
         return [(node, layer) for node, layer in self.pairs() if isinstance(layer, BringsData)]
+
+    def remembering_layers(self) -> list[tuple[Node, KeepsState]]:
+        """The layers that carry a state from one batch to the next."""
+        return [(node, layer) for node, layer in self.pairs() if isinstance(layer, KeepsState) and layer.kept()]
 
     def input_edges(self) -> list[int]:
         """The edges whose values come from outside the net."""

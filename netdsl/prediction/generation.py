@@ -13,7 +13,6 @@ from netdsl.data.sources.alphabet import Alphabet
 from netdsl.data.types import Array
 from netdsl.deploy.deploy_net import deploy
 from netdsl.errors import NetError
-from netdsl.layer.running import KeepsState
 from netdsl.layer.samples import BlobKind
 from netdsl.net.graph import resolve_all
 from netdsl.prediction.predictor import Predictor
@@ -29,10 +28,7 @@ class TextGenerator:
         if not alphabet.characters:
             raise NetError("has no alphabet: a labels.txt with a character on each line must lie beside it")
         self._predictor = Predictor(_for_one_step(net), weights, (), device=device)
-        built = self._predictor.subgraph.built
-        self._layers = [
-            (node, layer) for node, layer in built.pairs() if isinstance(layer, KeepsState) and layer.kept()
-        ]
+        self._layers = self._predictor.subgraph.built.remembering_layers()
         self._characters, self._goes_on = self._inputs()
         self._alphabet = alphabet
 

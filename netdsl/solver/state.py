@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from caffe_proto.files import CaffeFile, Form, write
 from caffe_proto.storage import remove_leftovers
 from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.errors import SolverError
-from netdsl.layer.running import KeepsState
 from netdsl.model import load_weights
 from netdsl.solver.events import Notice, SnapshotSaved
 from netdsl.solver.snapshot_files import (
@@ -163,22 +162,17 @@ def resume_from(solver: Solver, point: ResumePoint, path: Path) -> None:
 def _kept_states(net: TrainableNet) -> KeptStates:
     """What the layers of a net carry to the next batch."""
     return {
-        name: {part: _packed_tensor(state) for part, state in layer.kept().items()}
-        for name, layer in _layers_with_states(net)
+        node.layer.name: {part: _packed_tensor(state) for part, state in layer.kept().items()}
+        for node, layer in net.built.remembering_layers()
     }
 
 
 def _keep_states(net: TrainableNet, kept: KeptStates) -> None:
     """Let the layers of a net go on from what they carried; those of which nothing is known begin anew."""
-    for name, layer in _layers_with_states(net):
+    for node, layer in net.built.remembering_layers():
         layer.reset()
-        if name in kept:
-            layer.keep({part: _unpacked_tensor(state) for part, state in kept[name].items()})
-
-
-def _layers_with_states(net: TrainableNet) -> Iterator[tuple[str, KeepsState]]:
-    pairs = net.built.pairs()
-    return ((node.layer.name, layer) for node, layer in pairs if isinstance(layer, KeepsState) and layer.kept())
+        if node.layer.name in kept:
+            layer.keep({part: _unpacked_tensor(state) for part, state in kept[node.layer.name].items()})
 
 
 def _packed_tensor(tensor: Tensor) -> PackedTensor:

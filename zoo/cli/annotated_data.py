@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from caffe_proto.errors import few
-from zoo.cli.output import complain, print_json
+from zoo.cli.output import complain, counted, print_json
 from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
     if as_json:
         print_json(asdict(report))
         return
-    skipped = f", {_count(len(report.bad), 'bad one')} skipped" if report.bad else ""
-    click.echo(f"{_count(report.written, 'image')} with {_count(report.objects, 'object')} written{skipped}")
+    skipped = f", {counted(len(report.bad), 'bad one')} skipped" if report.bad else ""
+    click.echo(f"{counted(report.written, 'image')} with {counted(report.objects, 'object')} written{skipped}")
 
 
 def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
@@ -60,12 +60,12 @@ def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -
 
 
 def _print(source: str, summary: AnnotatedSummary) -> None:
-    objects = f"{_count(summary.objects, 'object')} of {len(summary.classes)} classes"
-    click.echo(f"{source}: {_count(summary.images, 'image')}, {objects}")
+    objects = f"{counted(summary.objects, 'object')} of {len(summary.classes)} classes"
+    click.echo(f"{source}: {counted(summary.images, 'image')}, {objects}")
     sizes = few((f"{size.height} x {size.width} ({size.images:,})" for size in summary.sizes), _SHOWN)
     click.echo(f"  sizes: {sizes or 'none'}")
     for name in summary.classes:
-        click.echo(f"  {name.boxes:>8,}  {name.name}, in {_count(name.images, 'image')}")
+        click.echo(f"  {name.boxes:>8,}  {name.name}, in {counted(name.images, 'image')}")
     click.echo(f"  boxes: {summary.small:,} small, {summary.medium:,} medium, {summary.large:,} large")
     counts = {
         "difficult": summary.difficult,
@@ -79,10 +79,6 @@ def _print(source: str, summary: AnnotatedSummary) -> None:
         f"  of these: {few((f'{count:,} {name}' for name, count in counts.items() if count), len(counts)) or '-'}"
     )
     if summary.without_objects:
-        click.echo(f"  without objects: {_count(summary.without_objects, 'image')}")
+        click.echo(f"  without objects: {counted(summary.without_objects, 'image')}")
     if summary.bad:
-        complain(f"{_count(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"
+        complain(f"{counted(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")

@@ -35,6 +35,11 @@ def complain(problem: object) -> None:
     click.echo("zoo: " + " ".join(str(problem).splitlines()), err=True)
 
 
+def counted(number: int, word: str) -> str:
+    """A number and what is counted, such as '1 image' and '2 images'."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from zoo.cli.output import complain, print_json
+from zoo.cli.output import complain, counted, print_json
 
 
 def convert_text(source: str, target: str, as_json: bool) -> None:
@@ -20,5 +20,5 @@ def convert_text(source: str, target: str, as_json: bool) -> None:
     if as_json:
         print_json(asdict(report))
         return
-    streams = f"{report.streams:,} stream{'' if report.streams == 1 else 's'}"
+    streams = counted(report.streams, "stream")
     click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
