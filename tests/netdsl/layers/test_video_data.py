@@ -69,6 +69,15 @@ def test_a_place_in_the_data_is_one_number(settings: str) -> None:
         assert all(np.array_equal(*pair) for pair in zip(one, other, strict=True))
 
 
+def test_training_takes_any_part_of_any_video_and_tests_the_middle_in_their_order() -> None:
+    settings = FLOW.replace("num_segments: 3", "num_segments: 1") % (PATTERN, "shuffle: true")
+    parts = {FLOWS[video, first : first + 2].tobytes() for video in range(2) for first in (0, 2, 4)}
+    drawn = batches(settings, 20, phase=Phase.TRAIN)
+    assert {images[0].astype(np.uint8).tobytes() for images, _ in drawn} == parts
+    for images, labels in batches(settings.replace("shuffle: true", "")):
+        assert np.array_equal(images, FLOWS[:, 2:4]) and labels.tolist() == [4, 5]
+
+
 def test_stacks_of_flows_and_their_labels() -> None:
     ((stacks, labels),) = batches(FLOW % (PATTERN, "") + "transform_param { mean_value: 128 }", 1)
     assert np.array_equal(stacks, FLOWS.astype(np.float32) - 128) and labels.tolist() == [4, 5]

@@ -36,7 +36,9 @@ def drawn(height: int, width: int, times: int = 900, **settings: object) -> set[
     return {tuple(int(value) for value in choice(height, width, random)) for _ in range(times)}
 
 
-@pytest.mark.parametrize(("ratios", "apart"), [([], 1), ([], 0), ([1, 0.7], 1), ([0.9, 0.5, 0.3], 2)])
+@pytest.mark.parametrize(
+    ("ratios", "apart"), [([], 1), ([], 0), ([1, 0.7], 1), ([0.9, 0.5, 0.3], 2), ([0.795, 0.765, 0.62], 2)]
+)
 def test_heights_and_widths_are_shares_of_the_shorter_side(ratios: list[float], apart: int) -> None:
     settings = {"multi_scale": True, "max_distort": apart, "scale_ratios": ratios, "fix_crop": True}
     wanted = set(sizes_of(34, 40, ratios or [1, 0.875, 0.75, 0.66], apart))
