@@ -86,17 +86,16 @@ class VideoSource:
 class CameraSource:
     """What a camera shows, without an end; items are those of a video. What it has shown is gone.
 
-    So its frames can only be asked for once, in their order and by one process.
+    So its frames can only be asked for once, in their order and by one process. It is opened for the first of them.
     """
 
+    live = True
     image_count = 1  # scene
 
     def __init__(self, device: int, *, skip_frames: int = 0) -> None:
-        self.name, self._skipped, self._next = f"camera {device}", skip_frames, 0
-        with _quiet_opencv() as cv2:
-            self._camera = cv2.VideoCapture(device)
-        if not self._camera.isOpened():
-            raise DataError(f"{self.name}: can't be opened; is it there, and does no other program use it?")
+        self.name = f"camera {device}"
+        self._device, self._skipped, self._next = device, skip_frames, 0
+        self._camera: Any = None
 
     def __len__(self) -> int:
         return sys.maxsize
@@ -108,6 +107,8 @@ class CameraSource:
                 f"{self.name}: its frames are gone once they were shown, so nothing that reads it can be resumed, "
                 "repeated or shared among processes; record a video, and name that"
             )
+        if self._camera is None:
+            self._camera = self._opened()
         for _ in range(self._skipped):
             self._camera.grab()
         is_there, pixels = self._camera.read()
@@ -116,13 +117,21 @@ class CameraSource:
         self._next += 1
         return VideoFrame(pixels)
 
+    def _opened(self) -> Any:
+        with _quiet_opencv() as cv2:
+            camera = cv2.VideoCapture(self._device)
+        if not camera.isOpened():
+            raise DataError(f"{self.name}: can't be opened; is it there, and does no other program use it?")
+        return camera
+
     def item(self, fetched: VideoFrame) -> Item:
         """The frame and its label."""
         return fetched.item()
 
     def close(self) -> None:
         """Let others use the camera."""
-        self._camera.release()
+        if self._camera is not None:
+            self._camera.release()
 
 
 def _open_video(path: Path) -> Any:

@@ -76,7 +76,7 @@ def _near(side: int, wanted: int) -> int:
 
 
 def refuse_for(what: str, p: pb.TransformationParameter) -> None:
-    """A DataError if settings ask for what TSN does with images that have nothing beside them."""
+    """A DataError if settings ask for what TSN does with images that have nothing but a label beside them."""
     names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
     if names:
-        raise DataError(f"transform_param: {', '.join(names)}: TSN has it for images alone; remove it for {what}")
+        raise DataError(f"transform_param: {', '.join(names)}: is TSN's, and not for {what}; remove it")

@@ -109,6 +109,14 @@ def test_the_first_item_is_read(zoo) -> None:
     )
 
 
+def test_no_camera_is_switched_on(zoo) -> None:
+    Path("net.prototxt").write_text(
+        'layer { name: "data" type: "VideoData" top: "data" data_param { batch_size: 1 } '
+        "video_data_param { device_id: 9876 } }"
+    )
+    assert zoo("check", "net.prototxt").out == "net.prototxt: good for TEST and TRAIN\n"
+
+
 def test_a_data_layer_without_a_source_says_so(zoo) -> None:
     Path("net.prototxt").write_text(DATA.replace('source: "nowhere"', ""))
     assert "data can't be read: net.prototxt:1: layer 'data': needs a source" in zoo("check", "net.prototxt").out

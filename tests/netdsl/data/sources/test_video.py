@@ -133,8 +133,8 @@ def test_an_image_that_claims_to_be_a_video_has_no_number_of_frames() -> None:
 
 
 def test_a_camera_that_is_not_there_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(DataError, match="camera 9876: can't be opened; is it there"):
-        CameraSource(9876)
+    with closing(CameraSource(9876)) as camera, pytest.raises(DataError, match="camera 9876: can't be opened; is it"):
+        camera.fetch(0)
     assert capfd.readouterr() == ("", "")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import cv2
@@ -11,8 +11,11 @@ import pytest
 
 from caffe_proto import CaffeFile, write
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.segmentation import image_labelmap_source
 from netdsl.data.transforms.annotated_transform import AnnotatedTransform
+from netdsl.data.transforms.beforehand import Beforehand
 from netdsl.data.transforms.crop_choice import CropChoice
+from netdsl.data.transforms.lane_transform import LaneTransform
 from netdsl.data.transforms.transform import Transform
 from netdsl.errors import DataError
 
@@ -117,6 +120,18 @@ def test_what_cannot_be_cropped_is_told(settings: dict[str, object], why: str) -
         Transform(pb.TransformationParameter(**settings), train=True)
 
 
-def test_what_is_for_images_alone_is_refused_elsewhere() -> None:
-    with pytest.raises(DataError, match="is_flow: TSN has it for images alone; remove it for images with boxes"):
-        AnnotatedTransform(pb.TransformationParameter(is_flow=True), train=True)
+@pytest.mark.parametrize(
+    ("use", "what"),
+    [
+        (lambda p: AnnotatedTransform(p, train=True), "images with boxes"),
+        (lambda p: LaneTransform(p, None, divisor=1, map_size=None, train=True), "images with lanes"),
+        (lambda p: image_labelmap_source(pb.ImageDataParameter(), p), "images with maps"),
+        (lambda p: Beforehand.of(p, train=True), "BVLC's Caffe"),
+    ],
+)
+@pytest.mark.parametrize("setting", ["is_flow", "multi_scale", "fix_crop"])
+def test_what_is_for_images_alone_is_refused_elsewhere(
+    use: Callable[[pb.TransformationParameter], object], what: str, setting: str
+) -> None:
+    with pytest.raises(DataError, match=f"{setting}: is TSN's, and not for {what}; remove it"):
+        use(pb.TransformationParameter(**{setting: True}))
