@@ -31,6 +31,7 @@ from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
+from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.mean import Mean
@@ -41,6 +42,7 @@ from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_rec
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
+from netdsl.data.writing.sample_videos import write_stacks, write_video
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -352,6 +354,38 @@ def read_segmentation(folder: Path) -> None:
     source = SegmentationSource(files, PairedTransform(lambda image: image.astype(np.float32), (12, 12), True, True))
     for index in range(4):
         source.item(source.fetch(index))
+
+
+def make_video(folder: Path) -> None:
+    frames = np.stack([pixels(24, 32).transpose(2, 0, 1) for _ in range(5)])
+    (folder / "avi").mkdir()
+    write_video(frames, folder / "avi")
+    (folder / "mp4").mkdir()
+    cv2 = opencv()
+    writer = cv2.VideoWriter(
+        str(folder / "mp4" / "x.mp4"), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*"mp4v"), 25, (32, 24)
+    )
+    for frame in frames:
+        writer.write(np.ascontiguousarray(frame.transpose(1, 2, 0)))
+    writer.release()
+
+
+def read_video(folder: Path) -> None:
+    (path,) = folder.iterdir()
+    read_whole(open_source(f"video:{path}"))
+
+
+def make_video_segments(folder: Path) -> None:
+    (folder / "two").mkdir()
+    names, _ = write_stacks(np.stack([pixels(12, 15, 12).transpose(2, 0, 1)] * 2), 3, folder / "two")
+    (folder / "two" / "list.txt").write_text("".join(f"{Path(name).name} 4 1\n" for name in names))
+
+
+def read_video_segments(folder: Path) -> None:
+    with contextlib.chdir(folder):
+        source = VideoSegmentSource(VideoList("list.txt", 2, 2, pattern="image_%d.png"), train=False)
+        for index in range(4):
+            source.item(source.fetch(index))
 
 
 def make_pixel_sets(folder: Path) -> None:

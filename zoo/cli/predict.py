@@ -19,6 +19,7 @@ _LENGTH = 200
 _INPUTS = """\b
 INPUT is any of
   photo.jpg  photos  'photos/**/*.jpg'   files, folders with all below, patterns
+  clip.mp4                               the frames of a video
   -                                      one image's bytes, on standard input
   lmdb:PATH  parquet:PATH  digits:test   the images of a data set
   TABLE, with -o OUT.parquet             a Parquet or Arrow table

@@ -15,6 +15,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.listing import numbered_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.crop_choice import refuse_for
 from netdsl.data.transforms.decode import Color, Interpolation, decode, image_limit, resize
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.paired_transform import PairedTransform
@@ -236,6 +237,7 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
 
 def _values(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     """The part of a transform that doesn't move pixels: it subtracts the mean and scales."""
+    refuse_for("images with maps", transform)
     settings = pb.TransformationParameter()
     settings.CopyFrom(transform)
     for name in ("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors"):

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
+from netdsl.layers import LAYERS
+from netdsl.layers._data import DataLayer
 
 pytest.importorskip("cv2")
 pytest.importorskip("lmdb")
@@ -15,6 +17,13 @@ DATA = "layer { name: 'd' type: 'Data' top: 'x' top: 'y' data_param { source: 'g
 FULL = """layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'
   inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }"""
 LOSS = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' }"
+
+
+class OwnData(DataLayer):
+    """A type of a program's own, which makes up no files."""
+
+    def batch_size(self) -> int:
+        return 2
 
 
 @pytest.fixture
@@ -73,8 +82,9 @@ def test_reasons_name_the_layer(tried) -> None:
     private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
     trial = tried(private, FULL, LOSS)
     assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
-    video = "layer { name: 'v' type: 'VideoData' top: 'x' top: 'y' data_param { batch_size: 2 } }"
-    assert "layer 'v': files for a layer of type VideoData can't be made up" in tried(video, FULL, LOSS).reason
+    types = LAYERS | {"Own": OwnData}
+    trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS, types=types)
+    assert "layer 'o': files for a layer of type Own can't be made up" in trial.reason
     trial = tried(DATA % 2, FULL.replace("'xavier'", "'gabor'"), LOSS)
     assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason
     (wrong,) = (tried("layer {").reason,)

@@ -60,7 +60,14 @@ class Counting(DataLayer):
         return Reading(opened[-1], self.batch_size())
 
 
-TYPES = LAYERS | {"Counting": Counting}
+class OfAnotherProgram(DataLayer):
+    """Knows shapes only."""
+
+    def batch_size(self) -> int:
+        return 2
+
+
+TYPES = LAYERS | {"Counting": Counting, "OfAnotherProgram": OfAnotherProgram}
 TWO = """
 layer { name: "one" type: "Counting" top: "volume" top: "vector" top: "number" inner_product_param { num_output: 5 } }
 layer { name: "two" type: "Counting" top: "other" inner_product_param { num_output: 3 } }
@@ -135,7 +142,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
          "layer 'l': an item has 3 arrays, and the layer 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
-        ("type: 'VideoData' top: 'a' data_param { batch_size: 2 }", "layer 'l': data of type VideoData can't be read"),
+        ("type: 'OfAnotherProgram' top: 'a' top: 'b'", "layer 'l': data of type OfAnotherProgram can't be read"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:
