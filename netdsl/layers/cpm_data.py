@@ -72,9 +72,11 @@ class CPMData(DataLayer, HasSampleFiles):
         made, p = self._with_own_settings(), self._settings()
         records = pose_samples(values[0], joints=p.np_in_lmdb, scale=p.target_dist, masked=self._has_limbs())
         write_records(folder / "items", records)
-        data = made.data_param if self._has_limbs() else made.cpmdata_param
-        data.source, data.backend = str(folder / "items"), pb.DataParameter.LMDB
-        data.ClearField("rand_skip")
+        if self._has_limbs():
+            made.data_param.source, made.data_param.backend = str(folder / "items"), pb.DataParameter.LMDB
+            made.data_param.ClearField("rand_skip")
+        else:
+            made.cpmdata_param.source, made.cpmdata_param.backend = str(folder / "items"), pb.CPMDataParameter.LMDB
         return made
 
     def _has_limbs(self) -> bool:
@@ -84,9 +86,8 @@ class CPMData(DataLayer, HasSampleFiles):
         p = self.layer.cpmdata_param
         if self._has_limbs():
             return self.layer.data_param
-        return pb.DataParameter(
-            source=p.source, batch_size=p.batch_size, backend=pb.DataParameter.DB.Value(_backend(p))
-        )
+        backend = pb.DataParameter.LMDB if p.backend == pb.CPMDataParameter.LMDB else pb.DataParameter.LEVELDB
+        return pb.DataParameter(source=p.source, batch_size=p.batch_size, backend=backend)
 
     def _settings(self) -> PoseSettings:
         """What is said about poses."""
@@ -108,7 +109,3 @@ class CPMData(DataLayer, HasSampleFiles):
             raise NetError(f"num_parts is {p.num_parts}; it must be 56, for COCO's bodies, or 43, for MPI's")
         known = _WITH_LIMBS if self._has_limbs() else _ALONE if p.transform_body_joint else {}
         return known.get(p.num_parts) or plain_skeleton(p.num_parts, swaps=p.transform_body_joint)
-
-
-def _backend(p: pb.CPMDataParameter) -> str:
-    return pb.CPMDataParameter.DB.Name(p.backend)

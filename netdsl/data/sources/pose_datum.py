@@ -77,7 +77,8 @@ class _Rows:
     """A channel of bytes whose rows hold numbers."""
 
     def __init__(self, channel: Array, where: str) -> None:
-        self._width, self._bytes, self._where = channel.shape[1], channel.tobytes(), where
+        self._width: int = channel.shape[1]
+        self._bytes, self._where = channel.tobytes(), where
 
     def floats(self, row: int, count: int) -> Pixels:
         """The first numbers of a row. They may go on in the next one, as in Caffe."""
@@ -88,7 +89,7 @@ class _Rows:
     def byte(self, row: int, place: int) -> int:
         """A byte of a row."""
         self._check(row * self._width + place + 1)
-        return self._bytes[row * self._width + place]
+        return int(self._bytes[row * self._width + place])
 
     def _check(self, end: int) -> None:
         if end > len(self._bytes):

@@ -98,5 +98,5 @@ class PoseViews:
             return view
         planes = [np.ascontiguousarray(plane[:, ::-1]) for plane in view.planes]
         last = np.array([view.size[1] - 1, 0], np.float32)
-        mirrored = view.moved(planes, np.diag(np.float32([-1, 1])), last)
+        mirrored = view.moved(planes, np.diag(np.array([-1, 1], np.float32)), last)
         return PoseView(mirrored.planes, mirrored.people[:, self._mirrored])
