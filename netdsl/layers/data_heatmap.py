@@ -46,6 +46,8 @@ class DataHeatmap(DataLayer, HasSampleFiles):
         if p.meanfile:
             raise NetError("meanfile has a mean for each video, which isn't supported; remove it")
         source = ClusteredJoints(p, seed=seed) if p.sample_per_cluster else JointListSource(p)
+        if p.random_crop and p.flip_joint_labels and source.joints % 2 != p.dont_flip_first:
+            raise NetError(f"{source.joints} joints can't be mirrored in pairs; change dont_flip_first")
         return Reading(source, p.batchsize, name=p.source, item_transform=HeatmapTransform(p))
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:

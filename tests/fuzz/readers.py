@@ -42,6 +42,8 @@ READERS = {
     "segmentation": FileReader(data_files.make_segmentation, data_files.read_segmentation),
     "pixel-sets": FileReader(data_files.make_pixel_sets, data_files.read_pixel_sets),
     "lanes": FileReader(data_files.make_lanes, data_files.read_lanes),
+    "poses": FileReader(data_files.make_poses, data_files.read_poses),
+    "joint-lists": FileReader(data_files.make_joint_lists, data_files.read_joint_lists, (".png",)),
     "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
     "class-names": FileReader(data_files.make_class_names, data_files.read_class_names_in),
     "proposals": FileReader(data_files.make_proposals, data_files.read_proposals_in),

@@ -45,13 +45,14 @@ class JointListSource:
     """
 
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
-        self._folder, self._masked = p.root_img_dir, p.segmentation
+        self._folder, self._masked, self._least_height = p.root_img_dir, p.segmentation, p.cropsize
         chosen = _numbers(p.labelinds, "labelinds")
         self._lines = [_split(p.source, number, line, chosen) for number, line in numbered_lines(p.source)]
         if not self._lines:
             raise DataError(f"{p.source}: the list is empty")
         if len({len(line.joints) for line in self._lines}) > 1:
             raise DataError(f"{p.source}: its lines have different numbers of joints")
+        self.joints = len(self._lines[0].joints)
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -68,6 +69,8 @@ class JointListSource:
     def item(self, fetched: JointImage) -> Item:
         """The image and its joints."""
         image = decode(fetched.image, Color.COLOR, fetched.path)[::-1]
+        if image.shape[1] < self._least_height:
+            raise DataError(f"{fetched.path}: has {image.shape[1]} rows, and cropsize is {self._least_height}")
         return (image if fetched.mask is None else _seen(image, fetched.mask, fetched.path)), fetched.joints
 
     def name(self, index: int) -> str:

@@ -46,10 +46,7 @@ class HeatmapTransform:
 
     def _padded(self, pixels: Pixels) -> Pixels:
         """An image as wide as the crop, or wider. Caffe's rule: a narrow one gets black on its right."""
-        height, width, _ = pixels.shape
-        if height < self._p.cropsize:
-            raise DataError(f"an image of {height} rows is smaller than a cropsize of {self._p.cropsize}")
-        return np.pad(pixels, ((0, 0), (0, max(0, self._p.cropsize - width)), (0, 0)))
+        return np.pad(pixels, ((0, 0), (0, max(0, self._p.cropsize - pixels.shape[1])), (0, 0)))
 
     def _mirrored(self, points: Pixels, width: int) -> Pixels:
         """Joints in a mirror. Caffe's rule: they come in pairs, left and right, maybe behind one that has no pair."""
@@ -57,8 +54,6 @@ class HeatmapTransform:
         if not self._p.flip_joint_labels:
             return points
         alone = 1 if self._p.dont_flip_first else 0
-        if (len(points) - alone) % 2:
-            raise DataError(f"{len(points)} joints can't be mirrored in pairs; change dont_flip_first")
         pairs: Pixels = points[alone:].reshape(-1, 2, 2)[:, ::-1].reshape(-1, 2)
         result: Pixels = np.concatenate([points[:alone], pairs])
         return result
