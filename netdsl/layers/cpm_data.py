@@ -36,7 +36,7 @@ class CPMData(DataLayer, HasSampleFiles):
 
     origin = "CMU"
     config = pb.CPMTransformationParameter
-    tops = (1, 2)
+    tops = (2, 2)
 
     def batch_size(self) -> int:
         return self._database().batch_size
@@ -107,5 +107,7 @@ class CPMData(DataLayer, HasSampleFiles):
         p = self._settings()
         if self._has_limbs() and (p.num_parts not in _WITH_LIMBS or not p.transform_body_joint):
             raise NetError(f"num_parts is {p.num_parts}; it must be 56, for COCO's bodies, or 43, for MPI's")
+        if not p.num_parts:
+            raise NetError("num_parts is 0; it must be 1 or more")
         known = _WITH_LIMBS if self._has_limbs() else _ALONE if p.transform_body_joint else {}
         return known.get(p.num_parts) or plain_skeleton(p.num_parts, swaps=p.transform_body_joint)

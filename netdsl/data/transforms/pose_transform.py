@@ -56,6 +56,8 @@ class PoseTransform:
 
     def _grid(self, view: PoseView) -> Grid:
         height, width = view.size
+        if min(height, width) < self._p.stride:
+            raise DataError(f"an image of {height} x {width} has no place in maps with a stride of {self._p.stride}")
         return height // self._p.stride, width // self._p.stride
 
     def _joint_maps(self, people: Pixels, grid: Grid) -> Pixels:
@@ -127,5 +129,7 @@ def _check(p: PoseSettings) -> None:
         raise DataError(f"aug_way '{p.aug_way}' reads what to draw from files of the fork's; take 'rand'")
     if not 1 <= p.stride <= min(p.crop_size_x, p.crop_size_y):
         raise DataError(f"a stride of {p.stride} leaves no map of a crop of {p.crop_size_y} x {p.crop_size_x}")
+    if p.do_clahe and p.clahe_tile_size < 1:
+        raise DataError(f"clahe_tile_size is {p.clahe_tile_size:g}; it must be 1 or more")
     if min(p.sigma, p.sigma_center, p.target_dist) <= 0:
         raise DataError("sigma, sigma_center and target_dist must be above 0")

@@ -84,6 +84,7 @@ def test_images_to_test_with_stay_as_they_are(tmp_path: Path) -> None:
     ("settings", "words"),
     [
         (LIMBS.replace("56", "18") % "", "num_parts is 18; it must be 56, for COCO's bodies, or 43"),
+        (ALONE % "num_parts: 0", "num_parts is 0; it must be 1 or more"),
         (LIMBS % "transform_body_joint: false", "it must be 56"),
         (LIMBS.replace("17", "16") % "", "np_in_lmdb is 16; 56 parts are made of 17 joints"),
         (LIMBS % "mirror: true", "mirror: no setting for images of people"),
