@@ -13,6 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import classes_of
+from netdsl.layers._loss import stated
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import (
     boxes,
@@ -24,7 +25,6 @@ from netdsl.layers._yolo import (
     newest,
     pairs,
     per_anchor,
-    stated,
     until_zero,
 )
 

@@ -12,7 +12,8 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._constants import constants
 from netdsl.layers._labels import classes_of, within
-from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
+from netdsl.layers._loss import stated
+from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
 MSE = pb.Yolov3Parameter.MSE

@@ -20,6 +20,8 @@ from netdsl import Net
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
 from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.data.transforms.lane_transform import LaneTransform
+from netdsl.data.transforms.pose_skeleton import COCO
+from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
@@ -391,6 +393,27 @@ def test_a_map_of_lanes_is_mirrored_with_its_image_and_its_points() -> None:
     seen = {(pixels[0, 0, 0] == 9, rows[0, 0, 0] == 1, lanes[0, 0, 7] == 1) for pixels, rows, lanes in tops}
     assert seen == {(False, False, False), (True, True, True)}
     assert all(rows[0, 2:, 2].max() == -1 for _, rows, _ in tops)
+
+
+def pose_maps(visibility: int) -> NDArray[np.float32]:
+    """The maps of a person without a right ankle, of an image that is seen on its left alone."""
+    people, mask = np.ones((1, 18, 3), np.float32), np.zeros((1, 16, 24), np.uint8)
+    people[0, 17, 2], mask[:, :, :12] = visibility, 255
+    transform = LimbPoseTransform(pb.CPMTransformationParameter(num_parts=56), COCO, train=False)
+    _, maps = transform((np.zeros((3, 16, 24), np.uint8), mask, people), np.random.default_rng(0), 0)
+    return np.asarray(maps, np.float32)
+
+
+@shows("Maps with the number of a joint that nobody marked, in `CPMData`")
+def test_maps_with_the_number_of_an_unknown_joint_weigh_nothing() -> None:
+    unknown, known = (pose_maps(visibility)[:57].any(axis=(1, 2)) for visibility in (3, 1))
+    assert known.all() and np.flatnonzero(~unknown).tolist() == [10]
+
+
+@shows("`CPMData` with `cpm_transform_param`, in tests")
+def test_an_image_to_test_with_has_weights_of_its_mask() -> None:
+    maps = pose_maps(1)
+    assert maps.shape == (114, 4, 6) and (maps[0, :, :2] == 1).all() and (maps[0, :, 4:] == 0).all()
 
 
 @shows("`WindowSegData` with `shuffle`")

@@ -25,17 +25,22 @@ from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.joint_list import ClusteredJoints
 from netdsl.data.sources.lane_datum import LaneDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
+from netdsl.data.sources.pose_datum import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
 from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
+from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.paired_transform import PairedTransform
+from netdsl.data.transforms.pose_skeleton import COCO
+from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.writing.annotated.convert_annotated import convert_annotated
 from netdsl.data.writing.annotated_samples import lane_samples
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
@@ -43,6 +48,8 @@ from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_videos import write_stacks, write_video
+from netdsl.data.writing.pose_records import pose_samples
+from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -412,6 +419,34 @@ def make_lanes(folder: Path) -> None:
 
 def read_lanes(folder: Path) -> None:
     read_whole(LaneDatumSource(LmdbSource(folder / "lanes")))
+
+
+def make_poses(folder: Path) -> None:
+    (folder / "two").mkdir()
+    images = np.zeros((2, 3, 24, 30), np.float32)
+    write_records(folder / "two" / "poses", pose_samples(images, joints=17, scale=1, masked=True))
+
+
+def read_poses(folder: Path) -> None:
+    source = PoseDatumSource(LmdbSource(folder / "poses"), 17, masked=True)
+    p = pb.CPMTransformationParameter(num_parts=56, crop_size_x=32, crop_size_y=32)
+    transform = LimbPoseTransform(p, COCO, train=True)
+    for index in range(len(source)):
+        transform(source.item(source.fetch(index)), np.random.default_rng(index), 0)
+
+
+def make_joint_lists(folder: Path) -> None:
+    (folder / "two").mkdir()
+    names = write_images(np.zeros((2, 3, 24, 30), np.uint8), folder / "two")
+    write_list(folder / "two", names, ["3,4,15,16,7,8"] * 2, ["0,0,0,0,0"] * 2, [0, 1])
+
+
+def read_joint_lists(folder: Path) -> None:
+    p = pb.HeatmapDataParameter(cropsize=20, outsize=20, label_width=5, label_height=5, random_crop=True)
+    p.source, p.root_img_dir = str(folder / "list.txt"), f"{folder}/"
+    source, transform = ClusteredJoints(p, seed=0), HeatmapTransform(p)
+    for index in range(3):
+        transform(source.item(source.fetch(index)), np.random.default_rng(index), 0)
 
 
 def make_folder(folder: Path) -> None:

@@ -42,6 +42,7 @@ MORE_CASES = {
     "DetectionEvaluate": ("1 1 4 7; 1 1 3 8", "detection_evaluate_param { num_classes: 4 }"),
     "DummyData of chance": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: 'gaussian' } }"),
     "EltwiseAccuracy": ("2 4 3 5; 2 1 3 5", "eltwise_accuracy_param { top_k: 2 ignore_label: 1 }"),
+    "EuclideanLossHeatmap": ("2 3 4 4; 2 3 4 4; 2 3 8 8", ""),
     "EvalDetection": (
         "2 14 4 4; 1 1 5 8",
         "eval_detection_param { side: 4 num_class: 2 num_object: 2 threshold: 0.25 biases: [1, 2, 2.5, 1.5] }",

@@ -66,6 +66,17 @@ CASES = {
                  "data_param { source: 'gone' batch_size: 2 } annotated_data_param { yolo_data_type: 1 seg_scales: 4 } "
                  "transform_param { resize_param { height: 32 width: 40 prob: 1 } mirror: true }",
                  [(2, 3, 32, 40), (2, 5, 64, 3), (2, 1, 8, 10)]),
+    "CPMData": ("CPMData", "data label",
+                "data_param { source: 'gone' batch_size: 2 } cpm_transform_param { stride: 8 num_parts: 56 "
+                "np_in_lmdb: 17 crop_size_x: 40 crop_size_y: 32 max_rotate_degree: 40 scale_prob: 1 }",
+                [(2, 6, 32, 40), (2, 114, 4, 5)]),
+    "CPMData-single": ("CPMData", "data label",
+                       "cpmdata_param { source: 'gone' batch_size: 2 } transform_param { stride: 8 "
+                       "crop_size_x: 40 crop_size_y: 32 target_dist: 1.171 }", [(2, 4, 32, 40), (2, 30, 4, 5)]),
+    "DataHeatmap": ("DataHeatmap", "data label",
+                    "heatmap_data_param { source: 'gone' batchsize: 2 cropsize: 28 outsize: 32 label_width: 8 "
+                    "label_height: 8 random_crop: true angle_max: 40 segmentation: true meanfile: 'gone' }",
+                    [(2, 3, 32, 32), (2, 7, 8, 8)]),
     "FCNSegData": ("Python", "data label", PYTHON % ("voc_layers", "VOCSegDataLayer", VOC % "voc"),
                    [(1, 3, 63, 63), (1, 1, 63, 63)]),
     "FCNSegData-sbdd": ("Python", "data label", PYTHON % ("voc_layers", "SBDDSegDataLayer", VOC % "sbdd"),

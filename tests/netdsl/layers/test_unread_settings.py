@@ -40,6 +40,24 @@ WITHOUT_EFFECT_THERE = {
     "ChannelScale": dict.fromkeys(
         ("max_global_scale", "min_global_scale", "init_global_scale"), "only with global_scale, which is refused"
     ),
+    "CPMData": {
+        **dict.fromkeys(
+            (
+                "scale_cvg",
+                "max_cvg_len",
+                "min_cvg_len",
+                "opaque_coverage",
+                "coverage",
+                "bbox_norm_factor",
+                "img_header",
+            ),
+            _UNUSED,
+        ),
+        **dict.fromkeys(("force_color", "force_gray"), "images with people aren't encoded"),
+        "num_total_augs": "only with aug_way 'table', which is refused",
+        "visualize": "it is for pictures",
+    },
+    "DataHeatmap": {"num_channels": _UNUSED, "crop_meanfile": _UNUSED},
     "DetectionOutput": dict.fromkeys(
         ("visualize", "visualize_threshold", "save_file", "save_output_param"),
         "it is for pictures and files",
