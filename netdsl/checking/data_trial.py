@@ -22,6 +22,7 @@ from netdsl.data.batches.reading import Loading
 from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Loss, Shape
 from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
+from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, at_layer, build, reshape, type_of
 from netdsl.net.feed import Feeds
@@ -133,20 +134,21 @@ def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str
     """The net with data layers that read made-up files in a folder, and values for those that read none."""
     made, names = pb.NetParameter(), built.graph.blobs
     made.CopyFrom(built.graph.net)
+    kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
     for index, (node, layer) in enumerate(built.pairs()):
         if isinstance(layer, BringsData) and layer.data_origin is DataOrigin.FILES:
-            tops = [values[names[edge]] for edge in node.tops]
+            tops = [(values[names[edge]], kinds[edge]) for edge in node.tops]
             made.layer[index].CopyFrom(_with_files(layer, folder / str(index), tops))
     return made, values
 
 
-def _with_files(layer: BringsData, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, BlobKind]]) -> pb.LayerParameter:
     with at_layer(layer.layer):
         if not isinstance(layer, HasSampleFiles):
             raise NetError(f"files for a layer of type {layer.layer.type} can't be made up")
         folder.mkdir()
-        return layer.write_samples(folder, values)
+        return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
 
 
 def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:
