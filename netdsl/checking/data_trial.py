@@ -19,6 +19,7 @@ from netdsl.checking.image_sizes import halved_images
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.data.batches.reading import Loading
+from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Loss, Shape
 from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
@@ -31,6 +32,7 @@ from netdsl.net.module import NetModule
 from netdsl.open_net import open_net
 from netdsl.solver.module_net import Compute, ModuleOnBatches
 
+_MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)
 
 
@@ -140,6 +142,8 @@ def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str
         if isinstance(layer, BringsData) and layer.data_origin is DataOrigin.FILES:
             tops = [(values[names[edge]], kinds[edge]) for edge in node.tops]
             made.layer[index].CopyFrom(_with_files(layer, folder / str(index), tops))
+        elif node.bottoms:
+            write_mean_file(made.layer[index], _MEAN, folder)
     return made, values
 
 

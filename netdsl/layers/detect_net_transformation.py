@@ -40,7 +40,12 @@ class DetectNetTransformation(NeedsValues, Layer):
         _check_transform(layer.transform_param)
         _check_shapes(*bottoms)
         self.coverage = CoverageMaps(layer.detectnet_groundtruth_param)
-        self.register_buffer("mean", _mean(layer.transform_param), persistent=False)
+        self.register_buffer("mean", torch.zeros(_COLORS, 1, 1), persistent=False)
+
+    def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
+        """Read the mean, too, whose file needn't be where a net is only looked at."""
+        self.mean = _mean(self.layer.transform_param)
+        super().allocate(device, done)
 
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         _check_shapes(*bottoms)

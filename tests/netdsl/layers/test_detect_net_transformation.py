@@ -14,6 +14,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.checking.data_trial import TrialSettings, try_data
+from netdsl.data.writing.mean_image import write_mean
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.layers._augmentation import Augmentation, Turn
@@ -26,7 +27,11 @@ NO_CHANCE = "crop_prob: 0 scale_prob: 0 flip_prob: 0 rotation_prob: 0 hue_rotati
 def layer_of(grid: str, augmentation: str = NO_CHANCE, transform: str = "", size=(40, 64), boxes: int = 4):
     text = f"""type: 'DetectNetTransformation' bottom: 'x' bottom: 'label' top: 'images' top: 'maps'
       detectnet_groundtruth_param {{ {grid} }} detectnet_augmentation_param {{ {augmentation} }} {transform}"""
-    return LAYERS["DetectNetTransformation"](from_text(text, pb.LayerParameter), [(2, 3, *size), (2, 1, boxes + 1, 16)])
+    layer = LAYERS["DetectNetTransformation"](
+        from_text(text, pb.LayerParameter), [(2, 3, *size), (2, 1, boxes + 1, 16)]
+    )
+    layer.allocate("cpu", {})
+    return layer
 
 
 def label_of(*images: list[tuple[float, ...]], boxes: int = 4) -> Tensor:
@@ -114,8 +119,6 @@ def test_images_for_tests_are_scaled_without_their_mean() -> None:
 
 
 def test_a_mean_image_is_scaled_to_the_images(tmp_path: Path) -> None:
-    from netdsl.data.writing.mean_image import write_mean
-
     write_mean(np.full((3, 5, 7), 50, np.float32), str(tmp_path / "mean.binaryproto"))
     layer = layer_of(GRID, "", f"transform_param {{ mean_file: '{tmp_path}/mean.binaryproto' }}").eval()
     images, _ = layer(torch.full((2, 3, 40, 64), 80.0), label_of([], []))
@@ -280,9 +283,10 @@ layer { name: "coverage_loss" type: "EuclideanLoss" bottom: "coverage" bottom: "
 """
 
 
-def test_detectnet_is_tried_with_data_that_are_made_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mean", ["mean_value: 127", "mean_file: 'gone.binaryproto'"])
+def test_detectnet_is_tried_with_data_that_are_made_up(mean: str, tmp_path: Path) -> None:
     pytest.importorskip("lmdb")
-    (tmp_path / "net.prototxt").write_text(DETECTNET)
+    (tmp_path / "net.prototxt").write_text(DETECTNET.replace("mean_value: 127", mean))
     trial = try_data(tmp_path / "net.prototxt", TrialSettings())
     assert (trial.reads, trial.backward, trial.reason) == (True, True, "")
     assert trial.shapes == {"data": (2, 3, 224, 224), "label": (2, 1, 4, 16)}

@@ -41,6 +41,7 @@ WITHOUT_EFFECT_THERE = {
     "ChannelScale": dict.fromkeys(
         ("max_global_scale", "min_global_scale", "init_global_scale"), "only with global_scale, which is refused"
     ),
+    "DetectNetTransformation": {"coverage_type": "it has one value"},
     "DetectionOutput": dict.fromkeys(
         ("visualize", "visualize_threshold", "save_file", "save_output_param"),
         "it is for pictures and files",
