@@ -9,6 +9,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import TYPICAL_SIDE, state_batch, stated_shapes
+from netdsl.layer.samples import TYPICAL_ITEMS
 from netdsl.net.build import Types, build, type_of
 from netdsl.net.graph import Graph, Node, connect
 
@@ -55,12 +56,24 @@ def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
         for layer in shapeless
         if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels
     }
+    known = _known_by_kind(graph, types)
     for item in _ITEMS:
         guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
-        if guess:
-            yield guess
+        if guess or known:
+            yield {**guess, **known}
     yield from _in_whole_steps(graph, types, images)
     yield from _as_predicted(graph, types, labels.union(*(layer.top[1:] for layer in shapeless)))
+
+
+def _known_by_kind(graph: Graph, types: Types) -> dict[str, Shape]:
+    """The shapes of what is read as values of a kind that has one."""
+    return {
+        node.layer.bottom[place]: TYPICAL_ITEMS[kind]
+        for node in graph.nodes
+        if (reader := type_of(node, types)) is not None
+        for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
+        if kind in TYPICAL_ITEMS
+    }
 
 
 def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict[str, Shape]]:

@@ -41,6 +41,7 @@ __all__ = [
     "DetectNetGroundtruth",
     "DetectNetPrecision",
     "DetectNetScore",
+    "DetectNetTransformation",
     "DetectionEvaluate",
     "DetectionOutput",
     "Dropout",
@@ -3707,6 +3708,35 @@ def DetectNetScore(
 
     Bottoms are lists of objects and of detections. Each object in turn takes the first detection that overlaps with it
     enough and that no other has taken.
+    """
+
+def DetectNetTransformation(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    stride: int = ...,
+    scale_cvg: float = ...,
+    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName = ...,
+    max_cvg_len: int = ...,
+    min_cvg_len: int = ...,
+    coverage_type: DetectNetGroundTruthParameterCoverageTypeName = ...,
+    image_size_x: int = ...,
+    image_size_y: int = ...,
+    obj_norm: bool = ...,
+    crop_bboxes: bool = ...,
+    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping] = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Images of DetectNet's size without their mean, and for each a map of cells that see an object, four maps of the
+    object's corners, two of its inverse sizes, one of the inverse of what it covers, and one for each class.
+
+    Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
     """
 
 def DetectionEvaluate(

@@ -92,6 +92,10 @@ class HasDatabaseForm(BringsData):
 class HasSampleFiles(BringsData):
     """A layer that reads files, and can make such files up, so that a net is tried where its data set isn't."""
 
+    def stored(self, values: Array, kind: BlobKind) -> Array:
+        """Made-up values of a top as files have them, by the kind that those who read the top want."""
+        return values
+
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         """Write a batch of made-up values of its tops into an empty folder, as files of the form that the layer reads.
 

@@ -120,7 +120,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
     def evaluated(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The loss, the logarithms of the probabilities, and the losses of all places before they are normalised."""
         log = F.log_softmax(x, self.axis)
-        classes = classes_of(labels.reshape(_without(x.shape, self.axis)))
+        classes = classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
         valid = self.valid(classes)
         losses = counted(self.losses(log, counted(classes, valid), *more), valid)
         outer = math.prod(x.shape[: self.axis])

@@ -77,7 +77,7 @@ class RegionLoss(Loss):
         raw = per_anchor(x, p.num)
         anchors = pairs(p.biases, x) / x.shape[3]
         predicted = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors)
-        truths, used = _of_items(label, len(x)) if self.intel else _of_rows(label, len(x))
+        truths, used = _of_items(label, len(x), self.layer) if self.intel else _of_rows(label, len(x))
         difference = torch.zeros_like(raw)
         difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), predicted, truths, used[0])
         match = self._match(predicted, anchors, truths, used[1])
@@ -113,7 +113,7 @@ class RegionLoss(Loss):
         else:
             goal = rescored if p.rescore else torch.ones_like(score)
             objectness = -p.object_scale * (goal - score) * score * (1 - score)
-        one_hot = torch.arange(p.num_class, device=raw.device) == classes_of(truth[:, :1])
+        one_hot = torch.arange(p.num_class, device=raw.device) == classes_of(truth[:, :1], self.layer)
         of_classes = p.class_scale * (classes - one_hot.to(raw.dtype))
         return torch.cat([self._box(raw, anchors, match, side), objectness[:, None], of_classes], 1)
 
@@ -138,8 +138,8 @@ def _of_rows(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     return truths, (used[0][:, : truths.shape[1]], used[1][:, : truths.shape[1]])
 
 
-def _of_items(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _of_items(label: Tensor, items: int, layer: pb.LayerParameter) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Truths (N, T, 5) of SSD's rows, whose classes count from 1."""
-    objects = Objects.of(label, items, -1, difficult=True)
+    objects = Objects.of(label, items, -1, layer, difficult=True)
     truths = torch.cat(((objects.labels[..., None] - 1).to(label.dtype), from_corners(objects.boxes)), -1)
     return truths, (objects.valid, objects.valid)

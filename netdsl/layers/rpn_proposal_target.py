@@ -61,7 +61,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
         regions, assigned = regions[places], assigned[places]
         labels = objects[assigned, 4]
         labels[positives:] = 0
-        classes = classes_of(labels)
+        classes = classes_of(labels, self.layer)
         targets = pixel_targets(regions[:, 1:], objects[assigned, :4])
         targets = in_units(targets, self.target_units(), box_classes(classes, self.classes))
         spread, inside = class_targets(classes, targets, self.classes, s.bbox_inside_weights)

@@ -137,7 +137,7 @@ class Yolov3(Loss):
         return -step.nan_to_num(0, 0, 0).clamp(-p.max_delta, p.max_delta)
 
     def _labels(self, truth: Tensor) -> Tensor:
-        return within(classes_of(truth[:, 0]), self.settings.num_class, "raise num_class")
+        return within(classes_of(truth[:, 0], self.layer), self.settings.num_class, "raise num_class")
 
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
         """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""

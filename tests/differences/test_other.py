@@ -28,12 +28,14 @@ from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.layer.allowed_python import allowing, in_folder
 from netdsl.layers import LAYERS
+from netdsl.layers._augmentation import Augmentation
 from netdsl.net.build import type_of
 from netdsl.net.graph import Node
 from netdsl.open_net import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
 from tests.differences.shown import shows
+from tests.pretend_gpu import GPU, pretend_gpu
 
 Array = NDArray[Any]
 
@@ -218,6 +220,20 @@ def test_lists_of_more_than_50_boxes() -> None:
     assert found[0, :, :4].tolist() == [list(place) for place in places[:50]]
     with pytest.raises(ValueError, match="could not broadcast"):
         np.zeros((1, 50, 4))[0, : len(places)] = places  # what the layer's own code does with 64
+
+
+@shows("`DetectNetTransformation` on a GPU")
+def test_images_of_detectnet_are_the_same_on_a_gpu() -> None:
+    red, magenta = torch.tensor([0.0, 0, 200])[:, None, None], torch.tensor([200.0, 0, 200])[:, None, None]
+    settings = "detectnet_groundtruth_param { stride: 2 image_size_x: 8 image_size_y: 6 }"
+    image, label = torch.rand(1, 3, 5, 6), torch.zeros(1, 1, 2, 16)
+    label[..., 0, 1] = 16
+    expected, _ = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2)(image, label)
+    with pretend_gpu():
+        on_gpu = Augmentation((1, 1), hue=-60).coloured(red.to(GPU))
+        layer = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2).to(GPU)
+        images, _ = layer(image.to(GPU), label.to(GPU))
+        torch.testing.assert_close((on_gpu.cpu(), images.cpu()), (magenta, expected), rtol=1e-6, atol=1e-6)
 
 
 @shows("`MultiStageMeanfield` of CRF-RNN, before it has learned")

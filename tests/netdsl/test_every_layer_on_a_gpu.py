@@ -39,6 +39,12 @@ MORE_CASES = {
         "6 5; 6 1 1 1; 6; 6 8",
         "top: 'weights' box_annotator_ohem_param { roi_per_img: 2 ignore_label: 255 }",
     ),
+    "DetectNetTransformation": (
+        "2 3 40 64; 2 1 4 16",
+        "top: 'maps' detectnet_groundtruth_param { stride: 8 image_size_x: 56 image_size_y: 48 } "
+        "detectnet_augmentation_param { scale_prob: 1 flip_prob: 1 rotation_prob: 1 hue_rotation_prob: 1 "
+        "desaturation_prob: 1 } transform_param { mean_value: 3 }",
+    ),
     "DetectionEvaluate": ("1 1 4 7; 1 1 3 8", "detection_evaluate_param { num_classes: 4 }"),
     "DummyData of chance": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: 'gaussian' } }"),
     "EltwiseAccuracy": ("2 4 3 5; 2 1 3 5", "eltwise_accuracy_param { top_k: 2 ignore_label: 1 }"),

@@ -15,6 +15,7 @@ from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from netdsl.data.sources.summary import SourceSummary
+    from netdsl.data.writing.convert import Conversion
 
 _SHOWN = 10  # classes that a line names
 _SHOWN_SHAPES = 3
@@ -98,32 +99,38 @@ def convert_command(
     list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-    from netdsl.data.sources.open_source import open_source
-    from netdsl.data.transforms.decode import Color
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
-    from netdsl.data.writing.convert import Conversion, convert
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.convert import Conversion
     from netdsl.data.writing.encode import ImageFormat
     from netdsl.data.writing.text_streams import PREFIX
-    from netdsl.errors import DataError
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
     if source.startswith(PREFIX):
         if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)
-        return
-    if names_annotated_set(source):
+    elif names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
         marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
         annotated_data.convert_set(source, target, marked, as_json)
-        return
+    else:
+        if min_dim or max_dim:
+            raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
+        _convert_items(source, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
+
+
+def _convert_items(source: str, target: str, settings: Conversion, as_json: bool) -> None:
+    """Convert items such as images with a label, and print what was written."""
+    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.transforms.decode import Color
+    from netdsl.data.writing.annotated.convert_annotated import is_annotated_target
+    from netdsl.data.writing.convert import convert
+    from netdsl.errors import DataError
+
     if is_annotated_target(target):
         raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
-    if min_dim or max_dim:
-        raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
-    settings = Conversion(size, image_format, gray, order, skip_bad)
-    color = Color.GRAY if gray else Color.AS_STORED
+    color = Color.GRAY if settings.gray else Color.AS_STORED
     with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:

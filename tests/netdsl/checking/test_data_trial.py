@@ -58,6 +58,15 @@ def test_a_net_that_takes_one_batch_only_gets_it(tried) -> None:
     assert trial.shapes["y"] == (6,) and trial.loss is not None
 
 
+def test_labels_of_pixels_in_a_database_of_their_own_are_classes(tried) -> None:
+    image, label = (
+        f"layer {{ name: '{top}' type: 'Data' top: '{top}' data_param {{ source: 'gone' batch_size: 2 }} }}"
+        for top in ("x", "y")
+    )
+    trial = tried(image, label, LOSS.replace("'ip'", "'x'"), forward_only=True)
+    assert trial.reason == "" and trial.shapes["y"] == (2, 1, 224, 224)
+
+
 def test_inputs_are_given(tried) -> None:
     inputs = (
         "layer { name: 'd' type: 'Input' top: 'x' top: 'y' input_param { shape { dim: [9, 4] } shape { dim: 9 } } }"

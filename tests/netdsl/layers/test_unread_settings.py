@@ -58,6 +58,7 @@ WITHOUT_EFFECT_THERE = {
         "visualize": "it is for pictures",
     },
     "DataHeatmap": {"num_channels": _UNUSED, "crop_meanfile": _UNUSED},
+    "DetectNetTransformation": {"coverage_type": "it has one value"},
     "DetectionOutput": dict.fromkeys(
         ("visualize", "visualize_threshold", "save_file", "save_output_param"),
         "it is for pictures and files",

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from caffe_proto.errors import few
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject, SetImages
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.transforms.decode import Color, decode, rescale, resize
 from netdsl.data.types import Array
@@ -175,17 +175,6 @@ def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
     return [trait for trait, present in has.items() if present]
 
 
-class _Images:
-    """The images of a set in an order, to be fetched by their places in the set."""
-
-    def __init__(self, source: AnnotatedSet) -> None:
-        self._source = source
-
-    def fetch(self, index: int) -> AnnotatedImage:
-        """One image."""
-        return self._source.image(index)
-
-
 def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[AnnotatedExample | DataError]:
     count, seed = len(source), settings.seed
     order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
@@ -193,7 +182,7 @@ def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[
     def example(position: int, image: AnnotatedImage) -> AnnotatedExample:
         return annotated_example(position, image, source.first_pixel, settings)
 
-    return map_items(_Images(source), order.tolist(), example)
+    return map_items(SetImages(source), order.tolist(), example)
 
 
 def annotated_example(
