@@ -64,6 +64,10 @@ class CaptionGenerator:
         self, net: pb.NetParameter, weights: Weights, vocabulary: Vocabulary, device: torch.device | str = "cpu"
     ) -> None:
         self._net, self._vocabulary = SequenceNet(deploy(net, batch=1), weights, device), vocabulary
+        words = len(vocabulary.words)
+        if self._net.outputs != words:
+            found = f"tells {self._net.outputs} words apart, and the vocabulary has {words}, with the end of captions"
+            raise NetError(f"{found}; take the one that it learned")
 
     def write(self, features: Mapping[str, Array], settings: CaptionSettings = CaptionSettings()) -> list[Caption]:
         """The captions of an image, the likeliest first, from its features by the names of the net's inputs."""
@@ -101,12 +105,7 @@ class CaptionGenerator:
 
     def _step(self, sentences: Sequence[Sentence]) -> Array:
         """How likely each word is to follow, a row for each sentence."""
-        words = len(self._vocabulary.words)
-        likely = self._net.step([(_END, *sentence.numbers)[-1] for sentence in sentences])
-        if likely.shape[1] != words:
-            found = f"tells {likely.shape[1]} words apart, and the vocabulary has {words} with the end of captions"
-            raise NetError(f"{found}; take the one that it learned")
-        return likely
+        return self._net.step([(_END, *sentence.numbers)[-1] for sentence in sentences])
 
     def _caption(self, sentence: Sentence) -> Caption:
         ended = sentence.numbers[-1:] == (_END,)

@@ -43,6 +43,8 @@ class SequenceNet:
         self.feature_shapes = {
             name: built.shapes[edge][1:] for edge, name in inputs.items() if edge not in (self._numbers, self._goes_on)
         }
+        prediction = self._predictor.subgraph.prediction
+        self.outputs = 0 if prediction is None else built.shapes[prediction][-1]
         self._features: dict[int, Tensor] = {}
         self._edges = {name: edge for edge, name in inputs.items()}
         self._begins = True
@@ -53,7 +55,9 @@ class SequenceNet:
         if shapes != self.feature_shapes:
             wanted = ", ".join(f"'{name}' of {list(shape)}" for name, shape in self.feature_shapes.items()) or "none"
             raise NetError(f"takes features {wanted}; there are {shapes or 'none'}")
-        self._features = {self._edges[name]: torch.from_numpy(value[None]) for name, value in features.items()}
+        self._features = {
+            self._edges[name]: torch.from_numpy(np.float32(value[None])) for name, value in features.items()
+        }
         self._begins = True
         for layer in self._layers:
             layer.reset()

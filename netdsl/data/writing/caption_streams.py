@@ -20,7 +20,7 @@ from netdsl.errors import DataError
 PREFIX = "captions:"
 _FORM = f"{PREFIX}FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS"
 _FILE, _LIST, _IMAGES = "captions.h5", "list.txt", "images.txt"
-_MOST = 1 << 20  # streams, or steps, or times that a word is there
+_MOST = 1 << 13  # streams, or steps, or times that a word is there
 _NO_WORD = -1  # what targets have behind a caption's end
 
 
@@ -53,7 +53,7 @@ class CaptionSpec:
 
 def _number(name: str, key: str, text: str) -> int:
     if not (text.isdecimal() and 0 < int(text) <= _MOST):
-        raise DataError(f"{name}: {key} is '{text}'; it must be a number from 1 on")
+        raise DataError(f"{name}: {key} is '{text}'; it must be a number from 1 to {_MOST:,}")
     return int(text)
 
 
@@ -112,7 +112,7 @@ def _checked(images: Sequence[CaptionedImage], *, skip_bad: bool) -> tuple[list[
     there = [image for image in images if image.path.is_file()]
     missing = tuple(f"{image.path}: isn't there" for image in images if not image.path.is_file())
     if missing and not skip_bad:
-        raise DataError(f"{missing[0]}; put it there, or leave such images out")
+        raise DataError(f"{missing[0]}; put it there, or leave such images out by --skip-bad")
     return there, missing
 
 

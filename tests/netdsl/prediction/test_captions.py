@@ -145,8 +145,8 @@ def test_chance_follows_the_likelihoods_and_the_seed() -> None:
 
 def test_what_doesnt_fit_is_said() -> None:
     weights = random_weights(0)
-    generator = CaptionGenerator(made(1, 1), weights, Vocabulary(("<EOS>", "a")))
     with pytest.raises(NetError, match="tells 4 words apart, and the vocabulary has 2"):
-        generator.write({"image_features": FEATURES})
+        CaptionGenerator(made(1, 1), weights, Vocabulary(("<EOS>", "a")))
+    generator = CaptionGenerator(made(1, 1), weights, Vocabulary(WORDS))
     with pytest.raises(NetError, match=r"takes features 'image_features' of \[3\]; there are none"):
         generator.write({})

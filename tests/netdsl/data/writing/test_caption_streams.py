@@ -75,7 +75,7 @@ def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> 
 def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path) -> None:
     (tmp_path / "b c.png").unlink()
     spec = CaptionSpec(captions, tmp_path, streams=1)
-    with pytest.raises(DataError, match=r"b c.png: isn't there; put it there, or leave such images out"):
+    with pytest.raises(DataError, match=r"b c.png: isn't there; put it there, or leave such images out by --skip-bad"):
         write_caption_streams(spec, tmp_path / "h5")
     assert not (tmp_path / "h5").exists()
     report = write_caption_streams(spec, tmp_path / "h5", skip_bad=True)
