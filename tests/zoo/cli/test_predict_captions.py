@@ -92,6 +92,15 @@ def test_a_net_that_writes_nothing_takes_no_options_of_captions(zoo, model: str)
     assert done.code == 2 and "--seed is for texts and captions" in done.err
 
 
+def test_a_net_that_takes_features_is_no_net_for_images(zoo, model: str) -> None:
+    """LRCN's own net to use, whose images another net reads."""
+    words = NET[NET.index('input: "cont"') : NET.index('layer { name: "fc"')].replace("dim: 1 dim: 1", "dim: 1 dim: 9")
+    layers = NET[NET.index('layer { name: "vectors"') :]
+    Path("words.prototxt").write_text(f'input: "fc" input_shape {{ dim: 9 dim: 5 }} {words} {layers}')
+    done = zoo("predict", "words.prototxt", "images/a.png", "--weights", model)
+    assert done.code == 2 and "words.prototxt: takes what another net makes of an image, 'fc'" in done.err
+
+
 def test_captions_are_converted(zoo, model: str) -> None:
     images = [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "d.png"}]
     captions = [{"image_id": 1, "caption": "A dog"}, {"image_id": 1, "caption": "A big dog."}]
