@@ -131,6 +131,10 @@ class Recurrent(KeepsState, HasOnnxForm):
         for name, before in self.kept().items():
             setattr(self, name, state[name].to(before.device))
 
+    def follow(self, sequences: Sequence[int]) -> None:
+        """Go on with the states of these sequences."""
+        self.keep({name: state[:, list(sequences)] for name, state in self.kept().items()})
+
     def _kept(self, x: Tensor) -> list[Tensor]:
         """The states after the last batch, or zeros where that was another kind of batch."""
         states = [getattr(self, name) for name in self.states]

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.coco_captions import read_captions
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
@@ -34,6 +35,7 @@ from netdsl.data.sources.pose_datum import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
 from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.vocabulary import words_of
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
 from netdsl.data.transforms.heatmap_transform import HeatmapTransform
@@ -516,6 +518,21 @@ def make_coco(folder: Path) -> None:
     (folder / "one" / "x.json").write_text(
         f'{{"images": {images}, "categories": [{{"id": 3, "name": "cat"}}], "annotations": [{", ".join(objects)}]}}'
     )
+
+
+def make_captions(folder: Path) -> None:
+    text = (
+        '{"info": {}, "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}], "annotations": '
+        '[{"id": 1, "image_id": 7, "caption": "A cat, and a dog."}, {"id": 2, "image_id": 8, "caption": "A cat"}]}'
+    )
+    (folder / "one").mkdir()
+    (folder / "one" / "captions.json").write_text(text)
+
+
+def read_captions_in(folder: Path) -> None:
+    for image in read_captions(folder / "captions.json", folder):
+        for caption in image.captions:
+            assert all(word.isprintable() for word in words_of(caption))
 
 
 def make_labelme(folder: Path) -> None:

@@ -52,6 +52,7 @@ READERS = {
     "mean": FileReader(data_files.make_mean, data_files.read_mean),
     "voc": FileReader(data_files.make_voc, data_files.read_annotated_set("voc:.?set=train")),
     "coco": FileReader(data_files.make_coco, data_files.read_annotated_set("coco:x.json"), (".png",)),
+    "captions": FileReader(data_files.make_captions, data_files.read_captions_in),
     "labelme": FileReader(data_files.make_labelme, data_files.read_annotated_set("labelme:.")),
     "yolo": FileReader(data_files.make_yolo, data_files.read_annotated_set("yolo:.")),
     "annotated-records": FileReader(data_files.make_records, data_files.read_annotated_set("x")),

@@ -14,24 +14,29 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
-from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.sources.class_names import class_names_of_model, read_class_names
+from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.image_settings import settings_in_tests
+from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
+from netdsl.layers import LAYERS
 from netdsl.model import Model, match_names, open_model, open_net
-from netdsl.net.build import reshape
-from netdsl.net.graph import resolve_all
+from netdsl.net.build import build, reshape
+from netdsl.net.graph import resolve, resolve_all
+from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
+from netdsl.weights.match import Weights
 from zoo.answers.answer import Answer, AnswerSettings
 from zoo.answers.inputs import InputSettings
-from zoo.answers.net_output import NetOutput, find_output
-from zoo.answers.output import ClassNames, OutputReader, Outputs
+from zoo.answers.net_output import NetOutput, features_output, find_output
+from zoo.answers.output import CaptionReader, ClassNames, OutputReader, Outputs
 from zoo.answers.placement import Numbers
 from zoo.answers.preparation import Preparation, PreparedImage
 from zoo.card_input import transform_of, unlike_layer
@@ -44,13 +49,16 @@ _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read."""
+    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read, and
+    the file with the words of captions.
+    """
 
     model: str
     weights: tuple[str, ...] = ()
     device: str | torch.device = "cpu"
     batch: int | None = None
     blob: str | None = None
+    vocabulary: str | Path | None = None
 
 
 class Answerer:
@@ -62,14 +70,20 @@ class Answerer:
         model = open_model(request.model, request.weights, deployed=True)
         try:
             deployed = deploy_model(model)
-            output = find_output(deployed.net, request.blob, self.card.task)
+            parts = split_captioner(deployed.net)
+            net = deployed.net if parts is None else parts.image
+            output = find_output(net, request.blob, self.card.task) if parts is None else features_output(parts)
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
-            self._predictor = Predictor(deployed.net, deployed.weights, output.blobs, device=request.device)
-            listen(WeightsLoaded(model.files, match_names(deployed, self._predictor.subgraph.built)))
+            self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
+            used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net), LAYERS)
+            listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs(self._predictor)
             self.preparation = self._preparation(model, listen)
-            self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
+            if parts is None:
+                self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
+            else:
+                self._reader = self._captions(parts, output, deployed.weights, request)
             self.batch = request.batch or self._possible_batch()
         except NetError as problem:
             raise type(problem)(in_file(request.model, problem)) from None
@@ -143,9 +157,22 @@ class Answerer:
         listen(Notice(text))
         return preparation
 
-    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+    def _captions(
+        self, parts: CaptionerParts, output: NetOutput, weights: Weights, request: AnswererRequest
+    ) -> OutputReader:
+        """What writes captions with the words that lie beside the net, or in the request's file."""
+        names = self._names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
+        if not names:
+            raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
+        generator = CaptionGenerator(parts.sentence, weights, Vocabulary(names), request.device)
+        return CaptionReader(output.edge, ClassNames(names), generator, output.subgraph.outputs)
+
+    def _names(self, request: AnswererRequest) -> tuple[str, ...]:
         names = self.folder.classes if self.folder else ()
-        names = names or class_names_of_model(*reversed(request.weights), request.model)
+        return names or class_names_of_model(*reversed(request.weights), request.model)
+
+    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+        names = self._names(request)
         fitting = output.names(names)
         if fitting is None:
             text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"

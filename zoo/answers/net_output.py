@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.deploy.captioner import CaptionerParts
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
@@ -110,6 +111,14 @@ def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> Ne
     if not blobs:
         raise NetError(f"has several outputs, {_names(outputs)}; --blob names the one that is the answer")
     return NetOutput(prediction_subgraph(net, blobs), blobs, task)
+
+
+def features_output(parts: CaptionerParts) -> NetOutput:
+    """The features that a net makes of an image, for captions."""
+    if not any(layer.bottom for layer in parts.image.layer):
+        features = ", ".join(f"'{name}'" for name in parts.features)
+        raise NetError(f"takes what another net makes of an image, {features}; give one that has both nets' layers")
+    return NetOutput(prediction_subgraph(parts.image, parts.features), parts.features, None)
 
 
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:

@@ -97,15 +97,26 @@ def convert_command(
 
     A text, text:FILE?streams=N&classes=LABELS, becomes a new folder DST with streams in HDF5 for recurrent nets:
     list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
+
+    Captions in COCO's form, captions:FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS, become such a
+    folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
+    images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
     from netdsl.data.writing.convert import Conversion
     from netdsl.data.writing.encode import ImageFormat
-    from netdsl.data.writing.text_streams import PREFIX
+    from netdsl.data.writing.text_streams import PREFIX as TEXT
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
-    if source.startswith(PREFIX):
+    if source.startswith(CAPTIONS):
+        if size or min_dim or max_dim or encoded or gray:
+            raise click.UsageError(
+                "images with captions stay as they are; of the other options --shuffle and --skip-bad"
+            )
+        text_data.convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif source.startswith(TEXT):
         if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)

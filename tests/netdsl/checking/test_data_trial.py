@@ -98,3 +98,24 @@ def test_reasons_name_the_layer(tried) -> None:
     assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason
     (wrong,) = (tried("layer {").reason,)
     assert "net.prototxt" in wrong
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_what_recurrent_layers_read_is_steps_of_a_sequence_for_each_image(tried, images: bool) -> None:
+    """LRCN's nets, and its language model, whose HDF5 files alone would say how many sequences there are."""
+    image = """layer { name: 'd' type: 'ImageData' top: 'x' top: 'y' image_data_param { source: 'gone' batch_size: 9 } }
+      layer { name: 's' type: 'Silence' bottom: 'y' }"""
+    words = """layer { name: 'h' type: 'HDF5Data' top: 'cont' top: 'word' top: 'next'
+      hdf5_data_param { source: 'gone' batch_size: 5 } }
+      layer { name: 'vectors' type: 'Embed' bottom: 'word' top: 'vectors'
+      embed_param { input_dim: 4 num_output: 3 weight_filler { type: 'xavier' } } }"""
+    recurrent = f"""layer {{ name: 'lstm' type: 'LSTM' bottom: 'vectors' bottom: 'cont' {"bottom: 'ip'" * images}
+      top: 'lstm' recurrent_param {{ num_output: 6 weight_filler {{ type: 'xavier' }} }} }}
+      layer {{ name: 'scores' type: 'InnerProduct' bottom: 'lstm' top: 'scores'
+      inner_product_param {{ num_output: 4 axis: 2 weight_filler {{ type: 'xavier' }} }} }}
+      layer {{ name: 'loss' type: 'SoftmaxWithLoss' bottom: 'scores' bottom: 'next' top: 'loss'
+      softmax_param {{ axis: 2 }} }}"""
+    trial = tried(*([image, FULL] if images else []), words, recurrent, batch=3)
+    assert (trial.backward, trial.reason) == (True, "")
+    sequences = 3 if images else 1
+    assert {trial.shapes[name] for name in ("cont", "word", "next")} == {(3, sequences)}
