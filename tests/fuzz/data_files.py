@@ -478,21 +478,30 @@ def make_records(folder: Path) -> None:
         (folder / name / "x" / "LOCK").unlink(missing_ok=True)
 
 
-def make_maps(folder: Path) -> None:
-    """A folder of Pascal VOC's with maps."""
-    convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"voc:{folder / 'two'}")
+def make_maps(kind: str) -> Callable[[Path], None]:
+    """A folder of Pascal VOC's, or one for segmentation nets, with maps."""
+
+    def make(folder: Path) -> None:
+        convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"{kind}:{folder / 'two'}")
+
+    return make
 
 
-def read_maps(folder: Path) -> None:
-    annotated, problem = open_annotated_set(f"voc:{folder}"), None
-    for index in range(min(len(annotated), _MOST)):
-        try:
-            image = annotated.image(index)
-            class_map(image), object_map(image)
-        except DataError as error:
-            problem = error
-    if problem is not None:
-        raise problem
+def read_maps(kind: str) -> Callable[[Path], None]:
+    """The reader of the maps of all images."""
+
+    def read(folder: Path) -> None:
+        annotated, problem = open_annotated_set(f"{kind}:{folder}"), None
+        for index in range(min(len(annotated), _MOST)):
+            try:
+                image = annotated.image(index)
+                class_map(image), object_map(image)
+            except DataError as error:
+                problem = error
+        if problem is not None:
+            raise problem
+
+    return read
 
 
 def read_annotated_set(name: str) -> Callable[[Path], None]:

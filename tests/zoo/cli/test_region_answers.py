@@ -112,7 +112,9 @@ def plain_detections(net: Net, file: str, short: float, longest: float, threshol
 @pytest.mark.parametrize(("codes", "height", "width"), [(16, 60, 90), (8, 70, 40), (16, 30, 120)])
 def test_images_are_sized_and_boxes_found_as_in_py_faster_rcnn(zoo, codes, height, width) -> None:
     net, file = model(codes), picture("a.png", height, width)
-    done = zoo("predict", "net.prototxt", "--weights", "net.caffemodel", file, "--json", "--threshold", "0.3", "--batch", "2")
+    done = zoo(
+        "predict", "net.prototxt", "--weights", "net.caffemodel", file, "--json", "--threshold", "0.3", "--batch", "2"
+    )
     assert done.code == 0, done.err
     assert "takes one image at a time" in done.err
     assert "as in py-faster-rcnn" in done.err and "shorter side 600" in done.err
