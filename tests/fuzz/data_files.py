@@ -49,9 +49,9 @@ from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_rec
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
-from netdsl.data.writing.sample_videos import write_stacks, write_video
 from netdsl.data.writing.pose_records import pose_samples
 from netdsl.data.writing.sample_files import write_images, write_list
+from netdsl.data.writing.sample_videos import write_stacks, write_video
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -564,21 +564,30 @@ def make_records(folder: Path) -> None:
         (folder / name / "x" / "LOCK").unlink(missing_ok=True)
 
 
-def make_maps(folder: Path) -> None:
-    """A folder of Pascal VOC's with maps."""
-    convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"voc:{folder / 'two'}")
+def make_maps(kind: str) -> Callable[[Path], None]:
+    """A folder of Pascal VOC's, or one for segmentation nets, with maps."""
+
+    def make(folder: Path) -> None:
+        convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"{kind}:{folder / 'two'}")
+
+    return make
 
 
-def read_maps(folder: Path) -> None:
-    annotated, problem = open_annotated_set(f"voc:{folder}"), None
-    for index in range(min(len(annotated), _MOST)):
-        try:
-            image = annotated.image(index)
-            class_map(image), object_map(image)
-        except DataError as error:
-            problem = error
-    if problem is not None:
-        raise problem
+def read_maps(kind: str) -> Callable[[Path], None]:
+    """The reader of the maps of all images."""
+
+    def read(folder: Path) -> None:
+        annotated, problem = open_annotated_set(f"{kind}:{folder}"), None
+        for index in range(min(len(annotated), _MOST)):
+            try:
+                image = annotated.image(index)
+                class_map(image), object_map(image)
+            except DataError as error:
+                problem = error
+        if problem is not None:
+            raise problem
+
+    return read
 
 
 def read_annotated_set(name: str) -> Callable[[Path], None]:

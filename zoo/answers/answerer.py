@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.image_settings import settings_in_tests
+from netdsl.data.transforms.short_side import ShortSide
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, memory_shortage
@@ -37,9 +39,9 @@ from zoo.answers.answer import Answer, AnswerSettings
 from zoo.answers.inputs import InputSettings
 from zoo.answers.net_output import NetOutput, features_output, find_output
 from zoo.answers.output import CaptionReader, ClassNames, OutputReader, Outputs
-from zoo.answers.placement import Numbers
-from zoo.answers.preparation import Preparation, PreparedImage
-from zoo.card_input import transform_of, unlike_layer
+from zoo.answers.placement import Numbers, Placement
+from zoo.answers.preparation import LayerPreparation, Preparation, PreparedImage, ShortSidePreparation
+from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
@@ -84,7 +86,7 @@ class Answerer:
                 self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
             else:
                 self._reader = self._captions(parts, output, deployed.weights, request)
-            self.batch = request.batch or self._possible_batch()
+            self.batch = self._batch(request, listen)
         except NetError as problem:
             raise type(problem)(in_file(request.model, problem)) from None
 
@@ -123,9 +125,9 @@ class Answerer:
     def run(self, images: Sequence[PreparedImage]) -> Outputs:
         """The net's outputs for some images at once."""
         edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
-        height, width = self.preparation.size
-        sizes = torch.tensor([[height, width, 1.0]] * len(images))
-        edges |= {net_input.edge: sizes for net_input in self._sizes}
+        for edge in (net_input.edge for net_input in self._sizes):
+            numbers = math.prod(self._predictor.subgraph.built.shapes[edge][1:])
+            edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
         try:
             return self._predictor.run(edges)
         except RuntimeError as problem:
@@ -140,21 +142,32 @@ class Answerer:
 
     def _preparation(self, model: Model, listen: Listener) -> Preparation:
         blob = self._image.blob.name
+        if self._sizes:
+            return self._by_short_side(listen)
         if self.folder is not None and self.folder.card.input is not None:
             image = self.folder.card.input
             with suppress(CaffeError):  # of a net to train, which isn't needed
                 for note in unlike_layer(image, _transform_param(model, self.folder, blob)):
                     listen(Notice(note))
-            return Preparation(transform_of(image, self.folder.path), image.channels)
+            return LayerPreparation(transform_of(image, self.folder.path), image.channels)
         channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
         param = _transform_param(model, self.folder, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
-        preparation = Preparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
+        preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
             text = f"no card and no data layer says how images become the input; they are {preparation}"
         else:
             text = f"no card says how images become the input; as for the net's data layer, they are {preparation}"
         listen(Notice(text))
+        return preparation
+
+    def _by_short_side(self, listen: Listener) -> Preparation:
+        """The preparation for a net that is told the sizes of images, which differ."""
+        if self.folder is not None and self.folder.card.input is not None:
+            image = self.folder.card.input
+            return ShortSidePreparation(short_side_of(image, self.folder.path), image.channels)
+        preparation = ShortSidePreparation(ShortSide(), Channels.BGR)
+        listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
 
     def _captions(
@@ -179,10 +192,18 @@ class Answerer:
             listen(Notice(f"{request.model}: {text}"))
         return fitting or ClassNames()
 
+    def _batch(self, request: AnswererRequest, listen: Listener) -> int:
+        """As many images as are asked for or possible; one where their sizes differ."""
+        if not self._sizes:
+            return request.batch or self._possible_batch()
+        if (request.batch or 1) > 1:
+            listen(Notice(f"{request.model}: takes one image at a time, since their sizes differ"))
+        return 1
+
     def _possible_batch(self) -> int:
         """As many images as are usual for their size, or one if the net's layers fix another number."""
         height, width = self.preparation.size
-        batch = 1 if self._sizes else max(1, min(_BATCH, _PIXELS // (height * width)))
+        batch = max(1, min(_BATCH, _PIXELS // (height * width)))
         built = self._predictor.subgraph.built
         before = list(built.shapes)
         try:
@@ -204,6 +225,12 @@ def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
         names = ", ".join(f"'{each.blob.name}'" for each in inputs) or "none"
         raise NetError(f"doesn't take an image alone: its inputs are {names}; a table can have a column for each")
     return images[0], sizes
+
+
+def _size_numbers(placement: Placement, count: int) -> list[float]:
+    """What a net is told of an image: height and width as the net sees it, and its scale, once or for each of both."""
+    assert placement.scale is not None
+    return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
 
 
 def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.TransformationParameter | None:

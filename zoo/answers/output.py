@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,6 +42,8 @@ class ClassNames:
 @dataclass(frozen=True)
 class OutputReader(ABC):
     """Reads what a net says about an image out of the outputs for a batch."""
+
+    LEAST_SCORE: ClassVar[float] = 0.01  # that detections count from on in tests: SSD's own
 
     edge: int
     names: ClassNames

@@ -30,7 +30,7 @@ A data set is named by its path, or by its kind and path:
 \b
 Images with boxes, polygons or masks around objects:
   voc:FOLDER?set=NAME  coco:FILE?images=FOLDER  yolo:FOLDER?set=NAME
-  labelme:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
+  labelme:FOLDER  maps:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
   objects[:train|:test]?side=N&count=N&kinds=A,B
 \b
 Behind any name, ?part=test is every tenth item, ?part=train all others,

@@ -301,7 +301,7 @@ layer { name: "rpn" type: "Convolution" bottom: "feature" top: "rpn_score"
 layer { name: "code" type: "Convolution" bottom: "feature" top: "rpn_code"
   convolution_param { num_output: 4 kernel_size: 1 } }
 layer { name: "proposal" type: "Proposal" bottom: "rpn_score" bottom: "rpn_code" bottom: "im_info" top: "rois"
-  proposal_param { feat_stride: 16 base_size: 16 min_size: 1 ratio: 1 scale: 8 pre_nms_topn: 50 post_nms_topn: 5
+  proposal_param { feat_stride: 16 base_size: 16 min_size: 1 ratio: 1 scale: 200 pre_nms_topn: 50 post_nms_topn: 5
     nms_thresh: 0.7 } }
 layer { name: "pool" type: "ROIPooling" bottom: "feature" bottom: "rois" top: "pool"
   roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 0.0625 } }
