@@ -82,24 +82,6 @@ MORE_CASES = {
     "Yolov3": ("2 14 3 4; 2 1 3 5", f"yolov3_param {{ {YOLO} mask: [0, 1] anchors_scale: 16 thresh: 0.35 }}"),
 }
 
-# Types that make a GPU wait, since how much they have to do next depends on values.
-WAITS = {
-    "DetectNetCluster": "groups rectangles on the host, one after the other",
-    "DetectNetGroundtruth": "lists rectangles on the host",
-    "DetectNetScore": "lets objects choose one after the other among as many detections as there are",
-    "DetectionEvaluate": "looks at as many detections and objects as there are",
-    "DetectionOutput": "makes as many rows as boxes stay",
-    "Filter": "makes as many items as are chosen",
-    "MultiStageMeanfield": "makes a lattice of as many points as the image's colours need",
-    "Proposal": "makes as many regions as stay",
-    "RegionLoss": "matches as many truths as there are",
-    "RpnProposal": "makes as many regions as stay",
-    "RpnProposalTarget": "draws lots among the regions that fit, and makes as many",
-    "YoloDetectionOutput": "makes as many rows as boxes stay",
-    "Yolov3": "matches as many truths as there are",
-    "Yolov3DetectionOutput": "makes as many rows as boxes stay",
-}
-
 
 def net_of(shapes: str, settings: str, kind: str) -> pb.NetParameter:
     """A net of one layer, written as the cases of ONNX are."""
@@ -167,7 +149,7 @@ def test_a_layer_on_a_gpu(case: str) -> None:
     torch.testing.assert_close(
         (tops, gradients), (expected_tops, expected_gradients), rtol=1e-5, atol=1e-6, equal_nan=True
     )
-    if WAITS.keys() & {type(layer).__name__ for layer in module.built.layers}:
+    if any(layer.waits for layer in module.built.layers):
         assert gpu.own_stops(), "it waits no more, so it is no exception"
     else:
         assert gpu.own_stops() == []
