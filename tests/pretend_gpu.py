@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from threading import get_ident
 from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
@@ -77,7 +78,7 @@ class PretendedGPU:
         self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
         self.graphs: list[PretendedGraph] = []
         self.recording: PretendedGraph | None = None  # to which what is done is added
-        self.making = False  # a tensor there from nothing
+        self.making: int | None = None  # the thread that makes a tensor there from nothing
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
     def note(self, kind: StopKind, operation: str) -> None:
@@ -160,7 +161,7 @@ class _Operations(TorchDispatchMode):
             there = [on_gpu(leaf) for leaf in leaves]
             if any(there):
                 self._look_at(func, args, kwargs, list(zip(leaves, there, strict=True)))
-            recording = self._gpu.recording if any(there) or self._gpu.making else None
+            recording = self._gpu.recording if any(there) or self._gpu.making == get_ident() else None
             if recording is not None:
                 recording.note_written(func, args, kwargs)
             result = func(*args, **kwargs)
@@ -244,11 +245,11 @@ class _Calls(TorchFunctionMode):
         kind = None if device is None else torch.device(device).type
         if kind == "cuda":
             kwargs["device"] = "cpu"
-        self._gpu.making = kind == "cuda"
+        self._gpu.making = get_ident() if kind == "cuda" else None
         try:
             result = func(*args, **kwargs)
         finally:
-            self._gpu.making = False
+            self._gpu.making = None
         if kind in ("cpu", "cuda"):
             _put(result, gpu=kind == "cuda")
         if pinned:

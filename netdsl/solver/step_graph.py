@@ -97,6 +97,7 @@ class StepGraph:
         """Record a step, which does nothing yet."""
         places = [{edge: values.clone() for edge, values in batch.items()} for batch in batches]
         graph = torch.cuda.CUDAGraph()
+        self._net.last_outputs = {}  # what autograd keeps for them belongs to the stream of the last step
         # Other threads, which pin memory for the next batches, aren't disturbed.
         recording = torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local")
         try:

@@ -39,6 +39,7 @@ layer { name: "ip" type: "InnerProduct" bottom: "norm" top: "ip" param { lr_mult
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "y" top: "loss" }
 layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "y" top: "accuracy" }
 """
+PLAIN_NET = NET.replace("MORE", "")
 RECURRENT = """
 layer { name: "d" type: "Input" top: "x" top: "cont" top: "y"
         input_param { shape { dim: 3 dim: 4 dim: 2 } shape { dim: 3 dim: 4 } shape { dim: 3 dim: 4 dim: 5 } } }
@@ -91,15 +92,15 @@ def sequences() -> Iterator[dict[str, Tensor]]:
     return cycle(made)
 
 
-def solver_on_gpu(
-    values: Iterator[dict[str, Tensor]], net: str = NET.replace("MORE", ""), *, graph: bool = True,
+def solver_on(
+    device: torch.device, values: Iterator[dict[str, Tensor]], net: str = PLAIN_NET, *, graph: bool = True,
     events: list[Event] | None = None, precision: ComputePrecision = ComputePrecision.EXACT, layer: Any = None,
     **settings: Any,
 ) -> Solver:  # fmt: skip
     message = from_text(net, pb.NetParameter)
     message.state.phase = pb.TRAIN
     torch.manual_seed(4)
-    compute = Compute(GPU, precision, cuda_graph=graph)
+    compute = Compute(device, precision, cuda_graph=graph)
     module = ModuleNet(message, compute, LAYERS | ({"Planted": layer} if layer else {}), values=values)
     listen = (lambda event: None) if events is None else events.append
     return Solver(pb.SolverParameter(**SETTINGS | settings), module, listen=listen)
@@ -118,7 +119,7 @@ def trained(
 ) -> tuple[list[Tensor], PretendedGPU]:
     """What training leaves; `during` is called in the middle, when steps are repeated if they can be."""
     with pretend_gpu() as gpu:
-        solver = solver_on_gpu(make(), graph=graph, **how)
+        solver = solver_on(GPU, make(), graph=graph, **how)
         torch.manual_seed(5)  # for dropout
         solver.step(WARM_UP + 2)
         during(solver)
@@ -173,7 +174,7 @@ def test_what_is_displayed_is_what_is_read_from_a_recording_and_all_that_is_wait
     for graph in (False, True):
         with pretend_gpu() as gpu:
             events: list[Event] = []
-            solver = solver_on_gpu(batches(), graph=graph, events=events, display=2, average_loss=3, momentum=0.9)
+            solver = solver_on(GPU, batches(), graph=graph, events=events, display=2, average_loss=3, momentum=0.9)
             torch.manual_seed(5)
             solver.step(5)
             gpu.stops.clear()
