@@ -390,7 +390,7 @@ class _Stream:
         return True
 
 
-class _Recording:
+class _Capture:
     """Inside, what the GPU is asked to do is recorded."""
 
     def __init__(self, gpu: PretendedGPU, graph: PretendedGraph) -> None:
@@ -435,7 +435,7 @@ def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
         "stream": lambda stream: stream,
         "Event": lambda: _Event(gpu),
         "CUDAGraph": PretendedGraph,
-        "graph": lambda graph, stream, capture_error_mode: _Recording(gpu, graph),
+        "graph": lambda graph, stream, capture_error_mode: _Capture(gpu, graph),
         "synchronize": lambda device=None: gpu.note(StopKind.WAIT, "torch.cuda.synchronize"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,
