@@ -14,7 +14,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from threading import get_ident
 from types import FrameType, SimpleNamespace
 from typing import Any, ClassVar
 from unittest import mock
@@ -67,6 +66,13 @@ class Stop:
         return f"{self.operation} is {self.kind.value}, {self.where}"
 
 
+class _OfThread(threading.local):
+    """What a thread, such as one that stands for a worker, does with its backward passes."""
+
+    recording: PretendedGraph | None = None  # to which what is done is added
+    making = False  # a tensor there from nothing
+
+
 class PretendedGPU:
     """What happened on a pretended GPU."""
 
@@ -77,19 +83,18 @@ class PretendedGPU:
         self.own_stream = False  # of the program, in which it works now
         self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
         self.graphs: list[PretendedGraph] = []
-        self.recording: PretendedGraph | None = None  # to which what is done is added
-        self.making: int | None = None  # the thread that makes a tensor there from nothing
+        self.now = _OfThread()
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
     def note(self, kind: StopKind, operation: str) -> None:
         """Note that the program waits here."""
-        if self.recording is not None:
+        if self.now.recording is not None:
             raise CaptureError(f"{operation} is {kind.value}, which isn't permitted while recording, {place()}")
         self.stops.append(Stop(kind, operation, place(), threading.current_thread().name))
 
     def send(self, tensor: Tensor) -> None:
         """Copy a tensor of main memory to the GPU."""
-        if self.recording is not None:
+        if self.now.recording is not None:
             raise CaptureError(f"a recording has a copy from memory of the host, which may change by then, {place()}")
         self.bytes_sent[self.own_stream] += tensor.nbytes
 
@@ -113,7 +118,7 @@ def pretend_gpu() -> Iterator[PretendedGPU]:
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(threading.Thread, "run", run_in_modes))
-        stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(run_backward)))
+        stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(gpu, run_backward)))
         stack.enter_context(mock.patch.object(torch, "autocast", autocast_where_it_runs))
         stack.enter_context(mock.patch.object(Tensor, "record_stream", lambda tensor, stream: None))
         stack.enter_context(mock.patch.multiple(torch.cuda, **_cuda(gpu)))
@@ -161,7 +166,7 @@ class _Operations(TorchDispatchMode):
             there = [on_gpu(leaf) for leaf in leaves]
             if any(there):
                 self._look_at(func, args, kwargs, list(zip(leaves, there, strict=True)))
-            recording = self._gpu.recording if any(there) or self._gpu.making == get_ident() else None
+            recording = self._gpu.now.recording if any(there) or self._gpu.now.making else None
             if recording is not None:
                 recording.note_written(func, args, kwargs)
             result = func(*args, **kwargs)
@@ -245,11 +250,11 @@ class _Calls(TorchFunctionMode):
         kind = None if device is None else torch.device(device).type
         if kind == "cuda":
             kwargs["device"] = "cpu"
-        self._gpu.making = get_ident() if kind == "cuda" else None
+        self._gpu.now.making = kind == "cuda"
         try:
             result = func(*args, **kwargs)
         finally:
-            self._gpu.making = None
+            self._gpu.now.making = False
         if kind in ("cpu", "cuda"):
             _put(result, gpu=kind == "cuda")
         if pinned:
@@ -342,14 +347,15 @@ class _Backward:
 
     NAME: ClassVar[str] = "backward passes of the pretended GPU"
 
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self._run = run
+    def __init__(self, gpu: PretendedGPU, run: Callable[..., Any]) -> None:
+        self._gpu, self._run = gpu, run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         results, problems = [], []
-        with_gradients = torch.is_grad_enabled()
+        with_gradients, recording = torch.is_grad_enabled(), self._gpu.now.recording
 
         def work() -> None:
+            self._gpu.now.recording = recording
             try:
                 with torch.set_grad_enabled(with_gradients):
                     results.append(self._run(*args, **kwargs))
@@ -398,11 +404,11 @@ class _Capture:
 
     def __enter__(self) -> None:
         self._graph.begin()
-        self._gpu.recording = self._graph
+        self._gpu.now.recording = self._graph
         self._gpu.graphs.append(self._graph)
 
     def __exit__(self, *problem: object) -> None:
-        self._gpu.recording = None
+        self._gpu.now.recording = None
         self._graph.end()
 
 
