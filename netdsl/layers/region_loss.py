@@ -49,6 +49,7 @@ class RegionLoss(Loss):
     config = pb.RegionLossParameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    waits = "matches as many truths as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

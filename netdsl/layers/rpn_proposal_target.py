@@ -36,6 +36,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
     targets_top = 2
     deploys_as = "Split"  # all regions are looked at
     python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)
+    waits = "draws lots among the regions that fit, and makes as many"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

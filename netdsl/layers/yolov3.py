@@ -32,6 +32,7 @@ class Yolov3(Loss):
     config = pb.Yolov3Parameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    waits = "matches as many truths as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
