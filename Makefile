@@ -66,6 +66,7 @@ bench-gpu:  ## Speed on a GPU beside torch by hand, into a folder: make bench-gp
 	@$(PYTHON) -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU")' \
 		| tee $(OUT)/machine.txt
 	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) $(FEW_ROUNDS) | tee $(OUT)/forward.txt
+	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) $(FEW_ROUNDS) --precision bf16 $(COMPILED) | tee $(OUT)/forward_bf16.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) $(TRAINED) | tee $(OUT)/training.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled $(COMPILED) | tee $(OUT)/compiled.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled --precision bf16 $(COMPILED) | tee $(OUT)/bf16.txt

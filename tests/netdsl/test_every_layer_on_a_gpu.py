@@ -140,10 +140,13 @@ def module_of(case: str, device: str | torch.device) -> NetModule:
     return module.to(device)
 
 
-def run(module: NetModule, device: str | torch.device) -> tuple[list[Tensor], list[Tensor]]:
-    """The tops of a net, and all gradients with what layers keep."""
+def run(
+    module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tops of a net for images in a layout, and all gradients with what layers keep."""
     shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
-    values = {name: torch.from_numpy(value) for name, value in sample_inputs(module.built, shapes).items()}
+    arrays = sample_inputs(module.built, shapes)
+    values = {name: _in_layout(torch.from_numpy(array), layout) for name, array in arrays.items()}
     edges = {module.inputs[name]: value.to(device, non_blocking=True) for name, value in values.items()}
     torch.manual_seed(5)  # for dropout
     made = module.run({edge: value.requires_grad_() for edge, value in edges.items()})
@@ -153,6 +156,10 @@ def run(module: NetModule, device: str | torch.device) -> tuple[list[Tensor], li
         torch.stack(losses).sum().backward()
     gradients = [leaf.grad for leaf in (*edges.values(), *module.parameters()) if leaf.grad is not None]
     return tops, [*gradients, *module.buffers()]
+
+
+def _in_layout(values: Tensor, layout: torch.memory_format) -> Tensor:
+    return torch.empty_like(values, memory_format=layout).copy_(values) if values.dim() == 4 else values
 
 
 @pytest.mark.parametrize("case", NETS)
