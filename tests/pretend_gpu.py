@@ -107,23 +107,30 @@ class PretendedGPU:
 def pretend_gpu() -> Iterator[PretendedGPU]:
     """Inside, and in threads that are begun inside, there is one GPU."""
     gpu = PretendedGPU()
-    run_thread, run_backward, autocast = threading.Thread.run, torch.autograd._engine_run_backward, torch.autocast
+    run_thread, run_backward = threading.Thread.run, torch.autograd._engine_run_backward
 
     def run_in_modes(thread: threading.Thread) -> None:
         with _modes(gpu):
             run_thread(thread)
 
-    def autocast_where_it_runs(kind: str, *args: Any, **kwargs: Any) -> Any:
-        return autocast("cpu" if kind == "cuda" else kind, *args, **kwargs)
-
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(threading.Thread, "run", run_in_modes))
         stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(gpu, run_backward)))
-        stack.enter_context(mock.patch.object(torch, "autocast", autocast_where_it_runs))
+        for function in (torch.autocast, torch.is_autocast_enabled, torch.get_autocast_dtype):
+            stack.enter_context(mock.patch.object(torch, function.__name__, _where_it_runs(function)))
         stack.enter_context(mock.patch.object(Tensor, "record_stream", lambda tensor, stream: None))
         stack.enter_context(mock.patch.multiple(torch.cuda, **_cuda(gpu)))
         stack.enter_context(_modes(gpu))
         yield gpu
+
+
+def _where_it_runs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch's about a type of device, which is a CPU where a GPU is pretended."""
+
+    def run(kind: str = "cuda", *args: Any, **kwargs: Any) -> Any:
+        return function("cpu" if kind == "cuda" else kind, *args, **kwargs)
+
+    return run
 
 
 @contextmanager

@@ -114,7 +114,7 @@ class OverwritesBottom(Layer):
 
 
 class PrefersChannelsLast(Layer):
-    """A layer that a CPU computes faster if the channels of its bottoms lie last in memory."""
+    """A layer that can be computed faster if the channels of its bottoms lie last in memory."""
 
     def prefers_channels_last(self) -> bool:
         """Whether that is so with its settings."""

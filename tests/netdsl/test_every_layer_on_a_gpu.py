@@ -131,10 +131,13 @@ def module_of(case: str, device: str | torch.device) -> NetModule:
     return module.to(device)
 
 
-def inputs_of(module: NetModule, device: str | torch.device) -> dict[int, Tensor]:
-    """Made-up bottoms, by their edges."""
+def inputs_of(
+    module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
+) -> dict[int, Tensor]:
+    """Made-up bottoms, by their edges, images in a layout."""
     shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
-    values = {name: torch.from_numpy(value) for name, value in sample_inputs(module.built, shapes).items()}
+    arrays = sample_inputs(module.built, shapes)
+    values = {name: _in_layout(torch.from_numpy(array), layout) for name, array in arrays.items()}
     edges = {module.inputs[name]: value.to(device, non_blocking=True) for name, value in values.items()}
     return {edge: value.requires_grad_() for edge, value in edges.items()}
 
@@ -149,13 +152,19 @@ def learn(module: NetModule, edges: Mapping[int, Tensor]) -> list[Tensor]:
     return tops
 
 
-def run(module: NetModule, device: str | torch.device) -> tuple[list[Tensor], list[Tensor]]:
-    """The tops of a net, and all gradients with what layers keep."""
-    edges = inputs_of(module, device)
+def run(
+    module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tops of a net for images in a layout, and all gradients with what layers keep."""
+    edges = inputs_of(module, device, layout)
     torch.manual_seed(5)  # for dropout
     tops = learn(module, edges)
     gradients = [leaf.grad for leaf in (*edges.values(), *module.parameters()) if leaf.grad is not None]
     return tops, [*gradients, *module.buffers()]
+
+
+def _in_layout(values: Tensor, layout: torch.memory_format) -> Tensor:
+    return torch.empty_like(values, memory_format=layout).copy_(values) if values.dim() == 4 else values
 
 
 @pytest.mark.parametrize("case", NETS)
