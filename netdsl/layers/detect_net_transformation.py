@@ -28,6 +28,7 @@ class DetectNetTransformation(NeedsValues, Layer):
     Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
     """
 
+    chooses = "draws on the host how images are changed"
     config = pb.DetectNetGroundTruthParameter
     bottoms = (2, 2)
     tops = (2, 2)

@@ -137,7 +137,8 @@ def _lasting_obstacle(net: ModuleOnBatches) -> str:
     """Why no step of a net can be recorded; empty if all can."""
     if net.compute.compiled:
         return "torch compiles the net"
-    return next((f"layer '{layer.layer.name}' {layer.waits}" for layer in net.built.layers if layer.waits), "")
+    reasons = ((layer.layer.name, layer.waits or layer.chooses) for layer in net.built.layers)
+    return next((f"layer '{name}' {reason}" for name, reason in reasons if reason), "")
 
 
 def _hook(net: ModuleOnBatches) -> str:
