@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.transforms.mean import Pixels
@@ -47,9 +47,7 @@ class JointListSource:
     def __init__(self, p: pb.HeatmapDataParameter) -> None:
         self._folder, self._masked, self._least_height = p.root_img_dir, p.segmentation, p.cropsize
         chosen = _numbers(p.labelinds, "labelinds")
-        self._lines = [_split(p.source, number, line, chosen) for number, line in numbered_lines(p.source)]
-        if not self._lines:
-            raise DataError(f"{p.source}: the list is empty")
+        self._lines = [_split(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
         if len({len(line.joints) for line in self._lines}) > 1:
             raise DataError(f"{p.source}: its lines have different numbers of joints")
         self.joints = len(self._lines[0].joints)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.crop_choice import refuse_for
@@ -86,9 +86,7 @@ class SegmentationSource:
         if bool(files.size[0]) != bool(files.size[1]):
             raise DataError("new_height and new_width go together: give both or neither")
         self._files, self._transform, self._sizes = files, transform, sizes
-        self._lines = [_split(files, number, line) for number, line in numbered_lines(files.path)]
-        if not self._lines:
-            raise DataError(f"{files.path}: the list is empty")
+        self._lines = [_split(files, number, line) for number, line in listed_lines(files.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
 
     def __len__(self) -> int:

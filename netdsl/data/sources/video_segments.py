@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, resize
@@ -69,9 +69,7 @@ class VideoSegmentSource:
             raise DataError(f"num_segments is {videos.segments} and new_length {videos.length}; both must be 1 or more")
         self._videos, self._train, self._seed = videos, train, seed
         self._pattern = _pattern(videos)
-        self._lines = [_split(videos.path, number, line) for number, line in numbered_lines(videos.path)]
-        if not self._lines:
-            raise DataError(f"{videos.path}: the list is empty")
+        self._lines = [_split(videos.path, number, line) for number, line in listed_lines(videos.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
 
     def __len__(self) -> int:

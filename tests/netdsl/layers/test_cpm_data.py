@@ -15,9 +15,8 @@ from netdsl.data.writing.databases import write_records
 from netdsl.data.writing.pose_records import pose_record
 from netdsl.errors import DataError, NetError
 from netdsl.layers import LAYERS
-from netdsl.net.build import build
-from netdsl.net.feed import Feeds
-from netdsl.net.graph import Phase, resolve
+from netdsl.net.graph import Phase
+from tests.netdsl.layers import layer_batches
 
 pytest.importorskip("cv2")
 pytest.importorskip("lmdb")
@@ -43,15 +42,7 @@ def text(folder: Path, settings: str) -> str:
 
 
 def batches(folder: Path, settings: str, count: int, position: int = 0, phase: Phase = Phase.TRAIN, workers: int = 2):
-    graph = resolve(from_text(text(folder, settings), pb.NetParameter), phase)
-    feeds = Feeds.open(graph, loading=Loading(workers=workers, seed=3))
-    if position:
-        feeds.seek({"d": position})
-    shapes = build(graph, LAYERS).shapes
-    made = [[tensor.numpy().copy() for tensor in feeds.tops(0)] for _ in range(count)]
-    feeds.close()
-    assert all(shapes == [top.shape for top in tops] for tops in made)
-    return made
+    return layer_batches.batches(text(folder, settings), Loading(workers=workers, seed=3), count, position, phase)
 
 
 @pytest.mark.parametrize(

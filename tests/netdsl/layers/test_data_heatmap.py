@@ -18,9 +18,9 @@ from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.errors import DataError, NetError
 from netdsl.layer.data import limit_batch, state_batch
 from netdsl.layers import LAYERS
-from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import resolve
+from tests.netdsl.layers import layer_batches
 
 HEIGHT, WIDTH, JOINTS = 24, 30, 5
 
@@ -130,15 +130,7 @@ def text(settings: str) -> str:
 
 
 def batches(settings: str, count: int, position: int = 0, workers: int = 2) -> list[list[np.ndarray]]:
-    graph = resolve(from_text(text(settings), pb.NetParameter))
-    feeds = Feeds.open(graph, loading=Loading(workers=workers, seed=5))
-    if position:
-        feeds.seek({"d": position})
-    shapes = build(graph, LAYERS).shapes
-    made = [[tensor.numpy().copy() for tensor in feeds.tops(0)] for _ in range(count)]
-    feeds.close()
-    assert all(shapes == [top.shape for top in tops] for tops in made)
-    return made
+    return layer_batches.batches(text(settings), Loading(workers=workers, seed=5), count, position)
 
 
 LINES = tuple(f"8,9,12,{number + 5},16,15 0,0,0,0,0 {number % 2}" for number in range(5))

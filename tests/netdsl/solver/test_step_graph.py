@@ -20,6 +20,7 @@ from netdsl.solver.events import Event, Notice, TrainingProgress
 from netdsl.solver.module_net import Compute, ModuleNet
 from netdsl.solver.solver import Solver
 from netdsl.solver.update import StepFactors
+from tests.netdsl.test_training_on_a_gpu import SOLVERS
 from tests.pretend_gpu import GPU, PretendedGPU, pretend_gpu
 
 STEPS, WARM_UP = 9, 3
@@ -48,14 +49,6 @@ layer { name: "lstm" type: "LSTM" bottom: "x" bottom: "cont" top: "h"
 layer { name: "loss" type: "EuclideanLoss" bottom: "h" bottom: "y" top: "loss" }
 """
 SETTINGS = {"base_lr": 0.05, "lr_policy": "fixed", "weight_decay": 0.01, "max_iter": 20}
-SOLVERS = {
-    "SGD": {"momentum": 0.9},
-    "Nesterov": {"momentum": 0.9},
-    "AdaGrad": {"delta": 1e-6},
-    "RMSProp": {"delta": 1e-6, "rms_decay": 0.9},
-    "AdaDelta": {"delta": 1e-6, "momentum": 0.9},
-    "Adam": {"momentum": 0.9, "momentum2": 0.99, "delta": 1e-6},
-}
 POLICIES: dict[str, dict[str, Any]] = {
     "step": {"lr_policy": "step", "gamma": 0.5, "stepsize": 4},
     "multistep": {"lr_policy": "multistep", "gamma": 0.5, "stepvalue": [4, 6]},

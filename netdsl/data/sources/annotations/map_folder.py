@@ -7,7 +7,7 @@ from pathlib import Path
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage
 from netdsl.data.sources.annotations.class_list import class_list
 from netdsl.data.sources.annotations.set_files import image_size, path_inside
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.listing import listed_lines
 from netdsl.errors import DataError
 
 LIST, MAPS = "list.txt", "labels"
@@ -23,10 +23,8 @@ class MapFolder:
 
     def __init__(self, path: str | Path, *, classes: str | Path | None = None) -> None:
         self._path, self._list = Path(path), Path(path, LIST)
-        self._lines = list(numbered_lines(self._list))
+        self._lines = list(listed_lines(self._list))
         names = class_list(classes, self._path)
-        if not self._lines:
-            raise DataError(f"{self._list}: the list is empty")
         if names is None:
             raise DataError(f"{path}: has no labels.txt with the names of classes; name a file, ?classes=FILE")
         self.classes = names.names
