@@ -61,9 +61,8 @@ class HeatmapTransform:
     def _turned(self, pixels: Pixels, points: Pixels, degrees: float) -> tuple[Pixels, Pixels]:
         cv2, side = opencv(), self._p.cropsize
         matrix = cv2.getRotationMatrix2D((side // 2, side // 2), degrees, 1)
-        return cv2.warpAffine(np.ascontiguousarray(pixels), matrix, (side, side)), points @ matrix[:, :2].T + matrix[
-            :, 2
-        ]
+        turned = cv2.warpAffine(np.ascontiguousarray(pixels), matrix, (side, side))
+        return turned, points @ matrix[:, :2].T + matrix[:, 2]
 
     def _maps(self, points: Pixels) -> Pixels:
         rows, columns = np.arange(self._p.label_height)[:, None], np.arange(self._p.label_width)
