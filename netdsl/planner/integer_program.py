@@ -7,7 +7,7 @@ is the batch, `iter_size`, channels last, the type of numbers, and the most that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,42 +83,6 @@ def _solve(names: Sequence[str], seconds: Sequence[float], more: Sequence[int], 
         if sum(bytes_ for bytes_, chosen in zip(more, taken, strict=True) if chosen) <= room:
             return [bool(chosen) for chosen in taken]
         constraints.append(optimize.LinearConstraint(taken, ub=len(one_each) - 1))
-
-
-@dataclass(frozen=True)
-class BatchProblem:
-    """A batch: how its convolutions can be computed, within how many bytes, and the seconds of the rest of its step."""
-
-    options: Options
-    bound: int
-    other_seconds: float
-
-
-@dataclass(frozen=True)
-class BatchPlan:
-    """A batch that fits, with its algorithms and its time for an epoch."""
-
-    batch: int
-    choice: AlgorithmChoice
-    step_seconds: float
-    epoch_seconds: float
-
-
-def plan_batches(batches: Iterable[int], items: int, problem: Callable[[int], BatchProblem]) -> tuple[BatchPlan, ...]:
-    """All batches that fit, the one with the quickest epoch of so many items first; a MemoryBoundError if none does."""
-    plans, reason = [], None
-    for batch in sorted(set(batches)):
-        posed = problem(batch)
-        try:
-            choice = choose_algorithms(posed.options, posed.bound)
-        except MemoryBoundError as problem_of_memory:
-            reason = reason or f"a batch of {batch} doesn't fit: {problem_of_memory}"
-            continue
-        step = choice.seconds + posed.other_seconds
-        plans.append(BatchPlan(batch, choice, step, step * items / batch))
-    if not plans:
-        raise MemoryBoundError(reason or "there is no batch to choose from")
-    return tuple(sorted(plans, key=lambda plan: plan.epoch_seconds))
 
 
 def _megabytes(count: int) -> str:

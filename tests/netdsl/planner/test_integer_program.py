@@ -11,7 +11,7 @@ import pytest
 from caffe_proto.errors import MissingExtraError
 from netdsl.errors import MemoryBoundError
 from netdsl.planner.algorithms import ConvolutionAlgorithm
-from netdsl.planner.integer_program import AlgorithmOption, BatchProblem, choose_algorithms, plan_batches
+from netdsl.planner.integer_program import AlgorithmOption, choose_algorithms
 
 KINDS = list(ConvolutionAlgorithm)
 
@@ -75,25 +75,6 @@ def test_what_is_missing_is_said() -> None:
 
 def test_a_net_without_convolutions_needs_no_choice() -> None:
     assert choose_algorithms({}, 0).seconds == 0
-
-
-def problem(batch: int) -> BatchProblem:
-    """A quick algorithm saves half the time, and takes 10 bytes for each item of the 100 that there are without any."""
-    return BatchProblem(options([(batch * 2.0, 0), (batch * 1.0, 10 * batch)]), 200 - 20 * batch, 3.0)
-
-
-def test_batches_are_ordered_by_the_time_of_an_epoch() -> None:
-    plans = plan_batches([2, 6, 8, 10, 11], 60, problem)
-    found = {plan.batch: (plan.step_seconds, plan.epoch_seconds) for plan in plans}
-    assert found == {6: (9.0, 90.0), 2: (5.0, 150.0), 8: (19.0, 142.5), 10: (23.0, 138.0)}
-    assert [plan.batch for plan in plans] == [6, 10, 8, 2]
-
-
-def test_the_smallest_batch_that_does_not_fit_is_named() -> None:
-    with pytest.raises(MemoryBoundError, match="a batch of 11 doesn't fit: the convolutions need"):
-        plan_batches([12, 11], 60, problem)
-    with pytest.raises(MemoryBoundError, match="no batch"):
-        plan_batches([], 60, problem)
 
 
 def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
