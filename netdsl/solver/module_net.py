@@ -12,7 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Loading
 from netdsl.data.batches.user_batches import Values
-from netdsl.errors import NetError
+from netdsl.errors import NetError, SolverError
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
 from netdsl.net.compute_precision import ComputePrecision, products_of
@@ -98,6 +98,10 @@ class ModuleOnBatches:
         With a loss scale they are multiplied by it.
         """
         loss = self._run()
+        if not loss.requires_grad:
+            raise SolverError(
+                "the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
+            )
         end = loss * share if share != 1 else loss
         with products_of(self.compute.precision):
             (end if self.loss_scale is None else end * self.loss_scale.value).backward()  # type: ignore[no-untyped-call]

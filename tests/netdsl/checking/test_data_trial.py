@@ -16,6 +16,7 @@ pytest.importorskip("lmdb")
 DATA = "layer { name: 'd' type: 'Data' top: 'x' top: 'y' data_param { source: 'gone' batch_size: %d } }"
 FULL = """layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'
   inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }"""
+FLAT = "layer { name: 'flat' type: 'Flatten' bottom: 'x' top: 'ip' }"
 LOSS = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' }"
 
 
@@ -43,6 +44,16 @@ def test_a_net_with_a_loss_reads_its_data_and_computes_gradients(tried) -> None:
     assert tried(DATA % 50, FULL, LOSS, batch=5, forward_only=True).shapes["y"] == (5,)
     assert tried(DATA % 1, FULL, LOSS).shapes["y"] == (1,)  # batches are never larger than the net's own
     assert tried(DATA % 50, FULL, LOSS, forward_only=True).backward is False
+
+
+@pytest.mark.parametrize("layer", [FULL.replace("'ip'\n", "'ip' param { lr_mult: 0 } param { lr_mult: 0 }\n"), FLAT])
+def test_a_net_that_learns_nothing_has_a_loss_and_no_gradients(tried, layer: str) -> None:
+    trial = tried(DATA % 2, layer, LOSS)
+    assert (trial.trains, trial.reads, trial.loss) == (True, True, None)
+    assert trial.reason.endswith(
+        "net.prototxt: the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
+    )
+    assert tried(DATA % 2, layer, LOSS, forward_only=True).loss is not None
 
 
 def test_shapes_that_a_net_doesnt_say_are_those_that_fit(tried) -> None:
