@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
 
 _SHOWN = 3  # sizes of images
+_NAMED = 10  # classes that a line names
 _ON_SHEET = 25  # images
 
 
@@ -62,9 +63,21 @@ def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -
 
 def _print(source: str, summary: AnnotatedSummary) -> None:
     objects = f"{counted(summary.objects, 'object')} of {len(summary.classes)} classes"
-    click.echo(f"{source}: {counted(summary.images, 'image')}, {objects}")
+    names = "" if summary.objects else f" ({few((each.name for each in summary.classes), _NAMED)})"
+    click.echo(f"{source}: {counted(summary.images, 'image')}, {objects}{names}")
     sizes = few((f"{size.height} x {size.width} ({size.images:,})" for size in summary.sizes), _SHOWN)
     click.echo(f"  sizes: {sizes or 'none'}")
+    if summary.objects:
+        _print_boxes(summary)
+    if summary.class_maps:
+        click.echo(f"  with maps of classes: {counted(summary.class_maps, 'image')}")
+    if summary.objects and summary.without_objects:
+        click.echo(f"  without objects: {counted(summary.without_objects, 'image')}")
+    if summary.bad:
+        complain(f"{counted(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")
+
+
+def _print_boxes(summary: AnnotatedSummary) -> None:
     for name in summary.classes:
         click.echo(f"  {name.boxes:>8,}  {name.name}, in {counted(name.images, 'image')}")
     click.echo(f"  boxes: {summary.small:,} small, {summary.medium:,} medium, {summary.large:,} large")
@@ -79,9 +92,3 @@ def _print(source: str, summary: AnnotatedSummary) -> None:
     click.echo(
         f"  of these: {few((f'{count:,} {name}' for name, count in counts.items() if count), len(counts)) or '-'}"
     )
-    if summary.class_maps:
-        click.echo(f"  with maps of classes: {counted(summary.class_maps, 'image')}")
-    if summary.without_objects:
-        click.echo(f"  without objects: {counted(summary.without_objects, 'image')}")
-    if summary.bad:
-        complain(f"{counted(len(summary.bad), 'image')} can't be read; the first: {summary.bad[0]}")

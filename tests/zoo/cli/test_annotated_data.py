@@ -79,7 +79,9 @@ def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
     for name in Path("maps/images").iterdir():
         cv2.imwrite(str(name), np.zeros((48, 48, 3), np.uint8))
     code, out, _ = zoo("data", "show", "maps", "--sheet", "sheet.png")
-    assert code == 0 and "with maps of classes: 12 images" in out
+    assert code == 0
+    shown = ["maps: 12 images, 0 objects of 2 classes (circle, square)", "  sizes: 48 x 48 (12)"]
+    assert out.splitlines() == [*shown, "  with maps of classes: 12 images", "wrote sheet.png"]
     sheet = cv2.imread("sheet.png")
     dark_red, dark_green = (np.rint(0.45 * 128 * np.array(color)) for color in ((0, 0, 1), (0, 1, 0)))
     for color in (dark_red, dark_green):  # Pascal VOC's colours of the first two classes, over black
