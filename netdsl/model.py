@@ -29,6 +29,7 @@ __all__ = [
     "Model",
     "NetSource",
     "WeightsFile",
+    "add_weights",
     "built_of",
     "copy_model",
     "holds_weights",
@@ -77,7 +78,11 @@ def open_model(
     if isinstance(net, (str, Path)):
         named = model_files(Path(net))  # once: what a name stands for may have to be made
         net, paths = (named.deployed if deployed else named.net), paths or named.weights
-    model = open_net(net, dialect=dialect)
+    return add_weights(open_net(net, dialect=dialect), paths, types=types)
+
+
+def add_weights(model: Model, paths: Iterable[str | Path], *, types: Types = LAYERS) -> Model:
+    """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
     files = _open_all(paths, model.net, types)
     if not files:
         return model

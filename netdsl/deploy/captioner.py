@@ -10,7 +10,7 @@ from netdsl.layer.data import INPUT_TYPE
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, build
 from netdsl.net.graph import Graph, Node, resolve
-from netdsl.net.sequences import beginning_edges, number_edges
+from netdsl.net.sequences import sequence_inputs
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,7 @@ class CaptionerParts:
 def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
     """The parts of a net to be used; None if it reads no words, or nothing else."""
     graph = resolve(net)
-    sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
-    begins, words = beginning_edges(graph, LAYERS) & sources, number_edges(graph, LAYERS) & sources
+    begins, words = sequence_inputs(graph, LAYERS)
     if not begins or not words:
         return None
     steps, changing = [], begins | words

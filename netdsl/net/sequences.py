@@ -14,7 +14,13 @@ def beginning_edges(graph: Graph, types: Types) -> set[int]:
     return {node.bottoms[kind.begins_at] for kind, node in kinds if kind is not None and issubclass(kind, KeepsState)}
 
 
-def number_edges(graph: Graph, types: Types) -> set[int]:
+def sequence_inputs(graph: Graph, types: Types) -> tuple[set[int], set[int]]:
+    """The inputs that are 0 where a sequence begins, and those that are the numbers of its words or characters."""
+    sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
+    return beginning_edges(graph, types) & sources, _number_edges(graph, types) & sources
+
+
+def _number_edges(graph: Graph, types: Types) -> set[int]:
     """The edges whose values are numbers of words or characters, or other labels that a layer takes as its input."""
     kinds = ((type_of(node, types), node) for node in graph.nodes)
     return {

@@ -23,10 +23,11 @@ from netdsl.data.transforms.image_settings import settings_in_tests
 from netdsl.data.transforms.short_side import ShortSide
 from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
+from netdsl.deploy.joined_captioner import join_captioner
 from netdsl.errors import NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
-from netdsl.model import Model, match_names, open_model, open_net
+from netdsl.model import Model, add_weights, match_names, open_model, open_net
 from netdsl.net.build import build, reshape
 from netdsl.net.graph import resolve, resolve_all
 from netdsl.prediction.captions import CaptionGenerator
@@ -51,8 +52,8 @@ _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read, and
-    the file with the words of captions.
+    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read, the
+    file with the words of captions, and the net whose blob is the features that these are about.
     """
 
     model: str
@@ -61,6 +62,7 @@ class AnswererRequest:
     batch: int | None = None
     blob: str | None = None
     vocabulary: str | Path | None = None
+    features_net: str | None = None
 
 
 class Answerer:
@@ -69,7 +71,8 @@ class Answerer:
     def __init__(self, request: AnswererRequest, listen: Listener = ignore_event) -> None:
         self.folder = find_folder(Path(request.model))
         self.card = Card(Path(request.model).stem) if self.folder is None else self.folder.card
-        model = open_model(request.model, request.weights, deployed=True)
+        self._image_folder = find_folder(Path(request.features_net)) if request.features_net else self.folder
+        model, image_model = _open_models(request)
         try:
             deployed = deploy_model(model)
             parts = split_captioner(deployed.net)
@@ -81,7 +84,7 @@ class Answerer:
             used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net), LAYERS)
             listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs(self._predictor)
-            self.preparation = self._preparation(model, listen)
+            self.preparation = self._preparation(image_model, listen)
             if parts is None:
                 self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
             else:
@@ -144,14 +147,15 @@ class Answerer:
         blob = self._image.blob.name
         if self._sizes:
             return self._by_short_side(listen)
-        if self.folder is not None and self.folder.card.input is not None:
-            image = self.folder.card.input
+        folder = self._image_folder
+        if folder is not None and folder.card.input is not None:
+            image = folder.card.input
             with suppress(CaffeError):  # of a net to train, which isn't needed
-                for note in unlike_layer(image, _transform_param(model, self.folder, blob)):
+                for note in unlike_layer(image, _transform_param(model, folder, blob)):
                     listen(Notice(note))
-            return LayerPreparation(transform_of(image, self.folder.path), image.channels)
+            return LayerPreparation(transform_of(image, folder.path), image.channels)
         channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
-        param = _transform_param(model, self.folder, blob)
+        param = _transform_param(model, folder, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
         preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
@@ -163,9 +167,10 @@ class Answerer:
 
     def _by_short_side(self, listen: Listener) -> Preparation:
         """The preparation for a net that is told the sizes of images, which differ."""
-        if self.folder is not None and self.folder.card.input is not None:
-            image = self.folder.card.input
-            return ShortSidePreparation(short_side_of(image, self.folder.path), image.channels)
+        folder = self._image_folder
+        if folder is not None and folder.card.input is not None:
+            image = folder.card.input
+            return ShortSidePreparation(short_side_of(image, folder.path), image.channels)
         preparation = ShortSidePreparation(ShortSide(), Channels.BGR)
         listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
         return preparation
@@ -174,6 +179,8 @@ class Answerer:
         self, parts: CaptionerParts, output: NetOutput, weights: Weights, request: AnswererRequest
     ) -> OutputReader:
         """What writes captions with the words that lie beside the net, or in the request's file."""
+        if request.blob is not None and request.features_net is None:
+            raise NetError("writes captions; --blob is for other answers, or names the features of --features-net")
         names = self._names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
         if not names:
             raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
@@ -213,6 +220,19 @@ class Answerer:
         finally:
             built.shapes[:] = before
         return batch
+
+
+def _open_models(request: AnswererRequest) -> tuple[Model, Model]:
+    """The model with its weights, and the one that takes the images: itself, or the one that makes features of them."""
+    if request.features_net is None:
+        model = open_model(request.model, request.weights, deployed=True)
+        return model, model
+    words, image = (open_model(net, deployed=True) for net in (request.model, request.features_net))
+    try:
+        joined = join_captioner(words, image, request.blob)
+    except NetError as problem:
+        raise type(problem)(in_file(request.model, problem)) from None
+    return add_weights(joined, request.weights), image
 
 
 def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:

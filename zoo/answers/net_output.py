@@ -118,7 +118,7 @@ def features_output(parts: CaptionerParts) -> NetOutput:
     """The features that a net makes of an image, for captions."""
     if not any(layer.bottom for layer in parts.image.layer):
         features = ", ".join(f"'{name}'" for name in parts.features)
-        raise NetError(f"takes what another net makes of an image, {features}; give one that has both nets' layers")
+        raise NetError(f"takes what another net makes of an image, {features}; name that net by --features-net")
     return NetOutput(prediction_subgraph(parts.image, parts.features), parts.features, None)
 
 

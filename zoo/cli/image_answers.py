@@ -45,6 +45,7 @@ class ImageOptions:
     device: str | None
     invalid: str | None
     vocabulary: str | None
+    features_net: str | None
     beam: int | None
     length: int | None
     temperature: float | None
@@ -53,7 +54,13 @@ class ImageOptions:
     @property
     def given(self) -> str:
         """An option that only images have, if there is one."""
-        values = {"--top": self.top, "--threshold": self.threshold, "--draw": self.draw, "--blob": self.blob}
+        values = {
+            "--top": self.top,
+            "--threshold": self.threshold,
+            "--draw": self.draw,
+            "--blob": self.blob,
+            "--features-net": self.features_net,
+        }
         return next((name for name, value in values.items() if value is not None), "")
 
     @property
@@ -79,10 +86,8 @@ def print_answers(what: ImageOptions) -> int:
     from zoo.answers.answering import ImagesRequest, answer_images
     from zoo.answers.output import CaptionReader
 
-    answerer = Answerer(
-        AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary),
-        partial(tell, err=True),
-    )
+    asked = AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary, what.features_net)
+    answerer = Answerer(asked, partial(tell, err=True))
     if what.for_writing and answerer.reads is not CaptionReader:
         raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")
     invalid = InvalidRows(what.invalid or "skip")

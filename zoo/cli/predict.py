@@ -59,6 +59,11 @@ INPUT is any of
 @click.option(
     "--vocabulary", metavar="FILE", help="A file with a word on each line, for captions; by default that of the model."
 )
+@click.option(
+    "--features-net",
+    metavar="NET",
+    help="The net that makes features of images, if MODEL only reads these and words; --blob names them.",
+)
 @table_options.columns
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Images or rows at once.")
 @table_options.device
@@ -92,7 +97,8 @@ def command(
     class's name. The net's data layers take the columns with the names of their tops, and losses become their
     predictions.
 
-    A recurrent net that reads words and an image writes a caption. With `--text` one of characters goes on with a text.
+    A recurrent net that reads words and an image writes a caption; one that reads features instead has a --features-net
+    before it, with its own weights or in the same --weights. With `--text` one of characters goes on with a text.
     Words or characters are in NAME_labels.txt or labels.txt beside the weights.
     """
     if as_json and as_csv:

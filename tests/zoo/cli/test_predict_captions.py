@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from netdsl import Net
+from netdsl import Net, WeightCollection
 from netdsl.data.transforms.decode import opencv
 
 NET = """
@@ -25,6 +25,7 @@ layer { name: "scores" type: "InnerProduct" bottom: "lstm" top: "scores"
   inner_product_param { num_output: 4 axis: 2 weight_filler { type: "gaussian" std: 1 } } }
 layer { name: "prob" type: "Softmax" bottom: "scores" top: "prob" softmax_param { axis: 2 } }
 """
+PROB = 'layer { name: "prob" type: "Softmax" bottom: "fc" top: "prob" }'
 
 
 @pytest.fixture
@@ -92,13 +93,69 @@ def test_a_net_that_writes_nothing_takes_no_options_of_captions(zoo, model: str)
     assert done.code == 2 and "--seed is for texts and captions" in done.err
 
 
-def test_a_net_that_takes_features_is_no_net_for_images(zoo, model: str) -> None:
-    """LRCN's own net to use, whose images another net reads."""
-    words = NET[NET.index('input: "cont"') : NET.index('layer { name: "fc"')].replace("dim: 1 dim: 1", "dim: 1 dim: 9")
-    layers = NET[NET.index('layer { name: "vectors"') :]
-    Path("words.prototxt").write_text(f'input: "fc" input_shape {{ dim: 9 dim: 5 }} {words} {layers}')
+@pytest.fixture
+def two_nets(model: str) -> tuple[str, ...]:
+    """What makes captions of the same net as LRCN's authors have it: a net that reads words, and one for images."""
+    inputs = "".join(f'input: "{name}" input_shape {{ dim: 1 dim: 9 }}' for name in ("cont", "word"))
+    layers = NET[NET.index('layer { name: "vectors"') :].replace('"fc"', '"features"')
+    Path("words.prototxt").write_text(f'input: "features" input_shape {{ dim: 9 dim: 5 }} {inputs} {layers}')
+    cut, middle = NET.index('input: "cont"'), NET.index('layer { name: "fc"')
+    layers = NET[middle : NET.index('layer { name: "vectors"')] + PROB
+    Path("image.prototxt").write_text(f'name: "image" {NET[:cut]} {layers}')
+    return "predict", "words.prototxt", "images/a.png", "images/b.png", "--features-net", "image.prototxt"
+
+
+@pytest.mark.parametrize("options", [(), ("--beam", "3"), ("--temperature", "2", "--seed", "5")])
+def test_two_nets_write_what_one_net_with_all_layers_does(zoo, two_nets, model: str, options: tuple[str, ...]) -> None:
+    done = zoo(*two_nets, "--blob", "fc", "--weights", model, *options, "--json")
+    assert done.code == 0 and done.out == zoo("predict", model, *two_nets[2:4], *options, "--json").out
+    assert "4 of 4 layers filled" in done.err
+
+
+def test_each_of_two_nets_may_have_its_own_weights(zoo, two_nets, model: str) -> None:
+    weights = Net("net.prototxt", weights=model).get_weights()
+    for name, layers in {"image": ("fc",), "words": ("vectors", "lstm", "scores")}.items():
+        WeightCollection.of({layer: weights[layer] for layer in layers}).save(f"{name}.caffemodel")
+    words = [*two_nets[:3], "--blob", "fc", "--json", "--beam", "3", "--vocabulary", "labels.txt", "--weights"]
+    one = zoo("predict", model, "images/a.png", "--json", "--beam", "3").out
+    assert zoo(*words, "words.caffemodel", "--weights", "image.caffemodel", *two_nets[4:]).out == one
+    assert "the weights have nothing for layer 'fc'" in zoo(*words, "words.caffemodel", *two_nets[4:]).err
+    folder = Path("folder")
+    folder.mkdir()
+    Path("image.prototxt").rename(folder / "deploy.prototxt")
+    Path("image.caffemodel").rename(folder / "weights.caffemodel")
+    in_folder = "--features-net", "folder"
+    assert zoo(*words, "words.caffemodel", *in_folder).out == one
+    WeightCollection.of({"fc": [array + 1 for array in weights["fc"]]}).save(folder / "weights.caffemodel")
+    assert zoo(*words, "words.caffemodel", *in_folder).out != one
+    assert zoo(*words, model, *in_folder).out == one  # as LRCN's, whose picture net learned, too
+
+
+def test_the_card_of_the_features_net_says_how_images_become_its_input(zoo, two_nets, model: str) -> None:
+    folder = Path("folder")
+    folder.mkdir()
+    Path("image.prototxt").rename(folder / "deploy.prototxt")
+    card = "---\nname: images\ninput: {size: [4, 4], channels: BGR, mean: [90, 100, 110]}\n---\n"
+    (folder / "README.md").write_text(card)
+    done = zoo(*two_nets[:3], "--features-net", "folder", "--blob", "fc", "--weights", model, "--json")
+    assert done.code == 0 and "no card" not in done.err
+    assert done.out != zoo("predict", model, "images/a.png", "--json").out
+
+
+def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
+    with_weights = [*two_nets, "--weights", model]
+    for options, problem in (
+        ((), "words.prototxt: takes features 'features' of [5]; name the blob; net 'image' makes 'fc', 'prob'"),
+        (("--blob", "data"), "words.prototxt: takes features of [5], and 'data' is [3, 4, 4]; net 'image' makes 'fc'"),
+        (("--blob", "x"), "makes no blob 'x'"),
+        (("--blob", "fc", "--text", "a"), "--text takes no INPUT"),
+    ):
+        done = zoo(*with_weights, *options)
+        assert done.code == 2 and problem in done.err
     done = zoo("predict", "words.prototxt", "images/a.png", "--weights", model)
-    assert done.code == 2 and "words.prototxt: takes what another net makes of an image, 'fc'" in done.err
+    assert done.code == 2 and "words.prototxt: takes what another net makes of an image, 'features'; name" in done.err
+    done = zoo("predict", model, "images/a.png", "--blob", "fc")
+    assert done.code == 2 and "writes captions; --blob is for other answers" in done.err
 
 
 def test_captions_are_converted(zoo, model: str) -> None:

@@ -1,0 +1,93 @@
+"""Two nets that write captions together, as LRCN's authors have them, made one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.deploy.deploy_net import deploy
+from netdsl.errors import NetError
+from netdsl.layer import Shape
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, build
+from netdsl.net.graph import resolve
+from netdsl.net.sequences import sequence_inputs
+from netdsl.open_net import Model
+
+
+def join_captioner(words: Model, image: Model, blob: str | None) -> Model:
+    """One model of two: of `image` the layers that a blob depends on, and those of `words`, which reads words and the
+    blob's values as its features. Where both have weights for a layer, those of `words` count.
+    """
+    sentence = deploy(words.net, batch=1)
+    features, shape = _features(_built(sentence))
+    if blob is None:
+        raise NetError(f"takes features '{features}' of {list(shape)}; name the blob; {_fitting(image.net, shape)}")
+    picture, reading = _layers_for(blob, image.net, shape), _renamed(sentence.layer, features, blob)
+    _check_names(picture, reading, blob)
+    del sentence.layer[:]
+    sentence.layer.extend([*picture, *reading])
+    weights, sources = {**image.weights, **words.weights}, {**image.sources, **words.sources}
+    return replace(words, net=sentence, weights=weights, file=None, sources=sources)
+
+
+def _built(net: pb.NetParameter) -> Built:
+    return build(resolve(net), LAYERS)
+
+
+def _features(built: Built) -> tuple[str, Shape]:
+    """The only input that is neither words nor what marks where they begin, and its shape for one image."""
+    begins, words = sequence_inputs(built.graph, LAYERS)
+    inputs = built.input_edges()
+    features = [edge for edge in inputs if edge not in begins | words]
+    if not begins or not words or len(features) != 1:
+        names = ", ".join(f"'{built.graph.blobs[edge]}'" for edge in inputs)
+        raise NetError(
+            "to write captions with another net's features, it must have three inputs, the numbers of words, what says "
+            f"whether the caption goes on, and the features; they are {names or 'none'}"
+        )
+    return built.graph.blobs[features[0]], built.shapes[features[0]][1:]
+
+
+def _layers_for(blob: str, net: pb.NetParameter, shape: Shape) -> Sequence[pb.LayerParameter]:
+    """The layers of a net to be used that a blob depends on, which must have a shape for each image."""
+    picture = deploy(net, batch=1, outputs=(blob,))
+    built = _built(picture)
+    found = built.shapes[built.graph.edge_of(blob)][1:]
+    if found != shape:
+        raise NetError(f"takes features of {list(shape)}, and '{blob}' is {list(found)}; {_fitting(net, shape)}")
+    return picture.layer
+
+
+def _fitting(net: pb.NetParameter, shape: Shape) -> str:
+    """Which blobs of a net have a shape for each image."""
+    built = _built(deploy(net, batch=1))
+    pairs = zip(built.graph.blobs, built.shapes, strict=True)
+    names = dict.fromkeys(f"'{name}'" for name, each in pairs if each[1:] == shape)
+    return f"net '{net.name}' makes {', '.join(names) or 'nothing'} of that shape"
+
+
+def _renamed(layers: Sequence[pb.LayerParameter], features: str, blob: str) -> list[pb.LayerParameter]:
+    """The layers that read words, with a blob in place of the input for features."""
+    renamed = []
+    for each in layers:
+        layer = pb.LayerParameter()
+        layer.CopyFrom(each)
+        if not layer.bottom and features in layer.top:
+            place = list(layer.top).index(features)
+            del layer.top[place], layer.input_param.shape[place]
+        for names in (layer.bottom, layer.top):
+            names[:] = [blob if name == features else name for name in names]
+        if layer.bottom or layer.top:
+            renamed.append(layer)
+    return renamed
+
+
+def _check_names(picture: Sequence[pb.LayerParameter], sentence: Sequence[pb.LayerParameter], blob: str) -> None:
+    """An error where two blobs or two layers that compute would have one name."""
+    blobs = {top for layer in picture for top in layer.top} & {top for layer in sentence for top in layer.top} - {blob}
+    layers = {each.name for each in picture if each.bottom} & {each.name for each in sentence if each.bottom}
+    if blobs | layers:
+        names = ", ".join(f"'{name}'" for name in sorted(blobs | layers))
+        raise NetError(f"both nets have a layer or a blob {names}; rename it in one of them")
