@@ -15,6 +15,7 @@ from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built
 from netdsl.net.graph import Phase
+from netdsl.net.sequences import sequence_inputs
 from netdsl.solver.events import DataOpened, Event, Notice
 from netdsl.solver.module_net import ModuleNet
 
@@ -42,9 +43,10 @@ def data_events(nets: Sequence[ModuleNet]) -> Iterator[Event]:
 
 def opened_data(net: ModuleNet) -> list[DataOpened]:
     """What a net reads."""
-    tests = net.built.graph.phase is Phase.TEST
+    graph = net.built.graph
+    tests, vocabulary = graph.phase is Phase.TEST, all(sequence_inputs(graph, LAYERS))
     return [
-        DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests)
+        DataOpened(reading.name, count_of(reading.source), classes_of(reading.source), tests, vocabulary)
         for reading in net.feeds.readings()
     ]
 

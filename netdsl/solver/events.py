@@ -29,12 +29,15 @@ class WeightsLoaded:
 
 @dataclass(frozen=True)
 class DataOpened:
-    """A net's data are open: the name of their source, its number of items, and the names of their classes."""
+    """A net's data are open: the name of their source, its number of items, and the names of their classes or, of a net
+    that reads sequences of them, of its words or characters.
+    """
 
     source: str
     items: int
     classes: tuple[str, ...]  # in the order of their numbers; none if nothing names them
     tests: bool  # whether the net tests on them
+    vocabulary: bool = False  # whether the names are those of words or characters
 
 
 @dataclass(frozen=True)

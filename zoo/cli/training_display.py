@@ -115,7 +115,8 @@ def data_line(data: DataOpened) -> str:
     """What a net reads, in a line."""
     items = f"{data.items:,} item{'' if data.items == 1 else 's'}"
     count = len(data.classes)
-    names = f", {count} class{'' if count == 1 else 'es'} ({few(data.classes, _SHOWN)})" if count else ""
+    kind = f"a vocabulary of {count}" if data.vocabulary else f"{count} class{'' if count == 1 else 'es'}"
+    names = f", {kind} ({few(data.classes, _SHOWN)})" if count else ""
     return f"{'tests' if data.tests else 'trains'} on {data.source}: {items}{names}"
 
 

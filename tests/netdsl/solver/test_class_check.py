@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import cv2
+import h5py
 import numpy as np
 import pytest
 
@@ -15,6 +17,7 @@ from netdsl.net.graph import Phase
 from netdsl.solver.events import DataOpened, Event, Notice
 from netdsl.solver.open_solver import open_solver
 from netdsl.tables.table import Table
+from zoo.cli.training_display import data_line
 
 DATA = """
 layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "folder:a" batch_size: 2 }
@@ -29,6 +32,14 @@ layer { name: "data" type: "Input" top: "data" top: "label"
 NET = """
 layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 3 } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+
+WORDS = """
+layer { name: "data" type: "HDF5Data" top: "cont" top: "word" top: "next"
+  hdf5_data_param { source: "list.txt" batch_size: 2 } }
+layer { name: "vectors" type: "Embed" bottom: "word" top: "vectors" embed_param { input_dim: 3 num_output: 2 } }
+layer { name: "lstm" type: "LSTM" bottom: "vectors" bottom: "cont" top: "lstm" recurrent_param { num_output: 3 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "lstm" bottom: "next" top: "loss" softmax_param { axis: 2 } }
 """
 
 
@@ -61,6 +72,18 @@ def test_the_data_of_all_nets_are_told_with_their_classes() -> None:
     assert heard(DATA + NET) == OPENED
     tables = {Phase.TRAIN: Table("folder:a"), Phase.TEST: Table("folder:b")}
     assert heard(INPUTS + NET, tables) == OPENED
+
+
+def test_what_a_net_reads_word_by_word_is_a_vocabulary() -> None:
+    with h5py.File("words.h5", "w") as file:
+        for name in ("cont", "word", "next"):
+            file[name] = np.zeros((4, 2), np.float32)
+    Path("list.txt").write_text("words.h5\n")
+    Path("labels.txt").write_text("<EOS>\na\ndog\n")
+    opened, tested = heard(WORDS)
+    assert opened == DataOpened("list.txt", 4, ("<EOS>", "a", "dog"), tests=False, vocabulary=True)
+    assert tested == replace(opened, tests=True)
+    assert data_line(opened) == "trains on list.txt: 4 items, a vocabulary of 3 (<EOS>, a, dog)"
 
 
 def test_outputs_that_no_label_needs_are_told_once() -> None:
