@@ -20,6 +20,7 @@ from netdsl.data.sources.annotations.open_annotated import (
 from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
 from netdsl.errors import DataError, NetError, WeightsError
 from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.build import Built
@@ -41,6 +42,7 @@ from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.table import Table
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.backends import HERE, LocalBackend, SparkBackend
+from zoo.captioned_testing import captioned_images, score_captions
 from zoo.data_layers import data_layers, set_source, source_for
 from zoo.marked_testing import MarkedTest
 from zoo.predicting import COLUMN, parquet_of
@@ -55,7 +57,7 @@ class TestResult:
 
     __test__ = False  # no test of pytest's
 
-    loss: float | None  # None on images with marked objects, of which only answers are scored
+    loss: float | None  # None on images with marked objects or captions, of which only answers are scored
     outputs: tuple[Output, ...]
     tables: tuple[ScoreTable, ...] = ()
 
@@ -92,6 +94,8 @@ def test(
     model = open_model(request.net, split_names(request.weights))
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
+    if request.data is not None and request.data.startswith(CAPTIONS):
+        return _on_captions(request, request.data, device, listen)
     if request.data is not None and _names_pictures(request.data, model.net):
         return _on_pictures(request, request.data, device, listen)
     try:
@@ -112,9 +116,19 @@ def _names_pictures(data: str, net: pb.NetParameter) -> bool:
     return names_annotated_files(data) or (names_annotated_set(data) and not reads_databases)
 
 
+def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:
+    return Answerer(AnswererRequest(request.net, tuple(split_names(request.weights)), device or "cpu"), listen)
+
+
+def _on_captions(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
+    answerer, images = _answerer(request, device, listen), captioned_images(data)
+    listen(DataOpened(data, len(images), (), tests=True))
+    scores = enumerate(score_captions(answerer, images), 1)
+    return TestResult(None, tuple(Output(f"BLEU-{size}", (score,), is_score=True) for size, score in scores))
+
+
 def _on_pictures(request: TestRequest, data: str, device: torch.device | None, listen: Listener) -> TestResult:
-    asked = AnswererRequest(request.net, tuple(split_names(request.weights)), device or "cpu")
-    answerer, marked = Answerer(asked, listen), open_annotated_set(data)
+    answerer, marked = _answerer(request, device, listen), open_annotated_set(data)
     listen(DataOpened(data, len(marked), tuple(marked.classes), tests=True))
     return TestResult(None, (), (MarkedTest.of(answerer, marked, listen).table(),))
 

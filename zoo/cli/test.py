@@ -62,7 +62,7 @@ def command(
 
     A net whose layers judge detections or compare the classes of pixels is scored over the whole set too, with a table
     of classes: by mean average precision as VOC 2007, VOC 2010 and COCO have it, or by accuracy and intersection over
-    union.
+    union. One that writes captions is scored by BLEU on --data captions:FILE.json?images=FOLDER.
     """
     table_backend = table_options.table_backend_of(backend, master, workers)
     if columns and data is None:
@@ -89,19 +89,20 @@ def command(
         scores = {"scores": [_plain(table) for table in result.tables]} if result.tables else {}
         print_json({"loss": result.loss, "outputs": dict(as_numbers(result.outputs)), **scores, "weights": report})
         return
-    if result.loss is not None:
-        for line in _lines(result.loss, result.outputs):
-            click.echo(line)
+    for line in _lines(result.loss, result.outputs):
+        click.echo(line)
     for table in result.tables:
         _print_scores(table)
 
 
-def _lines(loss: float, outputs: tuple[Output, ...]) -> list[str]:
+def _lines(loss: float | None, outputs: tuple[Output, ...]) -> list[str]:
     """The net's loss, and a line for each output. An output that is called loss, and is all of it, isn't repeated."""
     values = as_numbers(outputs)
     lines = [f"{name} {value:.6g}" for name, value in values.items()]
-    if not any(output.loss_weight for output in outputs) or math.isclose(
-        values.get("loss", math.nan), loss, rel_tol=1e-5
+    if (
+        loss is None
+        or not any(output.loss_weight for output in outputs)
+        or math.isclose(values.get("loss", math.nan), loss, rel_tol=1e-5)
     ):
         return lines
     return [f"{'total loss' if 'loss' in values else 'loss'} {loss:.6g}", *lines]

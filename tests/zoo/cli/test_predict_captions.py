@@ -10,6 +10,7 @@ import pytest
 
 from netdsl import Net, WeightCollection
 from netdsl.data.transforms.decode import opencv
+from netdsl.scores.bleu import bleu
 
 NET = """
 input: "data" input_shape { dim: 1 dim: 3 dim: 4 dim: 4 }
@@ -156,6 +157,28 @@ def test_what_does_not_fit_two_nets_is_said(zoo, two_nets, model: str) -> None:
     assert done.code == 2 and "words.prototxt: takes what another net makes of an image, 'features'; name" in done.err
     done = zoo("predict", model, "images/a.png", "--blob", "fc")
     assert done.code == 2 and "writes captions; --blob is for other answers" in done.err
+
+
+def test_captions_are_scored_beside_those_of_people(zoo, model: str) -> None:
+    Path("labels.txt").write_text("big\na\ndog\n")
+    lines = zoo("predict", model, "images/a.png", "images/b.png", "--json").out.splitlines()
+    first, second = (json.loads(line)["captions"][0]["caption"].removesuffix(" ...").split() for line in lines)
+    images = [{"id": number, "file_name": f"{name}.png"} for number, name in enumerate("abc")]
+    about = {0: [" ".join(first), "cat"], 1: [" ".join(second[:-1]), "dog dog dog"]}
+    captions = [{"image_id": number, "caption": text} for number, texts in about.items() for text in texts]
+    Path("x.json").write_text(json.dumps({"images": images, "annotations": captions}))
+    data = "captions:x.json?images=images"
+    done = zoo("test", model, "--data", data)
+    assert done.code == 0 and f"tests on {data}: 2 items" in done.out
+    found = json.loads(zoo("test", model, "--data", data, "--json").out)
+    expected = bleu([first, second], [[words.split() for words in texts] for texts in about.values()])
+    assert found["loss"] is None and list(found["outputs"].values()) == pytest.approx(expected)
+    assert done.out.splitlines()[-4:] == [f"{name} {value:.6g}" for name, value in found["outputs"].items()]
+    assert 0 < expected[0] <= 1
+    assert "takes no option but images=FOLDER" in zoo("test", model, "--data", f"{data}&steps=3").err
+    captions[0]["image_id"] = 2
+    Path("x.json").write_text(json.dumps({"images": images, "annotations": captions}))
+    assert "images/c.png" in zoo("test", model, "--data", data).err
 
 
 def test_captions_are_converted(zoo, model: str) -> None:

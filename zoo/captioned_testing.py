@@ -1,0 +1,41 @@
+"""Tests of a model on images with captions: what it writes about each beside what people wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from netdsl.data.sources.annotations.coco_captions import CaptionedImage, read_captions
+from netdsl.data.sources.vocabulary import words_of
+from netdsl.data.writing.caption_streams import CaptionSpec
+from netdsl.errors import DataError
+from netdsl.scores.bleu import bleu
+from zoo.answers.answer import AnswerSettings, Captions
+from zoo.answers.answerer import Answerer
+from zoo.answers.answering import answers, decode_images
+from zoo.answers.inputs import ImageFiles
+from zoo.answers.output import CaptionReader
+
+
+def captioned_images(data: str) -> list[CaptionedImage]:
+    """The images with captions that a name such as `captions:FILE.json?images=FOLDER` stands for."""
+    spec = CaptionSpec.of(data)
+    if spec != CaptionSpec(spec.path, spec.images):
+        raise DataError(f"{data}: a test on captions takes no option but images=FOLDER")
+    images = [image for image in read_captions(spec.path, spec.images) if image.captions]
+    if not images:
+        raise DataError(f"{spec.path}: has no captions")
+    return images
+
+
+def score_captions(answerer: Answerer, images: Sequence[CaptionedImage]) -> list[float]:
+    """BLEU-1 to BLEU-4 of the likeliest word each time."""
+    if answerer.reads is not CaptionReader:
+        raise DataError("the model writes no captions, and only these are tested on images with captions")
+    source = ImageFiles([str(image.path) for image in images], answerer.preparation.color)
+    sentences = []
+    for answer in answers(answerer, decode_images(answerer, [("", source)]), AnswerSettings()):
+        if answer.problem:
+            raise DataError(answer.problem)
+        assert isinstance(answer.answer, Captions)
+        sentences.append(answer.answer.best[0].words)
+    return bleu(sentences, [[words_of(caption) for caption in image.captions] for image in images])
