@@ -103,7 +103,7 @@ def convert_command(
     images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.annotated.convert_annotated import POSES, AnnotatedConversion
     from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
     from netdsl.data.writing.convert import Conversion
     from netdsl.data.writing.encode import ImageFormat
@@ -120,6 +120,10 @@ def convert_command(
         if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)
+    elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
+        if size or min_dim or max_dim or encoded or gray:
+            raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
+        annotated_data.convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, MarkedObject
 from netdsl.data.sources.annotations.class_list import BACKGROUND
-from netdsl.data.sources.annotations.masks import Mask
+from netdsl.data.sources.annotations.masks import Mask, edges_of
 from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.sources.shapes import CLASSES, KINDS_OF_SHAPES, coverage
 from netdsl.data.sources.source import DataSplit
@@ -116,11 +116,9 @@ def _color(kind: int, kinds: int, random: np.random.Generator) -> NDArray[np.flo
 
 
 def _marked(shape: DrawnShape, visible: Mask) -> MarkedObject:
-    rows, columns = np.flatnonzero(visible.any(1)), np.flatnonzero(visible.any(0))
-    edges = Edges(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
     return MarkedObject(
         shape.label,
-        edges,
+        edges_of(visible),
         difficult=bool(visible.sum() < (1 - _HIDDEN) * shape.whole),
         truncated=bool(shape.mask.sum() < shape.whole),
         runs=RunLengths.of(visible),

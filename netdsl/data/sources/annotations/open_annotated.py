@@ -12,6 +12,7 @@ from netdsl.data.sources.annotations.class_list import read_class_list
 from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
+from netdsl.data.sources.annotations.pose_set import JOINTS, PoseSet, has_poses
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
 from netdsl.data.sources.shapes import CLASSES
@@ -21,6 +22,7 @@ from netdsl.errors import DataError
 _SET, _IMAGES, _CLASSES, _FIRST_PIXEL = "set", "images", "classes", "first_pixel"
 _PART = "part"  # which names of all kinds may have
 _SIDE, _COUNT, _KINDS = "side", "count", "kinds"
+_JOINTS = "joints"
 _SPLITS = {split.value: split for split in DataSplit}
 
 Options = Mapping[str, str]
@@ -62,6 +64,10 @@ def _records(path: str, options: Options) -> AnnotatedSet:
     return AnnotatedRecords(path, first_pixel=_whole(options, _FIRST_PIXEL, 0), classes=options.get(_CLASSES))
 
 
+def _poses(path: str, options: Options) -> AnnotatedSet:
+    return PoseSet(path, joints=_whole(options, _JOINTS, JOINTS))
+
+
 def _objects(path: str, options: Options) -> AnnotatedSet:
     if path and path not in _SPLITS:
         raise DataError(f"objects:{path}: is no set; there are {', '.join(f'objects:{split}' for split in _SPLITS)}")
@@ -92,6 +98,7 @@ ANNOTATED_KINDS = {
     "leveldb": AnnotatedKind(
         "leveldb:PATH?first_pixel=N&classes=FILE", (_FIRST_PIXEL, _CLASSES), _records, has_annotated_records
     ),
+    "poses": AnnotatedKind("poses:PATH?joints=N", (_JOINTS,), _poses, has_poses),
     "voc": AnnotatedKind(
         "voc:FOLDER?set=NAME&classes=FILE",
         (_SET, _CLASSES),
@@ -127,6 +134,7 @@ ANNOTATED_KINDS = {
     ),
 }
 _DATABASES = ("lmdb", "leveldb")  # whose records needn't have objects
+_IN_DATABASES = (*_DATABASES, "poses")
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ def names_annotated_set(name: str) -> bool:
 def names_annotated_files(name: str) -> bool:
     """Whether a name or a path is that of images with marked objects which are in no database."""
     parts = _parts(name)
-    return parts is not None and parts.kind not in _DATABASES
+    return parts is not None and parts.kind not in _IN_DATABASES
 
 
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:
