@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.class_list import read_class_list
-from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
+from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn_people import DrawnPeople
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
 from netdsl.data.sources.annotations.pose_set import JOINTS, PoseSet, has_poses
@@ -69,11 +70,24 @@ def _poses(path: str, options: Options) -> AnnotatedSet:
 
 
 def _objects(path: str, options: Options) -> AnnotatedSet:
-    if path and path not in _SPLITS:
-        raise DataError(f"objects:{path}: is no set; there are {', '.join(f'objects:{split}' for split in _SPLITS)}")
     kinds = [kind for kind in options.get(_KINDS, "").split(",") if kind] or CLASSES
-    count = _whole(options, _COUNT, 0) if _COUNT in options else None
-    return DrawnObjects(_SPLITS.get(path, DataSplit.TRAIN), kinds=kinds, side=_whole(options, _SIDE, SIDE), count=count)
+    side = _whole(options, _SIDE, DrawnObjects.side)
+    return DrawnObjects(_split("objects", path), kinds=kinds, side=side, count=_count(options))
+
+
+def _people(path: str, options: Options) -> AnnotatedSet:
+    return DrawnPeople(_split("people", path), side=_whole(options, _SIDE, DrawnPeople.side), count=_count(options))
+
+
+def _split(kind: str, path: str) -> DataSplit:
+    """The part of drawn pictures that a name says."""
+    if path and path not in _SPLITS:
+        raise DataError(f"{kind}:{path}: is no set; there are {', '.join(f'{kind}:{split}' for split in _SPLITS)}")
+    return _SPLITS.get(path, DataSplit.TRAIN)
+
+
+def _count(options: Options) -> int | None:
+    return _whole(options, _COUNT, 0) if _COUNT in options else None
 
 
 def _looks_like_yolo(path: Path) -> bool:
@@ -132,6 +146,7 @@ ANNOTATED_KINDS = {
     "objects": AnnotatedKind(
         "objects:[train|test]?side=N&count=N&kinds=A,B", (_SIDE, _COUNT, _KINDS), _objects, lambda path: False
     ),
+    "people": AnnotatedKind("people:[train|test]?side=N&count=N", (_SIDE, _COUNT), _people, lambda path: False),
 }
 _DATABASES = ("lmdb", "leveldb")  # whose records needn't have objects
 _IN_DATABASES = (*_DATABASES, "poses")
