@@ -43,7 +43,7 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
 def convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
     """Write the people of a set as records of poses, and print what was written."""
     from netdsl.data.sources.annotations.open_annotated import open_annotated_set
-    from netdsl.data.writing.annotated.convert_annotated import POSES
+    from netdsl.data.sources.annotations.pose_set import POSES
     from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
 
     data, path = open_annotated_set(source), Path(target.removeprefix(f"{POSES}:"))

@@ -13,7 +13,7 @@ from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.drawn_people import DrawnPeople
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
-from netdsl.data.sources.annotations.pose_set import JOINTS, PoseSet, has_poses
+from netdsl.data.sources.annotations.pose_set import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
 from netdsl.data.sources.shapes import CLASSES
@@ -112,7 +112,7 @@ ANNOTATED_KINDS = {
     "leveldb": AnnotatedKind(
         "leveldb:PATH?first_pixel=N&classes=FILE", (_FIRST_PIXEL, _CLASSES), _records, has_annotated_records
     ),
-    "poses": AnnotatedKind("poses:PATH?joints=N", (_JOINTS,), _poses, has_poses),
+    POSES: AnnotatedKind(f"{POSES}:PATH?joints=N", (_JOINTS,), _poses, has_poses),
     "voc": AnnotatedKind(
         "voc:FOLDER?set=NAME&classes=FILE",
         (_SET, _CLASSES),
@@ -149,7 +149,7 @@ ANNOTATED_KINDS = {
     "people": AnnotatedKind("people:[train|test]?side=N&count=N", (_SIDE, _COUNT), _people, lambda path: False),
 }
 _DATABASES = ("lmdb", "leveldb")  # whose records needn't have objects
-_IN_DATABASES = (*_DATABASES, "poses")
+_IN_DATABASES = (*_DATABASES, POSES)
 
 
 @dataclass(frozen=True)

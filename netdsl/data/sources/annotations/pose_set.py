@@ -20,6 +20,7 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+POSES = "poses"  # the kind in a name
 JOINTS = 17  # of COCO's people
 _MOST_JOINTS = 1 << 10
 _PERSON = 1  # the label

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject, SetImages
+from netdsl.data.sources.annotations.pose_set import POSES
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.transforms.decode import Color, rescale, resize
 from netdsl.data.types import Array
@@ -67,7 +68,6 @@ TARGETS = {
     "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),  # no objects, but all of their pixels
 }
 _SUFFIXES = ("lmdb", "leveldb")  # kinds that the ending of a path says, as train_lmdb does
-POSES = "poses"  # a kind whose records are people, where those of the others are images
 
 
 @dataclass(frozen=True)
