@@ -30,7 +30,7 @@ NOBODY = (Joint(0, 0, Visibility.UNKNOWN),) * 17
 WHOLE = Edges(0, 0, 80, 80)
 
 
-class Pictures:
+class ListedPeople:
     """A set of images that a test made up."""
 
     classes, first_pixel = ("background", "dog", "person"), 0
@@ -51,7 +51,7 @@ def person(edges: Edges = WHOLE, marked: int = 17, **settings: object) -> Marked
     return replace(MarkedObject(2, edges, joints=JOINTS[:marked] + NOBODY[marked:]), **settings)  # type: ignore[arg-type]
 
 
-def write(path: Path, pictures: Pictures, seed: int | None = None, *, skip_bad: bool = False) -> PoseReport:
+def write(path: Path, pictures: ListedPeople, seed: int | None = None, *, skip_bad: bool = False) -> PoseReport:
     return write_poses(PeopleOfSet(pictures, skip_bad=skip_bad), path, seed, skip_bad=skip_bad)
 
 
@@ -74,7 +74,7 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
     hidden = (Joint(3, 4, Visibility.HIDDEN), *JOINTS[1:6], *NOBODY[6:])
     first = person(Edges(10, 20, 31, 70), joints=hidden, area=2000)
     second = person(Edges(50, 2, 90, 40.5), marked=1)
-    report = write(tmp_path / "db", Pictures([first, second]))
+    report = write(tmp_path / "db", ListedPeople([first, second]))
     assert (report.written, report.joints, report.beside, report.bad) == (1, 17, 1, [])
     ((key, channels),) = records(tmp_path / "db").items()
     assert key == b"0000000" and channels.shape == (6, HEIGHT, WIDTH)
@@ -98,6 +98,7 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
         ([person(Edges(0, 0, 31, 33))], 0),
         ([person(), person(Edges(0, 0, 80, 32))], 2),  # whose middle is 24 away, three tenths of 80
         ([person(), person(Edges(0, 0, 80, 33))], 1),
+        ([person(Edges(0, 0, 80, 33)), person()], 1),
         ([person(), person(Edges(20, 0, 60, 33))], 1),
         ([person(Edges(20, 0, 60, 33)), person()], 2),  # the first one's box is what counts
         ([person(area=9.0), person()], 1),
@@ -105,7 +106,7 @@ def test_a_record_has_the_numbers_of_the_authors_script(tmp_path: Path) -> None:
     ],
 )
 def test_who_has_a_record(tmp_path: Path, people: list[MarkedObject], written: int) -> None:
-    report = write(tmp_path / "db", Pictures([person()], people))
+    report = write(tmp_path / "db", ListedPeople([person()], people))
     assert report.written == 1 + written
     assert report.beside == sum(marked.has_joints for marked in people) - written
 
@@ -115,7 +116,7 @@ def test_who_has_no_joints_is_masked_out(tmp_path: Path) -> None:
     square = tuple((float(x), float(y)) for x, y in ((70, 10), (90, 10), (90, 30), (70, 30)))
     unmarked = MarkedObject(2, Edges(60, 0, 96, 40), outlines=(square,), joints=NOBODY)
     crowd, dog = MarkedObject(2, right, crowd=True), MarkedObject(1, Edges(0, 80, 20, 88))
-    write(tmp_path / "db", Pictures([person(left), crowd, unmarked, dog]))
+    write(tmp_path / "db", ListedPeople([person(left), crowd, unmarked, dog]))
     (channels,) = records(tmp_path / "db").values()
     known = np.full((HEIGHT, WIDTH), 255)
     known[:, 40:60], known[80:, 30:40], known[10:30, 70:90] = 0, 0, 0
@@ -127,7 +128,7 @@ def test_who_has_no_joints_is_masked_out(tmp_path: Path) -> None:
 
 def test_the_layer_draws_joints_where_coco_has_them(tmp_path: Path) -> None:
     left = Edges(60, 0, 96, 24)
-    write(tmp_path / "db", Pictures([person(), MarkedObject(2, left, joints=NOBODY)]))
+    write(tmp_path / "db", ListedPeople([person(), MarkedObject(2, left, joints=NOBODY)]))
     layer = (
         f"layer {{ name: 'd' type: 'CPMData' top: 'data' top: 'label' data_param {{ source: '{tmp_path / 'db'}' "
         "batch_size: 1 backend: LMDB } cpm_transform_param { stride: 8 num_parts: 56 np_in_lmdb: 17 sigma: 4 } }"
@@ -143,7 +144,7 @@ def test_the_layer_draws_joints_where_coco_has_them(tmp_path: Path) -> None:
 
 
 def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -> None:
-    pictures = Pictures(*([person()] for _ in range(8)))
+    pictures = ListedPeople(*([person()] for _ in range(8)))
     write(tmp_path / "straight", pictures)
     write(tmp_path / "shuffled", pictures, seed=1)
     straight, shuffled = (
@@ -151,7 +152,7 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
         for name in ("straight", "shuffled")
     )
     assert straight == list(range(8)) != shuffled and sorted(shuffled) == straight
-    bad = Pictures([person()], [person(joints=JOINTS[:16])], [person(Edges(0, 0, 4e6, 80))], [person()])
+    bad = ListedPeople([person()], [person(joints=JOINTS[:16])], [person(Edges(0, 0, 4e6, 80))], [person()])
     report = write(tmp_path / "bad", bad, skip_bad=True)
     assert report.written == 2 and list(records(tmp_path / "bad")) == [b"0000000", b"0000002"]
     assert "1.png: has a person of 16 joints; others have 17" in report.bad[0]
@@ -159,15 +160,15 @@ def test_records_are_shuffled_and_those_of_bad_images_left_out(tmp_path: Path) -
     with pytest.raises(DataError, match=r"1\.png: has a person of 16"):
         write(tmp_path / "strict", bad)
     with pytest.raises(DataError, match=r"0\.png: has a joint"):
-        write(tmp_path / "strict", Pictures([person(Edges(0, 0, 4e6, 80))]))
+        write(tmp_path / "strict", ListedPeople([person(Edges(0, 0, 4e6, 80))]))
     assert not (tmp_path / "strict").exists()
 
 
 def test_images_without_room_and_sets_without_people_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"0\.png: an image of 12 rows has no room for 2 people, who need 13"):
-        write(tmp_path / "db", Pictures([person(), person()], height=12))
+        write(tmp_path / "db", ListedPeople([person(), person()], height=12))
     with pytest.raises(DataError, match="nobody has 5 joints and 1,024 pixels"):
-        write(tmp_path / "db", Pictures([MarkedObject(2, WHOLE)]))
+        write(tmp_path / "db", ListedPeople([MarkedObject(2, WHOLE)]))
 
 
 def test_what_is_written_is_read_as_a_set(tmp_path: Path) -> None:
