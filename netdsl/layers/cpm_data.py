@@ -7,6 +7,7 @@ from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake, Reading
+from netdsl.data.sources.annotations.pose_set import POSES
 from netdsl.data.sources.pose_datum import PoseDatumSource
 from netdsl.data.transforms.pose_skeleton import COCO, MPI, MPI_MIDDLES, MPI_SINGLE, Skeleton, plain_skeleton
 from netdsl.data.transforms.pose_transform import CentredPoseTransform, LimbPoseTransform
@@ -85,7 +86,10 @@ class CPMData(DataLayer, HasSampleFiles):
     def _database(self) -> pb.DataParameter:
         p = self.layer.cpmdata_param
         if self._has_limbs():
-            return self.layer.data_param
+            named = pb.DataParameter()
+            named.CopyFrom(self.layer.data_param)
+            named.source = named.source.removeprefix(f"{POSES}:")  # as other commands name such a database
+            return named
         backend = pb.DataParameter.LMDB if p.backend == pb.CPMDataParameter.LMDB else pb.DataParameter.LEVELDB
         return pb.DataParameter(source=p.source, batch_size=p.batch_size, backend=backend)
 

@@ -507,7 +507,8 @@ def make_voc(folder: Path) -> None:
 
 def make_coco(folder: Path) -> None:
     objects = (
-        '{"image_id": 7, "category_id": 3, "bbox": [1, 2.5, 8, 4], "segmentation": [[1, 2, 9, 2, 9, 6.5]], "area": 16}',
+        '{"image_id": 7, "category_id": 3, "bbox": [1, 2.5, 8, 4], "segmentation": [[1, 2, 9, 2, 9, 6.5]], '
+        '"area": 16, "keypoints": [1, 2, 2, 3, 2.5, 1, 0, 0, 0]}',
         '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "iscrowd": 1, '
         '"segmentation": {"size": [4, 5], "counts": [0, 3, 1, 3, 13]}}',
         '{"image_id": 7, "category_id": 3, "bbox": [0, 0, 2, 3], "segmentation": {"size": [4, 5], "counts": "0310<"}}',

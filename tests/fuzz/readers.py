@@ -45,6 +45,7 @@ READERS = {
     "video": FileReader(data_files.make_video, data_files.read_video),
     "video-segments": FileReader(data_files.make_video_segments, data_files.read_video_segments),
     "poses": FileReader(data_files.make_poses, data_files.read_poses),
+    "pose-set": FileReader(data_files.make_poses, data_files.read_annotated_set("poses:poses")),
     "joint-lists": FileReader(data_files.make_joint_lists, data_files.read_joint_lists, (".png",)),
     "folder": FileReader(data_files.make_folder, data_files.read_source("folder:.")),
     "class-names": FileReader(data_files.make_class_names, data_files.read_class_names_in),

@@ -10,7 +10,7 @@ from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, Max, NetParams, PoolLayer, RDDLayer
-from netdsl.dsl import Concat, Eltwise, EuclideanLoss, Silence, Slice
+from netdsl.dsl import Concat, CPMData, Eltwise, EuclideanLoss, Silence, Slice
 from zoo.catalogue._vgg_trunk import conv_relu, rates
 from zoo.catalogue.entry import TEST_ONLY, TRAIN_ONLY, CatalogueEntry, solver_settings
 
@@ -18,6 +18,22 @@ _LIMBS, _KEYPOINTS = 38, 19  # maps: two for each of 19 limbs; 18 keypoints and 
 _BRANCHES = {"L1": _LIMBS, "L2": _KEYPOINTS}
 _STAGES = 6
 _FEATURES = "conv4_4_CPM"
+_READING: dict[str, Any] = {
+    "data_param": {"source": "train_lmdb", "batch_size": 10, "backend": "LMDB"},
+    "cpm_transform_param": {
+        "stride": 8,
+        "max_rotate_degree": 40,
+        "crop_size_x": 368,
+        "crop_size_y": 368,
+        "scale_prob": 1,
+        "scale_min": 0.5,
+        "scale_max": 1.1,
+        "target_dist": 0.6,
+        "center_perterb_max": 40,
+        "num_parts": 56,
+        "np_in_lmdb": 17,
+    },
+}
 
 
 def _settings(rate: float) -> dict[str, Any]:
@@ -29,7 +45,7 @@ _TRUNK, _REFINED = _settings(1), _settings(4)  # the later stages learn faster
 
 
 def _inputs() -> list[pb.LayerParameter]:
-    """To train with, an image with a map of the person's centre, and what all maps should be and where they count.
+    """To train with, an image with three channels of zeros, and what all maps should be and where they count.
 
     Where a map doesn't count, since somebody there wasn't annotated, its weight is 0.
     """
@@ -37,8 +53,7 @@ def _inputs() -> list[pb.LayerParameter]:
     ends = [_LIMBS, _LIMBS + _KEYPOINTS, 2 * _LIMBS + _KEYPOINTS]
     return [
         RDDLayer("image", shape=[1, 3, 368, 368], include=TEST_ONLY),
-        RDDLayer("data", shape=[10, 4, 368, 368], include=TRAIN_ONLY),
-        RDDLayer("label", shape=[10, 2 * (_LIMBS + _KEYPOINTS), 46, 46], include=TRAIN_ONLY),
+        CPMData("data", tops=["data", "label"], include=TRAIN_ONLY, **_READING),
         Slice("vec_weight", ["label"], tops=maps, axis=1, slice_point=ends, include=TRAIN_ONLY),
         *[
             Eltwise(f"label_{kind}", [f"{kind}_weight", f"{kind}_temp"], operation="PROD", include=TRAIN_ONLY)
@@ -107,7 +122,7 @@ def _loss(stage: int, branch: str, maps: str, kind: str) -> list[pb.LayerParamet
 
 
 def openpose_body() -> CatalogueEntry:
-    """OpenPose for the 18 keypoints of COCO. Its authors train it with a data layer that draws the maps."""
+    """OpenPose for the 18 keypoints of COCO, with the data layer that draws its maps."""
     stages = [_stage(number) for number in range(1, _STAGES + 1)]
     net = NetParams("OpenPose", *_inputs(), *_features(), *[layer for stage in stages for layer in stage])
     solver = solver_settings(

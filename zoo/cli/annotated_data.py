@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -38,6 +39,28 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
         return
     skipped = f", {counted(len(report.bad), 'bad one')} skipped" if report.bad else ""
     click.echo(f"{counted(report.written, 'image')} with {counted(report.objects, 'object')} written{skipped}")
+
+
+def convert_people(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+    """Write the people of a set as records of poses, and print what was written."""
+    from netdsl.data.sources.annotations.open_annotated import open_annotated_set
+    from netdsl.data.sources.annotations.pose_set import POSES
+    from netdsl.data.writing.annotated.pose_database import PeopleOfSet, write_poses
+
+    data, path = open_annotated_set(source), Path(target.removeprefix(f"{POSES}:"))
+    with progress_bar(len(data), "reading") as advance:
+        people = PeopleOfSet(data, skip_bad=skip_bad, done=advance)
+    with progress_bar(len(people), "converting") as advance:
+        report = write_poses(people, path, seed, skip_bad=skip_bad, done=advance)
+    for reason in report.bad:
+        complain(f"skipped: {reason}")
+    if report.beside:
+        why = "too few of them, too small, or too near to another"
+        complain(f"with joints, but without a record of their own: {report.beside:,} ({why})")
+    if as_json:
+        print_json(asdict(report))
+        return
+    click.echo(f"{counted(report.written, 'record')} written, each of a person with {report.joints} joints")
 
 
 def show_set(source: str, sheet: str | None, count: int | None, as_json: bool) -> None:
@@ -86,6 +109,7 @@ def _print_boxes(summary: AnnotatedSummary) -> None:
         "truncated": summary.truncated,
         "crowds": summary.crowds,
         "with masks": summary.with_masks,
+        "with joints": summary.with_joints,
         "partly outside": summary.outside,
         "without area": summary.without_area,
     }

@@ -31,7 +31,8 @@ A data set is named by its path, or by its kind and path:
 Images with boxes, polygons or masks around objects:
   voc:FOLDER?set=NAME  coco:FILE?images=FOLDER  yolo:FOLDER?set=NAME
   labelme:FOLDER  maps:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
-  objects[:train|:test]?side=N&count=N&kinds=A,B
+  objects[:train|:test]?side=N&count=N&kinds=A,B  poses:PATH?joints=N
+  people[:train|:test]?side=N&count=N
 \b
 Behind any name, ?part=test is every tenth item, ?part=train all others,
 ?items=FILE has the numbers of the items that count, one on each line, and
@@ -95,6 +96,9 @@ def convert_command(
     of classes. --min-dim enlarges images whose shorter side has fewer pixels, --max-dim shrinks those whose longer one
     has more.
 
+    People with joints, such as those of COCO's person_keypoints files, are written as poses:PATH, an LMDB for CMU's
+    pose nets with a record for each person.
+
     A text, text:FILE?streams=N&classes=LABELS, becomes a new folder DST with streams in HDF5 for recurrent nets:
     list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
 
@@ -103,6 +107,7 @@ def convert_command(
     images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
+    from netdsl.data.sources.annotations.pose_set import POSES
     from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
     from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
     from netdsl.data.writing.convert import Conversion
@@ -120,6 +125,10 @@ def convert_command(
         if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)
+    elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
+        if size or min_dim or max_dim or encoded or gray:
+            raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
+        annotated_data.convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")

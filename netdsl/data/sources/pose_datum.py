@@ -16,6 +16,7 @@ NUMBERS, MASK = 3, 4  # the channels behind an image's three
 SIZE, COUNTS, PLACE, SCALE, JOINTS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
 
 _FAR = 1e6  # pixels
+_FLOAT = 4  # bytes
 
 
 class PoseDatumSource:
@@ -43,9 +44,7 @@ class PoseDatumSource:
         needed = 1 + (MASK if self._masked else NUMBERS)
         if len(channels) < needed or channels.dtype != np.uint8:
             raise DataError(f"{where}: has {len(channels)} channels of {channels.dtype}; poses need {needed} of bytes")
-        people = self._people(_Rows(channels[NUMBERS], where))
-        if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
-            raise DataError(f"{where}: has a joint that is nowhere, or a person of no scale; the record is damaged")
+        people = checked_people(self._people(_Rows(channels[NUMBERS], where)), where)
         mask = (channels[MASK : MASK + 1],) if self._masked else ()
         return channels[:NUMBERS], *mask, people
 
@@ -71,6 +70,25 @@ class PoseDatumSource:
     def close(self) -> None:
         """Close the database."""
         self._records.close()
+
+
+def is_pose_record(channels: Array) -> bool:
+    """Whether a fourth channel says the size of its image where records with people do."""
+    if len(channels) <= NUMBERS or channels.dtype != np.uint8:
+        return False
+    rows, width = channels[NUMBERS], channels.shape[2]
+    size = rows[SIZE : SIZE + 1, : 2 * _FLOAT].tobytes()
+    if len(size) < 2 * _FLOAT:
+        return False
+    said_height, said_width = np.frombuffer(size, "<f4")
+    return bool(said_height == len(rows) and 0 < said_width <= width)
+
+
+def checked_people(people: Pixels, where: str) -> Pixels:
+    """People of whom all numbers are ones that a joint can have, and of whom the first has a size."""
+    if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
+        raise DataError(f"{where}: has a joint that is nowhere, or a person of no scale; correct it")
+    return people
 
 
 class _Rows:

@@ -21,7 +21,8 @@ _MOST_OTHERS = 255
 def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, number: int = 0, total: int = 1) -> bytes:
     """The record of an image and any number of masks, as channels, with the first person and all others.
 
-    People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray.
+    People are rows as `PoseDatumSource` has them. An image that has no room for their numbers is widened in gray, which
+    isn't in its masks.
     """
     _, height, width = image.shape
     joints, others = people.shape[1] - 1, len(people) - 1
@@ -30,7 +31,7 @@ def pose_record(image: Array, masks: Array, people: Pixels, dataset: str, *, num
         raise DataError(f"an image of {height} rows has no room for {1 + others} people, who need {rows}")
     wide = max(width, _LEAST_WIDTH, 4 * joints, 4 * others)
     channels = [_widened(image, wide, _GRAY), _numbers(people, (height, width), wide, dataset, number, total)]
-    values = np.concatenate([*channels, _widened(masks, wide, 255)])
+    values = np.concatenate([*channels, _widened(masks, wide, 0)])
     datum = pb.Datum(channels=len(values), height=height, width=wide, data=values.tobytes(), label=0)
     return datum.SerializeToString()
 
@@ -42,8 +43,7 @@ def _widened(planes: Array, width: int, fill: int) -> Array:
 def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, number: int, total: int) -> Array:
     """The channel of numbers."""
     rows = np.zeros((1, size[0], width), np.uint8)
-    others, stored = len(people) - 1, people.astype("<f4")
-    stored[..., :2] += 1
+    others, stored = len(people) - 1, (people + np.array([1, 1, 0])).astype("<f4")
     _put(rows, 0, np.frombuffer(dataset.encode()[: width - 1], np.uint8))
     _put(rows, SIZE, np.array(size, "<f4"))
     rows[0, COUNTS, 1] = others

@@ -56,6 +56,12 @@ def test_both_forms_read_their_databases(tmp_path: Path, settings: str, channels
     assert label.max() <= 1 and label[:, -1].min() >= 0
 
 
+def test_a_database_is_named_as_for_other_commands(tmp_path: Path) -> None:
+    named = LIMBS.replace("FILE", f"poses:{tmp_path / 'db'}") % ""
+    for wanted, found in zip(batches(tmp_path, LIMBS % "", 1)[0], batches(tmp_path, named, 1)[0], strict=True):
+        assert (wanted == found).all()
+
+
 def test_a_training_goes_on_where_it_was(tmp_path: Path) -> None:
     straight = batches(tmp_path, LIMBS % "", 5)
     again = batches(tmp_path, LIMBS % "", 3, position=2, workers=1)

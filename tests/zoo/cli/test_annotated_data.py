@@ -74,6 +74,28 @@ def test_a_set_is_shown_with_its_boxes(zoo, voc) -> None:
     assert found["sizes"] == [{"height": 48, "width": 48, "images": 12}]
 
 
+def test_people_become_records_of_poses_that_are_shown(zoo) -> None:
+    zoo("data", "convert", "people:train?count=12", "coco:people.json")
+    code, out, err = zoo("data", "convert", "people.json", "poses:people_lmdb", "--shuffle")
+    assert (code, out) == (0, "13 records written, each of a person with 17 joints\n")
+    assert "with joints, but without a record of their own: 6 (too few of them, too small, or too near" in err
+    report = json.loads(zoo("data", "convert", "people.json", "poses:again", "--json").out)
+    assert report == {"written": 13, "joints": 17, "beside": 6, "bad": []}
+    for name in ("people_lmdb", "poses:people_lmdb?joints=17"):
+        code, out, _ = zoo("data", "show", name, "--sheet", "sheet.png")
+        assert code == 0 and out.startswith(f"{name}: 13 images, 28 objects of 1 classes\n")
+        assert "of these: 1 crowds, 1 with masks, 27 with joints" in out
+    yellow = (cv2.imread("sheet.png") == (0, 255, 255)).all(2)
+    assert yellow.sum() > 1000
+
+
+def test_options_that_change_images_are_not_for_people(zoo) -> None:
+    code, _, err = zoo("data", "convert", "people:train?count=2", "poses:out", "--gray")
+    assert code == 2 and "images of people stay as they are" in err
+    code, _, err = zoo("data", "convert", "digits", "poses:out")
+    assert code == 2 and "only images with marked objects can be written so" in err
+
+
 def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
     zoo("data", "convert", SOURCE, "maps:maps")
     for name in Path("maps/images").iterdir():

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.sources.listing import read_bytes
+from netdsl.data.transforms.pose_skeleton import Visibility
 
 
 class Edges(NamedTuple):
@@ -23,13 +24,26 @@ class Edges(NamedTuple):
 Outline = tuple[tuple[float, float], ...]  # the corners of a polygon, as x and y in pixels
 
 
+class Joint(NamedTuple):
+    """A joint of a person: its place in pixels, and whether it is seen, hidden, or not marked at all."""
+
+    x: float
+    y: float
+    visibility: Visibility
+
+    @property
+    def marked(self) -> bool:
+        """Whether its place is known."""
+        return self.visibility <= Visibility.SHOWN
+
+
 @dataclass(frozen=True)
 class MarkedObject:
     """An object in an image. `label` is the place of its class among the set's classes, of which 0 is the background.
 
     A difficult one doesn't count when detections are scored; a truncated one goes on outside of its box; a crowd is
     many objects in one box. `outlines` are polygons around it, or `runs` its pixels, if the data set has them; `area`
-    is the number of its pixels as the data set says.
+    is the number of its pixels as the data set says. `joints` are a person's, always as many and in one order.
     """
 
     label: int
@@ -40,6 +54,12 @@ class MarkedObject:
     truncated: bool = False
     runs: RunLengths | None = None
     area: float | None = None
+    joints: tuple[Joint, ...] = ()
+
+    @property
+    def has_joints(self) -> bool:
+        """Whether the place of some joint is known."""
+        return any(joint.marked for joint in self.joints)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""COCO's instances: one JSON file with the objects of all images, which lie in a folder."""
+"""COCO's instances and keypoints: one JSON file with the objects of all images, which lie in a folder."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from pathlib import Path
 
 import msgspec
 
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject, Outline
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, Joint, MarkedObject, Outline
 from netdsl.data.sources.annotations.class_list import ClassList, class_list
 from netdsl.data.sources.annotations.json_file import read_json
 from netdsl.data.sources.annotations.run_lengths import checked_runs
-from netdsl.data.sources.annotations.set_files import checked_edges, checked_size, path_inside
+from netdsl.data.sources.annotations.set_files import checked_edges, checked_place, checked_size, path_inside
+from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 
 LARGEST_FILE = 1 << 32  # bytes of a file
 _CORNERS = 3  # of a polygon, at least
-_PREFIXES = ("instances_", "captions_")  # of the published files, before the name of the images' folder
+_PREFIXES = ("instances_", "person_keypoints_", "captions_")  # of published files, before the name of images' folder
+MARKS = {0: Visibility.UNKNOWN, 1: Visibility.HIDDEN, 2: Visibility.SHOWN}  # of joints
+_NUMBERS = 3  # of a joint
 
 
 class CocoImage(msgspec.Struct, frozen=True, gc=False):
@@ -45,13 +48,15 @@ class CocoRuns(msgspec.Struct, frozen=True, gc=False):
 class CocoAnnotation(msgspec.Struct, frozen=True, gc=False):
     """An object of the file. Its box is x, y, width, height.
 
-    Its mask stays text until it is asked for, since masks are most of a file and take much more memory than their text.
+    Its mask and its joints stay text until they are asked for, since they are most of a file and take much more memory
+    than their text.
     """
 
     image_id: int
     category_id: int
     bbox: tuple[float, float, float, float]
     segmentation: msgspec.Raw = msgspec.Raw(b"null")
+    keypoints: msgspec.Raw = msgspec.Raw(b"null")
     area: float | None = None
     iscrowd: int = 0
     ignore: int = 0
@@ -66,10 +71,11 @@ class CocoFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class CocoInstances:
-    """The objects of a file such as instances_val2017.json, of images in a folder that it is beside or that is given.
+    """The objects of a file such as instances_val2017.json or person_keypoints_val2017.json.
 
-    Labels count the categories from 1 in the order of their ids, which leave numbers out; a file of classes may order
-    them otherwise. A crowd is difficult too, as in Caffe-SSD.
+    The images are in a folder that it is beside or that is given. Labels count the categories from 1 in the
+    order of their ids, which leave numbers out; a file of classes may order them otherwise. A crowd is difficult too,
+    as in Caffe-SSD.
     """
 
     first_pixel = 0
@@ -121,6 +127,7 @@ class CocoInstances:
             outlines=tuple(_outline(polygon, where) for polygon in masks) if isinstance(masks, list) else (),
             runs=checked_runs(masks.size, masks.counts, *size, where) if isinstance(masks, CocoRuns) else None,
             area=annotation.area,
+            joints=_joints(annotation.keypoints, where),
         )
 
 
@@ -129,6 +136,18 @@ def _masks(text: msgspec.Raw, where: str) -> list[list[float]] | CocoRuns | None
         return msgspec.json.decode(text, type=list[list[float]] | CocoRuns | None)
     except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
         raise DataError(f"{where}: its segmentation is neither polygons nor runs of pixels: {problem}") from None
+
+
+def _joints(text: msgspec.Raw, where: str) -> tuple[Joint, ...]:
+    try:
+        numbers = msgspec.json.decode(text, type=list[float] | None) or []
+    except (ValueError, RecursionError) as problem:
+        raise DataError(f"{where}: its keypoints aren't numbers: {problem}") from None
+    marks = numbers[_NUMBERS - 1 :: _NUMBERS]
+    if len(numbers) % _NUMBERS or any(mark not in MARKS for mark in marks):
+        raise DataError(f"{where}: its keypoints must be x, y and 0, 1 or 2 for each joint; correct them")
+    places = zip(numbers[::_NUMBERS], numbers[1::_NUMBERS], marks, strict=True)
+    return tuple(Joint(*checked_place(x, y, where), MARKS[int(mark)]) for x, y, mark in places)
 
 
 def _outline(numbers: list[float], where: str) -> Outline:

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, MarkedObject
 from netdsl.data.sources.annotations.class_list import BACKGROUND
-from netdsl.data.sources.annotations.masks import Mask
+from netdsl.data.sources.annotations.drawn_pictures import DrawnPictures, drawn_ground
+from netdsl.data.sources.annotations.masks import Mask, edges_of
 from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.sources.shapes import CLASSES, KINDS_OF_SHAPES, coverage
 from netdsl.data.sources.source import DataSplit
-from netdsl.data.transforms.decode import opencv
 from netdsl.errors import DataError
 
-COUNTS = {DataSplit.TRAIN: 1000, DataSplit.TEST: 200}
-SIDE, SIDES = 96, (32, 1024)  # pixels of a picture's sides: by default, and the least and most
 _MOST_SHAPES = 4  # on a picture
 _RADII = 0.1, 0.24  # parts of a side, which boxes of more than a tenth and less than half of it come of
 _OUTSIDE = 0.06  # parts of a side that a shape's middle keeps from the edge: some shapes go on outside
 _HIDDEN = 0.5  # part of a shape that others hide, or that is outside, from which on it is difficult
 _LEAST = 0.15  # part that must be seen of a shape, else it isn't drawn
-_NOISE = 14.0  # standard deviation of pixels, of 255
 _SPREAD = 0.25  # of a class's colours, in parts of the way to the next class's
 
 
@@ -39,38 +35,28 @@ class DrawnShape:
     color: NDArray[np.float64]
 
 
-class DrawnObjects:
+class DrawnObjects(DrawnPictures):
     """Up to four shapes on each picture, at random places, in random sizes and turns, one over the other.
 
     Each class has a colour of its own, which varies. Masks and boxes are those of what is seen. Shapes that are mostly
-    hidden or outside are difficult; those that go on outside are truncated. A picture follows from its number, the
-    split and the settings alone, so the data are the same everywhere.
+    hidden or outside are difficult; those that go on outside are truncated.
     """
 
-    first_pixel = 0
+    kind, side = "objects", 96
 
     def __init__(
-        self, split: DataSplit, *, kinds: Sequence[str] = CLASSES, side: int = SIDE, count: int | None = None
+        self, split: DataSplit, *, kinds: Sequence[str] = CLASSES, side: int = side, count: int | None = None
     ) -> None:
         for name in kinds:
             if name not in KINDS_OF_SHAPES:
                 raise DataError(f"objects: there is no shape '{name}'; there are {', '.join(KINDS_OF_SHAPES)}")
-        if not SIDES[0] <= side <= SIDES[1]:
-            raise DataError(f"objects: pictures have sides of {SIDES[0]} to {SIDES[1]:,} pixels, not {side}")
-        if count is not None and count < 1:
-            raise DataError("objects: count must be at least 1")
-        self.classes = (BACKGROUND, *kinds)
-        self._split, self._kinds, self._side = split, tuple(kinds), side
-        self._count = COUNTS[split] if count is None else count
-
-    def __len__(self) -> int:
-        return self._count
+        super().__init__(split, side=side, count=count)
+        self.classes, self._kinds = (BACKGROUND, *kinds), tuple(kinds)
 
     def image(self, index: int) -> AnnotatedImage:
         """A picture and its objects."""
-        side = self._side
-        random = np.random.default_rng((list(DataSplit).index(self._split), index))
-        pixels, seen = _ground(random, side), np.zeros((side, side), np.int64)
+        side, random = self.side, self._random(index)
+        pixels, seen = drawn_ground(random, side), np.zeros((side, side), np.int64)
         shapes: list[DrawnShape] = []
         for _ in range(random.integers(1, _MOST_SHAPES + 1)):
             shape = self._shape(random)
@@ -82,30 +68,18 @@ class DrawnObjects:
             shapes.append(shape)
             seen[shape.mask] = len(shapes)
             pixels[shape.mask] = shape.color
-        noisy = np.clip(pixels + random.normal(0, _NOISE, pixels.shape), 0, 255).astype(np.uint8)
-        objects = tuple(_marked(shape, seen == number) for number, shape in enumerate(shapes, 1))
-        name = f"{self._split.value}_{index:06}"
-        data = bytes(opencv().imencode(".png", noisy)[1])
-        return AnnotatedImage(name, Path(f"objects:{name}"), side, side, objects, encoded=data)
+        objects = [_marked(shape, seen == number) for number, shape in enumerate(shapes, 1)]
+        return self._picture(index, pixels, objects, random)
 
     def _shape(self, random: np.random.Generator) -> DrawnShape:
         """A shape somewhere."""
-        side, kind = self._side, int(random.integers(len(self._kinds)))
+        side, kind = self.side, int(random.integers(len(self._kinds)))
         size, turn = random.uniform(*_RADII) * side, random.uniform(0, 2 * np.pi)
         x, y = random.uniform(_OUTSIDE * side, (1 - _OUTSIDE) * side, 2)
         margin = side // 2  # around the picture, in which all of the shape is
         covered = coverage(self._kinds[kind], (x + margin, y + margin), size, turn, (2 * side, 2 * side)) > 0.5
         mask = covered[margin : margin + side, margin : margin + side]
         return DrawnShape(kind + 1, mask, int(covered.sum()), _color(kind, len(self._kinds), random))
-
-
-def _ground(random: np.random.Generator, side: int) -> NDArray[np.float64]:
-    """A ground that changes from corner to corner, in grays with little colour."""
-    corners = random.uniform(40, 200, (2, 2, 1)) + random.uniform(-20, 20, (2, 2, 3))
-    across = np.linspace(0, 1, side)[:, None]
-    rows = corners[0] * (1 - across)[:, :, None] + corners[1] * across[:, :, None]  # side, 2, 3
-    ground: NDArray[np.float64] = rows[:, :1] * (1 - across)[None] + rows[:, 1:] * across[None]
-    return ground
 
 
 def _color(kind: int, kinds: int, random: np.random.Generator) -> NDArray[np.float64]:
@@ -116,11 +90,9 @@ def _color(kind: int, kinds: int, random: np.random.Generator) -> NDArray[np.flo
 
 
 def _marked(shape: DrawnShape, visible: Mask) -> MarkedObject:
-    rows, columns = np.flatnonzero(visible.any(1)), np.flatnonzero(visible.any(0))
-    edges = Edges(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
     return MarkedObject(
         shape.label,
-        edges,
+        edges_of(visible),
         difficult=bool(visible.sum() < (1 - _HIDDEN) * shape.whole),
         truncated=bool(shape.mask.sum() < shape.whole),
         runs=RunLengths.of(visible),

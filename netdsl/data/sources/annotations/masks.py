@@ -68,14 +68,20 @@ def _map(image: AnnotatedImage, numbers: Sequence[int]) -> PixelMap | None:
     pixels = np.zeros((image.height, image.width), np.uint8)
     for marked, mask in zip(image.objects, masks, strict=True):
         if mask is None:
-            pixels[_inside(marked.edges)] = UNKNOWN
+            pixels[pixels_inside(marked.edges)] = UNKNOWN
     drawn = [(mask, number) for mask, number in zip(masks, numbers, strict=True) if mask is not None]
     for mask, number in sorted(drawn, key=lambda pair: -int(pair[0].sum())):
         pixels[mask] = number
     return pixels
 
 
-def _inside(edges: Edges) -> tuple[slice, slice]:
+def edges_of(mask: Mask) -> Edges:
+    """The box around pixels, of which there are some."""
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return Edges(float(columns[0]), float(rows[0]), float(columns[-1] + 1), float(rows[-1] + 1))
+
+
+def pixels_inside(edges: Edges) -> tuple[slice, slice]:
     """The rows and columns that a box touches."""
     left, top = (max(0, int(np.floor(edge))) for edge in edges[:2])
     right, bottom = (max(0, int(np.ceil(edge))) for edge in edges[2:])

@@ -9,9 +9,11 @@ from urllib.parse import parse_qsl
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.class_list import read_class_list
-from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
+from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
+from netdsl.data.sources.annotations.drawn_people import DrawnPeople
 from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
+from netdsl.data.sources.annotations.pose_set import JOINTS, POSES, PoseSet, has_poses
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
 from netdsl.data.sources.shapes import CLASSES
@@ -21,6 +23,7 @@ from netdsl.errors import DataError
 _SET, _IMAGES, _CLASSES, _FIRST_PIXEL = "set", "images", "classes", "first_pixel"
 _PART = "part"  # which names of all kinds may have
 _SIDE, _COUNT, _KINDS = "side", "count", "kinds"
+_JOINTS = "joints"
 _SPLITS = {split.value: split for split in DataSplit}
 
 Options = Mapping[str, str]
@@ -62,12 +65,29 @@ def _records(path: str, options: Options) -> AnnotatedSet:
     return AnnotatedRecords(path, first_pixel=_whole(options, _FIRST_PIXEL, 0), classes=options.get(_CLASSES))
 
 
+def _poses(path: str, options: Options) -> AnnotatedSet:
+    return PoseSet(path, joints=_whole(options, _JOINTS, JOINTS))
+
+
 def _objects(path: str, options: Options) -> AnnotatedSet:
-    if path and path not in _SPLITS:
-        raise DataError(f"objects:{path}: is no set; there are {', '.join(f'objects:{split}' for split in _SPLITS)}")
     kinds = [kind for kind in options.get(_KINDS, "").split(",") if kind] or CLASSES
-    count = _whole(options, _COUNT, 0) if _COUNT in options else None
-    return DrawnObjects(_SPLITS.get(path, DataSplit.TRAIN), kinds=kinds, side=_whole(options, _SIDE, SIDE), count=count)
+    side = _whole(options, _SIDE, DrawnObjects.side)
+    return DrawnObjects(_split("objects", path), kinds=kinds, side=side, count=_count(options))
+
+
+def _people(path: str, options: Options) -> AnnotatedSet:
+    return DrawnPeople(_split("people", path), side=_whole(options, _SIDE, DrawnPeople.side), count=_count(options))
+
+
+def _split(kind: str, path: str) -> DataSplit:
+    """The part of drawn pictures that a name says."""
+    if path and path not in _SPLITS:
+        raise DataError(f"{kind}:{path}: is no set; there are {', '.join(f'{kind}:{split}' for split in _SPLITS)}")
+    return _SPLITS.get(path, DataSplit.TRAIN)
+
+
+def _count(options: Options) -> int | None:
+    return _whole(options, _COUNT, 0) if _COUNT in options else None
 
 
 def _looks_like_yolo(path: Path) -> bool:
@@ -92,6 +112,7 @@ ANNOTATED_KINDS = {
     "leveldb": AnnotatedKind(
         "leveldb:PATH?first_pixel=N&classes=FILE", (_FIRST_PIXEL, _CLASSES), _records, has_annotated_records
     ),
+    POSES: AnnotatedKind(f"{POSES}:PATH?joints=N", (_JOINTS,), _poses, has_poses),
     "voc": AnnotatedKind(
         "voc:FOLDER?set=NAME&classes=FILE",
         (_SET, _CLASSES),
@@ -125,8 +146,10 @@ ANNOTATED_KINDS = {
     "objects": AnnotatedKind(
         "objects:[train|test]?side=N&count=N&kinds=A,B", (_SIDE, _COUNT, _KINDS), _objects, lambda path: False
     ),
+    "people": AnnotatedKind("people:[train|test]?side=N&count=N", (_SIDE, _COUNT), _people, lambda path: False),
 }
 _DATABASES = ("lmdb", "leveldb")  # whose records needn't have objects
+_IN_DATABASES = (*_DATABASES, POSES)
 
 
 @dataclass(frozen=True)
@@ -150,7 +173,7 @@ def names_annotated_set(name: str) -> bool:
 def names_annotated_files(name: str) -> bool:
     """Whether a name or a path is that of images with marked objects which are in no database."""
     parts = _parts(name)
-    return parts is not None and parts.kind not in _DATABASES
+    return parts is not None and parts.kind not in _IN_DATABASES
 
 
 def open_annotated_set(name: str, *, first_pixel: int = 0) -> AnnotatedSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from warnings import catch_warnings
@@ -76,6 +77,17 @@ def open_records(path: Path) -> DatumSource:
 
 def has_annotated_records(path: Path) -> bool:
     """Whether a path is that of a database whose first record is an AnnotatedDatum with boxes."""
+    return first_record_shows(path, _are_annotated)
+
+
+def _are_annotated(records: DatumSource) -> bool:
+    source = AnnotatedDatumSource(records)
+    source.record(records.fetch(0))
+    return source.annotated
+
+
+def first_record_shows(path: Path, test: Callable[[DatumSource], bool]) -> bool:
+    """Whether a path is that of a database whose records, of which the first can be read, are what a test says."""
     if not any((path / name).is_file() for name in (LMDB_FILE, "CURRENT")):
         return False
     try:
@@ -84,9 +96,7 @@ def has_annotated_records(path: Path) -> bool:
     except DataError:
         return False  # whoever opens it will say what is wrong with it
     try:
-        source = AnnotatedDatumSource(records)
-        source.record(records.fetch(0))
-        return source.annotated
+        return test(records)
     except DataError:
         return False
     finally:

@@ -88,6 +88,13 @@ def checked_edges(edges: Edges, where: str) -> Edges:
     return edges
 
 
+def checked_place(x: float, y: float, where: str) -> tuple[float, float]:
+    """A point that is no farther away than one can be by mistake."""
+    if not max(abs(x), abs(y)) <= _FARTHEST:
+        raise DataError(f"{where}: a point is at {x:g}, {y:g}, where no image can be; correct it")
+    return x, y
+
+
 def bounds(points: Any) -> Edges:
     """The box around points."""
     across, down = zip(*points, strict=True)

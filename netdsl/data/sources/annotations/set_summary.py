@@ -51,6 +51,7 @@ class AnnotatedSummary:
     truncated: int = 0
     crowds: int = 0
     with_masks: int = 0
+    with_joints: int = 0
     class_maps: int = 0
     outside: int = 0
     without_area: int = 0
@@ -86,6 +87,7 @@ def _count(image: AnnotatedImage, summary: AnnotatedSummary) -> None:
         summary.truncated += marked.truncated
         summary.crowds += marked.crowd
         summary.with_masks += bool(marked.outlines or marked.runs or image.object_map)
+        summary.with_joints += marked.has_joints
         _count_box(marked, image, summary)
 
 

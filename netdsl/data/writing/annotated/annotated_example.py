@@ -10,7 +10,9 @@ import numpy as np
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, Edges, MarkedObject
 from netdsl.data.sources.annotations.masks import Mask, PixelMap, class_map, object_map, object_masks
 from netdsl.data.sources.annotations.run_lengths import RunLengths
-from netdsl.data.transforms.decode import Interpolation, resize
+from netdsl.data.transforms.decode import Color, Interpolation, decode, resize
+from netdsl.data.types import Array
+from netdsl.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class AnnotatedExample:
                 marked,
                 edges=Edges(*(edge * (down if place % 2 else across) for place, edge in enumerate(marked.edges))),
                 outlines=tuple(tuple((x * across, y * down) for x, y in outline) for outline in marked.outlines),
+                joints=tuple(joint._replace(x=joint.x * across, y=joint.y * down) for joint in marked.joints),
                 runs=None,
                 area=None if marked.area is None else marked.area * down * across,
             )
@@ -76,6 +79,17 @@ class AnnotatedExample:
             return pixels
         resized: PixelMap = resize(pixels[None], self.height, self.width, Interpolation.NEAREST)[0]
         return resized
+
+
+def pixels_of(image: AnnotatedImage, data: bytes, color: Color) -> Array:
+    """The pixels of an image's bytes, which must be as many as its annotations are about."""
+    pixels = decode(data, color, str(image.path))
+    if pixels.shape[1:] != (image.height, image.width):
+        raise DataError(
+            f"{image.path}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, and its annotations are about "
+            f"{image.height} x {image.width}; correct them"
+        )
+    return pixels
 
 
 PutAnnotated = Callable[[AnnotatedExample], None]  # adds an image to a set that is being written

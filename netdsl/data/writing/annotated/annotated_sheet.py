@@ -1,4 +1,4 @@
-"""A contact sheet of images with their objects: boxes with the names of classes, and masks in their colours."""
+"""A contact sheet of images with their objects: boxes with the names of classes, masks in their colours, and joints."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Joint
 from netdsl.data.sources.annotations.masks import UNKNOWN, Mask, object_masks, read_map
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.decode import Color
+from netdsl.data.transforms.pose_skeleton import COCO, Visibility
+from netdsl.data.writing.annotated.annotated_example import pixels_of
 from netdsl.data.writing.annotated.voc_folder import voc_palette
 from netdsl.data.writing.contact_sheet import pillow, scaled, sheet_of
 from netdsl.errors import DataError
@@ -18,6 +20,7 @@ from netdsl.errors import DataError
 _SIDE = 240  # pixels of an image's longer side on the sheet
 _OPAQUE = 0.45  # of a mask
 _LINE = 2  # pixels of a box's lines; difficult ones have one
+_DOT, _LIMB = 2, "yellow"  # a joint's pixels to either side, and the colour of joints and limbs
 
 
 def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
@@ -39,9 +42,7 @@ def annotated_sheet(annotated: AnnotatedSet, count: int) -> bytes:
 def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
     """An image with its objects, drawn after it was scaled so that lines and names stay sharp."""
     library = pillow()
-    pixels = decode(image.read(), Color.COLOR, str(image.path))[::-1].transpose(1, 2, 0).copy()
-    if pixels.shape[:2] != (image.height, image.width):
-        raise DataError(f"{image.path}: has another size than its annotations say")
+    pixels = pixels_of(image, image.read(), Color.COLOR)[::-1].transpose(1, 2, 0).copy()
     colors = voc_palette().astype(np.float64)
     for label, mask in _labelled_masks(image):
         under = pixels[mask].astype(np.float64)
@@ -56,7 +57,21 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
         if box[2] >= box[0] and box[3] >= box[1]:
             draw.rectangle(box, outline=color, width=1 if marked.difficult else _LINE)
         _write_name(draw, classes[marked.label], (max(0, box[0]), max(0, box[1])), color)
+        _draw_joints(draw, [joint._replace(x=joint.x * across, y=joint.y * down) for joint in marked.joints])
     return tile
+
+
+def _draw_joints(draw: Any, joints: Sequence[Joint]) -> None:
+    """Limbs as lines, if they are COCO's, seen joints as dots, and hidden ones as rings."""
+    if len(joints) == COCO.stored:
+        made = COCO.of_stored(np.array([joints]))[0]
+        for begin, end in made[np.array(COCO.limbs)].tolist():
+            if max(begin[2], end[2]) <= Visibility.SHOWN:
+                draw.line((*begin[:2], *end[:2]), fill=_LIMB)
+    for x, y, visibility in joints:
+        circle = x - _DOT, y - _DOT, x + _DOT, y + _DOT
+        if visibility <= Visibility.SHOWN:
+            draw.ellipse(circle, fill=_LIMB if visibility == Visibility.SHOWN else None, outline=_LIMB)
 
 
 def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:

@@ -10,9 +10,12 @@ from typing import Any
 import msgspec
 
 from netdsl.data.sources.annotations.annotated_image import MarkedObject, Outline
+from netdsl.data.sources.annotations.coco import MARKS
 from netdsl.data.sources.annotations.run_lengths import RunLengths
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.new_path import new_path
+
+_NUMBERS = {visibility: mark for mark, visibility in MARKS.items()}  # of joints
 
 
 @contextmanager
@@ -56,7 +59,15 @@ def _annotation(marked: MarkedObject, runs: RunLengths | None) -> dict[str, Any]
         "segmentation": segmentation,
         "iscrowd": int(marked.crowd),
     }
-    return annotation | ({"ignore": 1} if marked.difficult and not marked.crowd else {})
+    return annotation | _keypoints(marked) | ({"ignore": 1} if marked.difficult and not marked.crowd else {})
+
+
+def _keypoints(marked: MarkedObject) -> dict[str, Any]:
+    """The joints of a person, of which COCO also has the number of those that are marked; nothing without joints."""
+    if not marked.joints:
+        return {}
+    numbers = [number for joint in marked.joints for number in (joint.x, joint.y, _NUMBERS.get(joint.visibility, 0))]
+    return {"keypoints": numbers, "num_keypoints": sum(joint.marked for joint in marked.joints)}
 
 
 def _area(marked: MarkedObject, runs: RunLengths | None) -> float:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from caffe_proto.errors import few
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject, SetImages
+from netdsl.data.sources.annotations.pose_set import POSES
 from netdsl.data.sources.class_names import classes_of
-from netdsl.data.transforms.decode import Color, decode, rescale, resize
+from netdsl.data.transforms.decode import Color, rescale, resize
 from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_database import annotated_database
-from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated
+from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, PutAnnotated, pixels_of
 from netdsl.data.writing.annotated.coco_file import coco_file
 from netdsl.data.writing.annotated.map_folder import map_folder
 from netdsl.data.writing.annotated.voc_folder import DEFAULT_SET, voc_folder
@@ -38,6 +38,7 @@ class Trait(Enum):
     CROWD = "marks of crowds"
     MASK = "masks"
     CLASS_MAP = "maps of classes"
+    JOINTS = "joints"
 
 
 PIXEL_TRAITS = (Trait.MASK.value, Trait.CLASS_MAP.value)  # from which maps are made
@@ -55,15 +56,16 @@ class AnnotatedTarget:
 
 
 _ALL = frozenset(Trait)
+_OF_VOC = _ALL - {Trait.CROWD, Trait.JOINTS}
 TARGETS = {
     "lmdb": AnnotatedTarget("lmdb:PATH", partial(annotated_database, lmdb_records), frozenset({Trait.DIFFICULT})),
     "leveldb": AnnotatedTarget(
         "leveldb:PATH", partial(annotated_database, leveldb_records), frozenset({Trait.DIFFICULT})
     ),
-    "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _ALL - {Trait.CROWD}, ("set",), first_pixel=1),
+    "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _OF_VOC, ("set",), first_pixel=1),
     "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED, Trait.CLASS_MAP}),
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
-    "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL),  # which has no objects, but all of their pixels
+    "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL - {Trait.JOINTS}),  # no objects, but all of their pixels
 }
 _SUFFIXES = ("lmdb", "leveldb")  # kinds that the ending of a path says, as train_lmdb does
 
@@ -101,7 +103,7 @@ class AnnotatedReport:
 def is_annotated_target(name: str) -> bool:
     """Whether a name says a form that only sets of images with objects can be written in."""
     kind, colon, _ = name.partition(":")
-    return bool(colon) and kind in TARGETS.keys() - set(_SUFFIXES)
+    return bool(colon) and kind in {*TARGETS, POSES} - set(_SUFFIXES)
 
 
 def first_pixel_of(target: str) -> int:
@@ -159,7 +161,7 @@ def _target(name: str) -> tuple[AnnotatedTarget, Path, list[str]]:
     if not (colon and rest and kind in TARGETS):
         kind, rest = next((suffix for suffix in _SUFFIXES if name.endswith((f".{suffix}", f"_{suffix}"))), ""), name
     if not kind:
-        forms = few((target.form for target in TARGETS.values()), len(TARGETS))
+        forms = ", ".join([*(target.form for target in TARGETS.values()), f"{POSES}:PATH"])
         raise DataError(f"{name}: the name doesn't say what to write; use {forms}, or a name such as train_lmdb")
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
@@ -183,6 +185,7 @@ def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
         Trait.TRUNCATED: marked.truncated,
         Trait.CROWD: marked.crowd,
         Trait.MASK: bool(marked.outlines or marked.runs or image.object_map),
+        Trait.JOINTS: marked.has_joints,
     }
     return [trait for trait, present in has.items() if present]
 
@@ -202,12 +205,7 @@ def annotated_example(
 ) -> AnnotatedExample:
     """An image with its bytes as they are to be written. They are encoded again only if they must be."""
     data, where = image.read(), str(image.path)
-    pixels = decode(data, Color.GRAY if settings.gray else Color.COLOR, where)
-    if pixels.shape[1:] != (image.height, image.width):
-        raise DataError(
-            f"{where}: has {pixels.shape[1]} x {pixels.shape[2]} pixels, and its annotations are about "
-            f"{image.height} x {image.width}; correct them"
-        )
+    pixels = pixels_of(image, data, Color.GRAY if settings.gray else Color.COLOR)
     resized = _resized(pixels, settings, where)
     stored = next((known for known in ImageFormat if known.matches(data)), None)
     wanted = settings.encoded or stored or ImageFormat.PNG

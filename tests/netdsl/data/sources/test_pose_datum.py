@@ -79,6 +79,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     pixels, mask, read = poses.item(poses.fetch(0))
     assert np.allclose(read, people, atol=1e-5) and (pixels[:, :, :40] == image).all()
     assert (pixels[:, :, 40:] == 128).all() and (mask[:, :, :40] == image[:1]).all() and pixels.shape[2] == 4 * 17
+    assert (mask[:, :, 40:] == 0).all()
 
 
 def test_an_image_too_small_for_its_people_is_not_written() -> None:

@@ -12,6 +12,7 @@ import pytest
 from netdsl.data.sources.annotations.annotated_image import Edges
 from netdsl.data.sources.annotations.coco import CocoInstances
 from netdsl.data.sources.annotations.run_lengths import RunLengths
+from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.errors import DataError
 
 IMAGES = [
@@ -81,6 +82,23 @@ def test_masks_are_polygons_or_runs_in_numbers_or_text(tmp_path: Path) -> None:
     assert outlined.outlines == (((1, 1), (4, 1), (4, 3)), ((0, 0), (1, 0), (1, 1), (0, 1))) and outlined.area == 3.5
 
 
+def test_people_have_joints_that_are_seen_hidden_or_not_marked(tmp_path: Path) -> None:
+    first, unmarked, without = (
+        CocoInstances(
+            write(
+                tmp_path,
+                annotation(keypoints=[1, 2.5, 2, 3, 4, 1, 0, 0, 0], num_keypoints=2),
+                annotation(keypoints=[0] * 9),
+                annotation(),
+            )
+        )
+        .image(0)
+        .objects
+    )
+    assert first.joints == ((1, 2.5, Visibility.SHOWN), (3, 4, Visibility.HIDDEN), (0, 0, Visibility.UNKNOWN))
+    assert first.has_joints and len(unmarked.joints) == 3 and not unmarked.has_joints and without.joints == ()
+
+
 def test_text_of_runs_is_cocos_own(tmp_path: Path) -> None:
     """Long runs need several characters, and falling ones negative differences."""
     mask = np.zeros((40, 50), bool)
@@ -118,6 +136,10 @@ def encoded(counts: tuple[int, ...]) -> str:
         ({"segmentation": {"size": [4, 5], "counts": "\x7f"}}, r"isn't COCO's text"),
         ({"segmentation": {"size": [4, 5], "counts": "oooooooooooo"}}, r"isn't COCO's text"),
         ({"segmentation": {"size": [4, 5], "counts": "o"}}, r"cut off"),
+        ({"keypoints": ["1", 2, 2]}, r"annotations\[0\]: its keypoints aren't numbers"),
+        ({"keypoints": [1, 2, 2, 3]}, r"annotations\[0\]: its keypoints must be x, y and 0, 1 or 2"),
+        ({"keypoints": [1, 2, 3]}, r"annotations\[0\]: its keypoints must be x, y and 0, 1 or 2"),
+        ({"keypoints": [1e300, 2, 2]}, r"annotations\[0\]: a point is at 1e\+300, 2, where no image can be"),
     ],
 )
 def test_bad_annotations_are_one_sentence(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

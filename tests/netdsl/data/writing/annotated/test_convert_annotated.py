@@ -13,12 +13,13 @@ import pytest
 from PIL import Image
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, Edges, Joint, MarkedObject
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import names_annotated_set, open_annotated_set
 from netdsl.data.sources.class_names import read_class_names
 from netdsl.data.sources.source import DataSplit
+from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.writing.annotated.convert_annotated import (
     AnnotatedConversion,
     convert_annotated,
@@ -266,6 +267,19 @@ def test_resized_images_keep_the_parts_that_boxes_are_of(settings: AnnotatedConv
     assert (image.height, image.width) == size
     scales = np.array([size[1] / 30, size[0] / 20] * 2)
     np.testing.assert_allclose(image.objects[0].edges, np.array(OBJECTS[0].edges) * scales)
+
+
+def test_joints_are_kept_by_coco_and_said_to_be_lost_elsewhere() -> None:
+    joints = Joint(5, 8, Visibility.SHOWN), Joint(10.5, 4, Visibility.HIDDEN), Joint(0, 0, Visibility.UNKNOWN)
+    made = ListedImages(
+        [picture("a", MarkedObject(1, Edges(1, 2, 9, 8), joints=joints), MarkedObject(2, OBJECTS[0].edges))]
+    )
+    assert "joints" not in convert_annotated(made, "coco:same.json").left_out
+    assert open_annotated_set("same.json").image(0).objects[0].joints == joints
+    convert_annotated(made, "coco:large.json", AnnotatedConversion(size=(40, 90)))
+    assert open_annotated_set("large.json").image(0).objects[0].joints[:2] == ((15, 16, 1), (31.5, 8, 0))
+    for target in ("lmdb:lost", "voc:lost_voc", "yolo:lost_yolo"):
+        assert convert_annotated(made, target).left_out["joints"] == 1
 
 
 def test_images_are_encoded_again_only_if_they_must_be() -> None:
