@@ -23,6 +23,19 @@ def channels_last_pays(built: Built) -> bool:
     return convolved_by_onednn and any(map(_prefers, built.layers))
 
 
+def lay_out_filters(built: Built) -> None:
+    """Give filters the layout that their layers want of images, so that no pass over a batch has to copy them.
+
+    It depends on the net alone, not on the device, so the workers of a training have their weights in one order. What
+    other layers share in another shape stays as it is.
+    """
+    shared = {id(layer.owner_of(name)) for layer in built.layers for name in layer.reshaped_blobs()}
+    for layer in filter(_prefers, built.layers):
+        for filters in layer.blob_tensors():
+            if filters.dim() == 4 and id(filters) not in shared:
+                filters.data = filters.detach().contiguous(memory_format=torch.channels_last)
+
+
 def laid_out(bottom: Tensor, layer: Layer) -> Tensor:
     """A layer's bottom in the layout that the layer wants; a copy only if it has another one."""
     if bottom.dim() != 4 or not bottom.is_cpu or torch.compiler.is_compiling():

@@ -19,7 +19,7 @@ from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
-from netdsl.net.memory_format import channels_last_pays, laid_out
+from netdsl.net.memory_format import channels_last_pays, laid_out, lay_out_filters
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class NetModule(nn.Module):
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
         """Give all blobs memory and their first values."""
         allocate_layers(self.built, device)
+        lay_out_filters(self.built)
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
