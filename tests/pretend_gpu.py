@@ -25,6 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from netdsl.layer import Layer
+from tests.pretend_graph import CaptureError, PretendedGraph
 
 GPU = torch.device("cuda:0")
 ROOT = Path(__file__).parents[1]
@@ -65,6 +66,13 @@ class Stop:
         return f"{self.operation} is {self.kind.value}, {self.where}"
 
 
+class _OfThread(threading.local):
+    """What a thread, such as one that stands for a worker, does with its backward passes."""
+
+    recording: PretendedGraph | None = None  # to which what is done is added
+    making = False  # a tensor there from nothing
+
+
 class PretendedGPU:
     """What happened on a pretended GPU."""
 
@@ -74,11 +82,21 @@ class PretendedGPU:
         self.ahead: list[int] = []  # how many events were recorded after one, when it was waited for
         self.own_stream = False  # of the program, in which it works now
         self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
+        self.graphs: list[PretendedGraph] = []
+        self.now = _OfThread()
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
     def note(self, kind: StopKind, operation: str) -> None:
         """Note that the program waits here."""
+        if self.now.recording is not None:
+            raise CaptureError(f"{operation} is {kind.value}, which isn't permitted while recording, {place()}")
         self.stops.append(Stop(kind, operation, place(), threading.current_thread().name))
+
+    def send(self, tensor: Tensor) -> None:
+        """Copy a tensor of main memory to the GPU."""
+        if self.now.recording is not None:
+            raise CaptureError(f"a recording has a copy from memory of the host, which may change by then, {place()}")
+        self.bytes_sent[self.own_stream] += tensor.nbytes
 
     def own_stops(self) -> list[str]:
         """What the test's own thread, and its backward passes, wait for."""
@@ -89,23 +107,30 @@ class PretendedGPU:
 def pretend_gpu() -> Iterator[PretendedGPU]:
     """Inside, and in threads that are begun inside, there is one GPU."""
     gpu = PretendedGPU()
-    run_thread, run_backward, autocast = threading.Thread.run, torch.autograd._engine_run_backward, torch.autocast
+    run_thread, run_backward = threading.Thread.run, torch.autograd._engine_run_backward
 
     def run_in_modes(thread: threading.Thread) -> None:
         with _modes(gpu):
             run_thread(thread)
 
-    def autocast_where_it_runs(kind: str, *args: Any, **kwargs: Any) -> Any:
-        return autocast("cpu" if kind == "cuda" else kind, *args, **kwargs)
-
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(threading.Thread, "run", run_in_modes))
-        stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(run_backward)))
-        stack.enter_context(mock.patch.object(torch, "autocast", autocast_where_it_runs))
+        stack.enter_context(mock.patch.object(torch.autograd, "_engine_run_backward", _Backward(gpu, run_backward)))
+        for function in (torch.autocast, torch.is_autocast_enabled, torch.get_autocast_dtype):
+            stack.enter_context(mock.patch.object(torch, function.__name__, _where_it_runs(function)))
         stack.enter_context(mock.patch.object(Tensor, "record_stream", lambda tensor, stream: None))
         stack.enter_context(mock.patch.multiple(torch.cuda, **_cuda(gpu)))
         stack.enter_context(_modes(gpu))
         yield gpu
+
+
+def _where_it_runs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch's about a type of device, which is a CPU where a GPU is pretended."""
+
+    def run(kind: str = "cuda", *args: Any, **kwargs: Any) -> Any:
+        return function("cpu" if kind == "cuda" else kind, *args, **kwargs)
+
+    return run
 
 
 @contextmanager
@@ -148,9 +173,14 @@ class _Operations(TorchDispatchMode):
             there = [on_gpu(leaf) for leaf in leaves]
             if any(there):
                 self._look_at(func, args, kwargs, list(zip(leaves, there, strict=True)))
+            recording = self._gpu.now.recording if any(there) or self._gpu.now.making else None
+            if recording is not None:
+                recording.note_written(func, args, kwargs)
             result = func(*args, **kwargs)
             if any(there) and func.overloadpacket is not _ATEN.copy_:
                 _put(result, gpu=True)
+            if recording is not None:
+                recording.add(func, args, kwargs, result, on_gpu)
             return result
 
     def _look_at(self, func: Any, args: Any, kwargs: Any, tensors: list[tuple[Tensor, bool]]) -> None:
@@ -170,6 +200,8 @@ class _Operations(TorchDispatchMode):
             self._gpu.note(StopKind.COPY_TO_HOST, "aten.copy_")
         elif to and not of and not non_blocking and tensors[1][0].dim():  # numbers that Python gives are filled in
             self._gpu.note(StopKind.WAIT, "aten.copy_ from the host")
+        elif to and not of and tensors[1][0].dim():
+            self._gpu.send(tensors[1][0])
 
     def _choose(self, packet: Any, args: Any) -> None:
         """Places on the host are allowed, and moved; a mask is turned into places, but where it is filled at once."""
@@ -225,7 +257,11 @@ class _Calls(TorchFunctionMode):
         kind = None if device is None else torch.device(device).type
         if kind == "cuda":
             kwargs["device"] = "cpu"
-        result = func(*args, **kwargs)
+        self._gpu.now.making = kind == "cuda"
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            self._gpu.now.making = False
         if kind in ("cpu", "cuda"):
             _put(result, gpu=kind == "cuda")
         if pinned:
@@ -258,7 +294,7 @@ def _to(gpu: PretendedGPU, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     if _is_meta(tensor) or (device is not None and torch.device(device).type == "meta"):
         return tensor.to(device or "meta", dtype, memory_format=format_)
     if wanted and not there:
-        gpu.bytes_sent[gpu.own_stream] += tensor.nbytes
+        gpu.send(tensor)
     if wanted != there:
         _note_move(gpu, there, non_blocking or kwargs.get("non_blocking", False))
     copy = copy or kwargs.get("copy", False) or wanted != there
@@ -318,14 +354,15 @@ class _Backward:
 
     NAME: ClassVar[str] = "backward passes of the pretended GPU"
 
-    def __init__(self, run: Callable[..., Any]) -> None:
-        self._run = run
+    def __init__(self, gpu: PretendedGPU, run: Callable[..., Any]) -> None:
+        self._gpu, self._run = gpu, run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         results, problems = [], []
-        with_gradients = torch.is_grad_enabled()
+        with_gradients, recording = torch.is_grad_enabled(), self._gpu.now.recording
 
         def work() -> None:
+            self._gpu.now.recording = recording
             try:
                 with torch.set_grad_enabled(with_gradients):
                     results.append(self._run(*args, **kwargs))
@@ -366,6 +403,22 @@ class _Stream:
         return True
 
 
+class _Capture:
+    """Inside, what the GPU is asked to do is recorded."""
+
+    def __init__(self, gpu: PretendedGPU, graph: PretendedGraph) -> None:
+        self._gpu, self._graph = gpu, graph
+
+    def __enter__(self) -> None:
+        self._graph.begin()
+        self._gpu.now.recording = self._graph
+        self._gpu.graphs.append(self._graph)
+
+    def __exit__(self, *problem: object) -> None:
+        self._gpu.now.recording = None
+        self._graph.end()
+
+
 class _Event:
     """A moment in a stream; whoever waits for it may have gone on for some others."""
 
@@ -394,6 +447,8 @@ def _cuda(gpu: PretendedGPU) -> dict[str, Any]:
         "Stream": lambda device=None: _Stream(gpu),
         "stream": lambda stream: stream,
         "Event": lambda: _Event(gpu),
+        "CUDAGraph": PretendedGraph,
+        "graph": lambda graph, stream, capture_error_mode: _Capture(gpu, graph),
         "synchronize": lambda device=None: gpu.note(StopKind.WAIT, "torch.cuda.synchronize"),
         "memory_allocated": lambda device=None: 0,
         "max_memory_allocated": lambda device=None: 0,

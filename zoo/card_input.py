@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.channels import COLORS, GRAY
 from netdsl.data.transforms.image_settings import crop_of, resize_of, resize_to
 from netdsl.data.transforms.mean import Mean
+from netdsl.data.transforms.short_side import ShortSide
 from netdsl.errors import NetError
 from zoo.cards import Channels, ImageInput
 
@@ -31,12 +33,25 @@ def transform_of(image: ImageInput, folder: Path) -> pb.TransformationParameter:
     return transform
 
 
+def short_side_of(image: ImageInput, folder: Path) -> ShortSide:
+    """What a card says, for a net that takes images of any size: `size` is that of the largest."""
+    if isinstance(image.mean, str):
+        raise NetError(
+            f"{folder}: its card names '{image.mean}' as a mean, and the net takes images of any size; let the card's "
+            "`mean` be a value for each channel"
+        )
+    if image.resize not in (None, image.size):
+        raise NetError(f"{folder}: its card has a `resize`, and the net takes whole images; let it have only `size`")
+    _check_values(image.mean, folder, GRAY if image.channels is Channels.GRAY else COLORS)
+    shorter, longer = sorted(image.size)
+    return ShortSide(shorter, longer, image.mean or (0.0,), image.scale)
+
+
 def _add_mean(
     transform: pb.TransformationParameter, image: ImageInput, folder: Path, shape: tuple[int, int, int]
 ) -> None:
     if not isinstance(image.mean, str):
-        if len(image.mean) not in (0, 1, shape[0]):
-            raise NetError(f"{folder}: its card has {len(image.mean)} values as a mean, for {shape[0]} channels")
+        _check_values(image.mean, folder, shape[0])
         transform.mean_value.extend(image.mean)
         return
     if Path(image.mean).name != image.mean:
@@ -50,6 +65,11 @@ def _add_mean(
             f"card images have {shape[0]} and {_text(shape[1:])} when it is subtracted; let the card's `resize` be the "
             "mean's size, or its `mean` a value for each channel"
         )
+
+
+def _check_values(mean: Sequence[float], folder: Path, channels: int) -> None:
+    if len(mean) not in (0, 1, channels):
+        raise NetError(f"{folder}: its card has {len(mean)} values as a mean, for {channels} channels")
 
 
 def image_input(transform: pb.TransformationParameter) -> ImageInput | None:

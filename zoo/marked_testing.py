@@ -23,7 +23,6 @@ from zoo.answers.output import DetectionReader, SegmentReader
 from zoo.answers.regions import RegionReader
 from zoo.score_tables import ScoreTable, detection_table, segmentation_table
 
-_LEAST_SCORE = 0.01  # SSD's own: less sure detections don't count
 _MOST = 100  # detections of an image: Faster R-CNN's own, and COCO's
 
 
@@ -59,7 +58,9 @@ class MarkedTest:
     def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:
         source = MarkedImages(self.marked, self.answerer.preparation.color)
         images = decode_images(self.answerer, [("", source)])
-        for index, answer in enumerate(answers(self.answerer, images, AnswerSettings(threshold=_LEAST_SCORE))):
+        for index, answer in enumerate(
+            answers(self.answerer, images, AnswerSettings(threshold=self.answerer.reads.LEAST_SCORE))
+        ):
             if answer.problem:
                 raise DataError(answer.problem)
             yield self.marked.image(index), answer

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,11 +12,13 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import in_file
 from netdsl.checking.sample_inputs import input_kinds
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, SetImages
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import Boxes, write_proposals
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.transforms.short_side import ShortSide
 from netdsl.data.types import Array
+from netdsl.data.writing.map_items import map_items
 from netdsl.errors import DataError, NetError
 from netdsl.layer.answering import MakesRegions
 from netdsl.layer.samples import BlobKind
@@ -63,13 +65,25 @@ def propose(request: ProposeRequest, progress: Progress, listen: Listener = igno
     listen(WeightsLoaded(model.files, match_names(model, proposer.predictor.subgraph.built)))
     names, boxes = list[str](), list[Boxes]()
     with progress(len(marked)) as advance:
-        for index in range(len(marked)):
-            image = marked.image(index)
-            names.append(image.name)
-            boxes.append(proposer.regions(decode(image.read(), Color.COLOR, str(image.path))))
+        for name, pixels in _decoded(marked):
+            names.append(name)
+            boxes.append(proposer.regions(pixels))
             advance()
     write_proposals(request.output, names, boxes)
     return ProposedRegions(len(names), sum(map(len, boxes)))
+
+
+def _decoded(marked: AnnotatedSet) -> Iterator[tuple[str, Array]]:
+    """The name and the pixels of every image, which threads read ahead; an error at the first that can't be read."""
+    with closing(map_items(SetImages(marked), range(len(marked)), lambda _, image: _pixels(image))) as results:
+        for result in results:
+            if isinstance(result, DataError):
+                raise result
+            yield result
+
+
+def _pixels(image: AnnotatedImage) -> tuple[str, Array]:
+    return image.name, decode(image.read(), Color.COLOR, str(image.path))
 
 
 class _Proposer:

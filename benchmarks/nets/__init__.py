@@ -54,4 +54,7 @@ PAIRS = [
 
 def chosen_pairs(names: Collection[str]) -> list[NetPair]:
     """The nets of these names, or all if none is named."""
+    known = [pair.name for pair in PAIRS]
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"there is no net {', '.join(unknown)}; there are {', '.join(known)}")
     return [pair for pair in PAIRS if not names or pair.name in names]

@@ -10,6 +10,7 @@ from caffe_proto.errors import CaffeError
 from caffe_proto.locations import error_label
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading
+from netdsl.data.sources.source import LiveSource
 from netdsl.layer import BringsData
 from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Types, type_of
@@ -19,7 +20,7 @@ _LOADING = Loading(workers=1, prefetch=1)
 
 
 def unreadable_data(graphs: Iterable[Graph], types: Types) -> list[str]:
-    """A sentence for each data layer whose source, or whose first item, can't be read."""
+    """A sentence for each data layer whose source, or whose first item, can't be read; no camera is switched on."""
     sentences = (_problem(node.layer, type_of(node, types)) for graph in graphs for node in graph.nodes)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence is not None))
 
@@ -31,7 +32,8 @@ def _problem(layer: pb.LayerParameter, kind: type | None) -> str | None:
     message.CopyFrom(layer)
     try:
         with closing(Batches(kind(message, []).reading(seed=0), _LOADING)) as batches:
-            batches.shapes()
+            if not isinstance(batches.reading.source, LiveSource):
+                batches.shapes()
     except (CaffeError, OSError) as problem:
         return f"{error_label(layer)}: {problem}"
     return None

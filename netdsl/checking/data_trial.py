@@ -19,9 +19,11 @@ from netdsl.checking.image_sizes import halved_images
 from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.sample_inputs import Array, input_kinds, is_image, sample_inputs
 from netdsl.data.batches.reading import Loading
+from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import BringsData, Loss, Shape
 from netdsl.layer.data import DataOrigin, HasSampleFiles, MakesData, limit_batch
+from netdsl.layer.samples import BlobKind
 from netdsl.layers import LAYERS
 from netdsl.net.build import Built, Types, at_layer, build, reshape, type_of
 from netdsl.net.feed import Feeds
@@ -30,6 +32,7 @@ from netdsl.net.module import NetModule
 from netdsl.open_net import open_net
 from netdsl.solver.module_net import Compute, ModuleOnBatches
 
+_MEAN = (3, 1, 1)  # the shape of the mean for layers that scale it to their bottoms
 _LOADING = Loading(workers=1, prefetch=1)
 
 
@@ -133,20 +136,23 @@ def _with_samples(built: Built, folder: Path) -> tuple[pb.NetParameter, dict[str
     """The net with data layers that read made-up files in a folder, and values for those that read none."""
     made, names = pb.NetParameter(), built.graph.blobs
     made.CopyFrom(built.graph.net)
+    kinds = input_kinds(built)
     values = sample_inputs(built, {names[edge]: built.shapes[edge] for edge in built.input_edges()})
     for index, (node, layer) in enumerate(built.pairs()):
         if isinstance(layer, BringsData) and layer.data_origin is DataOrigin.FILES:
-            tops = [values[names[edge]] for edge in node.tops]
+            tops = [(values[names[edge]], kinds[edge]) for edge in node.tops]
             made.layer[index].CopyFrom(_with_files(layer, folder / str(index), tops))
+        elif node.bottoms:
+            write_mean_file(made.layer[index], _MEAN, folder)
     return made, values
 
 
-def _with_files(layer: BringsData, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+def _with_files(layer: BringsData, folder: Path, tops: Sequence[tuple[Array, BlobKind]]) -> pb.LayerParameter:
     with at_layer(layer.layer):
         if not isinstance(layer, HasSampleFiles):
             raise NetError(f"files for a layer of type {layer.layer.type} can't be made up")
         folder.mkdir()
-        return layer.write_samples(folder, values)
+        return layer.write_samples(folder, [layer.stored(values, kind) for values, kind in tops])
 
 
 def _run(graph: Graph, inputs: Mapping[str, Array], settings: TrialSettings, trial: DataTrial) -> None:

@@ -9,8 +9,10 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, NotDeployed, Shape
 from netdsl.layer.data import TYPICAL_SIDE, state_batch, stated_shapes
+from netdsl.layer.samples import TYPICAL_ITEMS
 from netdsl.net.build import Types, build, type_of
 from netdsl.net.graph import Graph, Node, connect
+from netdsl.net.sequences import beginning_edges
 
 Shapes = Mapping[str, Shape]  # of one item, by the name of its blob
 
@@ -49,18 +51,31 @@ def assume(net: pb.NetParameter, shapes: Shapes, types: Types) -> set[str]:
 def shape_guesses(graph: Graph, types: Types) -> Iterator[dict[str, Shape]]:
     """Shapes of data to try in turn, none of which contradicts those that the net states."""
     shapeless = [node.layer for node in graph.nodes if not node.bottoms and not stated_shapes(node.layer)]
-    labels = _label_sources(graph, types)
+    labels, in_steps = _label_sources(graph, types), _tops_in_steps(graph, types)
     images = {
         layer.top[0]: shapes[0]
         for layer in shapeless
-        if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels
+        if (shapes := _data_shapes(layer, types)) and layer.top[0] not in labels | in_steps
     }
+    steps = dict.fromkeys(in_steps, (max((shape[0] for shape in images.values() if shape), default=1),))
+    known = {**steps, **_known_by_kind(graph, types)}
     for item in _ITEMS:
         guess = {name: (item[0], *shape[2:]) if _states_size(shape) else item for name, shape in images.items()}
-        if guess:
-            yield guess
+        if guess or known:
+            yield {**guess, **known}
     yield from _in_whole_steps(graph, types, images)
     yield from _as_predicted(graph, types, labels.union(*(layer.top[1:] for layer in shapeless)))
+
+
+def _known_by_kind(graph: Graph, types: Types) -> dict[str, Shape]:
+    """The shapes of what is read as values of a kind that has one."""
+    return {
+        node.layer.bottom[place]: TYPICAL_ITEMS[kind]
+        for node in graph.nodes
+        if (reader := type_of(node, types)) is not None
+        for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
+        if kind in TYPICAL_ITEMS
+    }
 
 
 def _in_whole_steps(graph: Graph, types: Types, images: Shapes) -> Iterator[dict[str, Shape]]:
@@ -83,6 +98,13 @@ def _data_shapes(layer: pb.LayerParameter, types: Types) -> list[Shape]:
         return kind(alone, []).top_shapes([]) if kind is not None and issubclass(kind, BringsData) else []
     except NetError:
         return []
+
+
+def _tops_in_steps(graph: Graph, types: Types) -> set[str]:
+    """What data layers without shapes bring as steps of several sequences, one of which goes with each image."""
+    begins = beginning_edges(graph, types)
+    sources = [node for node in graph.nodes if not node.bottoms and begins.intersection(node.tops)]
+    return {top for node in sources if not stated_shapes(node.layer) for top in node.layer.top}
 
 
 def _states_size(shape: Shape) -> bool:

@@ -21,6 +21,7 @@ from netdsl.layer.user_code import RunsUserCode
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build
 from netdsl.net.graph import Node, resolve, resolve_all
+from netdsl.net.sequences import beginning_edges
 from netdsl.open_net import Model, todays_form
 from netdsl.weights.files import learned_layers, shared_blobs
 from netdsl.weights.match import Weights, pair_blobs
@@ -112,10 +113,14 @@ def _deploy_graph(
     nodes = graph.needed_layers(ends, without=graph.removed)
     read = {*ends, *chain.from_iterable(node.bottoms for node in nodes.values())}
     sources = _sources(nodes, graph.kinds)
+    steps = _steps(graph, sources)
     layers = _prediction_layers(graph, predictions)
     for index, node in nodes.items():
         kind = graph.kinds[index]
-        layers[index] = _input(graph, node, kind, read, batch) if index in sources else deploy_layer(node.layer, kind)
+        if index in sources:
+            layers[index] = _input(graph, node, kind, read, batch, steps)
+        else:
+            layers[index] = deploy_layer(node.layer, kind)
     net = pb.NetParameter()
     net.CopyFrom(graph.graph.net)
     for name in ("layer", "state", "force_backward"):
@@ -159,11 +164,28 @@ def _sources(nodes: Mapping[int, Node], kinds: Sequence[Kind]) -> set[int]:
     return {index for index, node in nodes.items() if is_data(node, kinds[index])} or made_up
 
 
+def _steps(graph: PredictingGraph, sources: Collection[int]) -> set[Shape]:
+    """How many steps of how many sequences those data layers bring that say where sequences begin."""
+    begins, steps = beginning_edges(graph.graph, graph.types), set()
+    for index in sources:
+        node = graph.graph.nodes[index]
+        if begins.intersection(node.tops):
+            shapes = zip(node.tops, _shapes(node.layer, graph.kinds[index]), strict=False)
+            steps |= {shape[:2] for edge, shape in shapes if edge in begins and len(shape) > 1}
+    return steps
+
+
 def _input(
-    graph: PredictingGraph, node: Node, kind: Kind, read: Collection[int], batch: int | None
+    graph: PredictingGraph,
+    node: Node,
+    kind: Kind,
+    read: Collection[int],
+    batch: int | None,
+    steps: Collection[Shape],
 ) -> pb.LayerParameter:
     """The Input layer in place of a data layer, with those tops that are read."""
     shapes = dict(zip(node.tops, _shapes(node.layer, kind), strict=False))
+    stated = kind is not None and kind.deploys_as is None
     layer = pb.LayerParameter(name=node.layer.name, type=INPUT_TYPE)
     for edge in node.tops:
         if edge not in read:
@@ -174,8 +196,12 @@ def _input(
                 f"{error_label(node.layer)}: nothing says the shape of '{name}'; give it, as in {name}=3x224x224"
             )
         layer.top.append(name)
-        first = batch or (1 if kind is None or kind.deploys_as else shape[0] if shape else 1)
-        layer.input_param.shape.add(dim=(first, *shape[1:]) if shape else ())
+        first: Shape
+        if shape[:2] in steps:  # of sequences side by side: used step by step, unless the net says otherwise
+            first = (shape[0], batch or shape[1]) if stated else (1, batch or 1)
+        else:
+            first = (batch or (shape[0] if stated and shape else 1),)
+        layer.input_param.shape.add(dim=(*first, *shape[len(first) :]) if shape else ())
     return layer
 
 

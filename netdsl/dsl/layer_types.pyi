@@ -22,6 +22,7 @@ __all__ = [
     "BatchToSpaceND",
     "Bias",
     "BoxAnnotatorOHEM",
+    "CPMData",
     "CenterLoss",
     "ChannelScale",
     "Clip",
@@ -31,6 +32,7 @@ __all__ = [
     "ConvolutionDepthwise",
     "Crop",
     "Data",
+    "DataHeatmap",
     "Deconvolution",
     "DenseImageData",
     "DepthToSpace",
@@ -39,6 +41,7 @@ __all__ = [
     "DetectNetGroundtruth",
     "DetectNetPrecision",
     "DetectNetScore",
+    "DetectNetTransformation",
     "DetectionEvaluate",
     "DetectionOutput",
     "Dropout",
@@ -48,6 +51,7 @@ __all__ = [
     "EltwiseAccuracy",
     "Embed",
     "EuclideanLoss",
+    "EuclideanLossHeatmap",
     "EvalDetection",
     "Exp",
     "FCNSegData",
@@ -153,6 +157,7 @@ BNParameterEngineName = Literal["DEFAULT", "CAFFE", "CUDNN"] | pb.BNParameter.En
 BatchNormParameterEngineName = Literal["DEFAULT", "CAFFE", "MKL2017", "MKLDNN", "CUDNN"] | pb.BatchNormParameter.Engine
 BiasChannelParameterLabelTypeName = Literal["IMAGE", "PIXEL"] | pb.BiasChannelParameter.LabelType
 BinaryAccuracyParameterAccuracyModeName = Literal["Accuracy", "Precision", "Recall", "F_measure"] | pb.BinaryAccuracyParameter.AccuracyMode
+CPMDataParameterDBName = Literal["LEVELDB", "LMDB"] | pb.CPMDataParameter.DB
 ConcatParameterEngineName = Literal["DEFAULT", "CAFFE", "MKL2017", "MKLDNN"] | pb.ConcatParameter.Engine
 ConvolutionParameterCuDNNConvolutionAlgorithmSeekerName = Literal["GET", "FINDEX"] | pb.ConvolutionParameter.CuDNNConvolutionAlgorithmSeeker
 ConvolutionParameterEngineName = Literal["DEFAULT", "CAFFE", "CUDNN", "MKL2017", "MKLDNN", "LIBDNN", "INTEL_SPATIAL", "FFT"] | pb.ConvolutionParameter.Engine
@@ -428,6 +433,57 @@ class BoxAnnotatorOHEMParameterDict(TypedDict, total=False):
 
 class BroadcastToParameterDict(TypedDict, total=False):
     pass
+
+class CPMDataParameterDict(TypedDict, total=False):
+    source: str
+    scale: float
+    mean_file: str
+    batch_size: int
+    crop_size: int
+    mirror: bool
+    rand_skip: int
+    backend: CPMDataParameterDBName
+    force_encoded_color: bool
+    prefetch: int
+    lbl_source: str
+
+class CPMTransformationParameterDict(TypedDict, total=False):
+    scale: float
+    mirror: bool
+    crop_size: int
+    mean_file: str
+    mean_value: float | Sequence[float]
+    stride: int
+    scale_cvg: float
+    max_cvg_len: int
+    min_cvg_len: int
+    opaque_coverage: bool
+    coverage: str
+    flip_prob: float
+    max_rotate_degree: float
+    visualize: bool
+    crop_size_x: int
+    crop_size_y: int
+    scale_prob: float
+    scale_min: float
+    scale_max: float
+    bbox_norm_factor: float
+    img_header: str
+    force_color: bool
+    force_gray: bool
+    target_dist: float
+    center_perterb_max: float
+    sigma: float
+    sigma_center: float
+    clahe_tile_size: float
+    clahe_clip_limit: float
+    do_clahe: bool
+    num_parts: int
+    num_total_augs: int
+    aug_way: str
+    gray: int
+    np_in_lmdb: int
+    transform_body_joint: bool
 
 class CenterLossParameterDict(TypedDict, total=False):
     num_output: int
@@ -869,6 +925,27 @@ class HDF5OutputParameterDict(TypedDict, total=False):
 
 class HardSigmoidParameterDict(TypedDict, total=False):
     pass
+
+class HeatmapDataParameterDict(TypedDict, total=False):
+    segmentation: bool
+    multfact: int
+    num_channels: int
+    batchsize: int
+    root_img_dir: str
+    random_crop: bool
+    sample_per_cluster: bool
+    labelinds: str
+    source: str
+    meanfile: str
+    crop_meanfile: str
+    cropsize: int
+    outsize: int
+    scale: float
+    label_width: int
+    label_height: int
+    dont_flip_first: bool
+    angle_max: float
+    flip_joint_labels: bool
 
 class HingeLossParameterDict(TypedDict, total=False):
     norm: HingeLossParameterNormName
@@ -1316,6 +1393,11 @@ class LayerParameterDict(TypedDict, total=False):
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
     eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
+    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter
+    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter
+    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter
+    visualise: bool
+    visualise_channel: int
 
 class LocalParameterDict(TypedDict, total=False):
     num_output: int
@@ -2209,6 +2291,8 @@ class TransformationParameterDict(TypedDict, total=False):
     upper_size: int
     upper_height: int
     upper_width: int
+    put_gaussian: bool
+    visualize_label: bool
 
 class TripletLossParameterDict(TypedDict, total=False):
     margin: float
@@ -2713,6 +2797,11 @@ class LayerSettings(TypedDict, total=False):
     hard_sigmoid_param: HardSigmoidParameterDict | pb.HardSigmoidParameter
     thresholded_relu_param: ThresholdedReLUParameterDict | pb.ThresholdedReLUParameter
     eltwise_accuracy_param: EltwiseAccuracyParameterDict | pb.EltwiseAccuracyParameter
+    cpm_transform_param: CPMTransformationParameterDict | pb.CPMTransformationParameter
+    cpmdata_param: CPMDataParameterDict | pb.CPMDataParameter
+    heatmap_data_param: HeatmapDataParameterDict | pb.HeatmapDataParameter
+    visualise: bool
+    visualise_channel: int
 
 class AllLayerSettings(LayerSettings, total=False):
     engine: str
@@ -3026,6 +3115,61 @@ def BoxAnnotatorOHEM(
     Bottoms are regions, of which only the image's index is read, their losses, labels, and box weights.
     """
 
+def CPMData(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    scale: float = ...,
+    mirror: bool = ...,
+    crop_size: int = ...,
+    mean_file: str = ...,
+    mean_value: float | Sequence[float] = ...,
+    stride: int = ...,
+    scale_cvg: float = ...,
+    max_cvg_len: int = ...,
+    min_cvg_len: int = ...,
+    opaque_coverage: bool = ...,
+    coverage: str = ...,
+    flip_prob: float = ...,
+    max_rotate_degree: float = ...,
+    visualize: bool = ...,
+    crop_size_x: int = ...,
+    crop_size_y: int = ...,
+    scale_prob: float = ...,
+    scale_min: float = ...,
+    scale_max: float = ...,
+    bbox_norm_factor: float = ...,
+    img_header: str = ...,
+    force_color: bool = ...,
+    force_gray: bool = ...,
+    target_dist: float = ...,
+    center_perterb_max: float = ...,
+    sigma: float = ...,
+    sigma_center: float = ...,
+    clahe_tile_size: float = ...,
+    clahe_clip_limit: float = ...,
+    do_clahe: bool = ...,
+    num_parts: int = ...,
+    num_total_augs: int = ...,
+    aug_way: str = ...,
+    gray: int = ...,
+    np_in_lmdb: int = ...,
+    transform_body_joint: bool = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """An image, and weights and maps for the joints and limbs of all people in it, as cpm_transform_param says.
+
+    The older type of this name has a cpmdata_param and its settings in transform_param. It is for a single person: the
+    image has a fourth channel that shows where the person is, and there are maps of this person's joints, and then of
+    everybody's.
+    """
+
 def CenterLoss(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -3303,6 +3447,39 @@ def Data(
 ) -> pb.LayerParameter:
     """An image, and a number if there is a second top."""
 
+def DataHeatmap(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    segmentation: bool = ...,
+    multfact: int = ...,
+    num_channels: int = ...,
+    batchsize: int = ...,
+    root_img_dir: str = ...,
+    random_crop: bool = ...,
+    sample_per_cluster: bool = ...,
+    labelinds: str = ...,
+    source: str = ...,
+    meanfile: str = ...,
+    crop_meanfile: str = ...,
+    cropsize: int = ...,
+    outsize: int = ...,
+    scale: float = ...,
+    label_width: int = ...,
+    label_height: int = ...,
+    dont_flip_first: bool = ...,
+    angle_max: float = ...,
+    flip_joint_labels: bool = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """A square part of an image in red, green and blue, and a map with a gaussian for each joint."""
+
 def Deconvolution(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -3533,6 +3710,35 @@ def DetectNetScore(
     enough and that no other has taken.
     """
 
+def DetectNetTransformation(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    stride: int = ...,
+    scale_cvg: float = ...,
+    gridbox_type: DetectNetGroundTruthParameterGridboxTypeName = ...,
+    max_cvg_len: int = ...,
+    min_cvg_len: int = ...,
+    coverage_type: DetectNetGroundTruthParameterCoverageTypeName = ...,
+    image_size_x: int = ...,
+    image_size_y: int = ...,
+    obj_norm: bool = ...,
+    crop_bboxes: bool = ...,
+    object_class: DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping | Sequence[DetectNetGroundTruthParameterClassMappingDict | pb.DetectNetGroundTruthParameter.ClassMapping] = ...,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """Images of DetectNet's size without their mean, and for each a map of cells that see an object, four maps of the
+    object's corners, two of its inverse sizes, one of the inverse of what it covers, and one for each class.
+
+    Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
+    """
+
 def DetectionEvaluate(
     name: str | None,
     bottoms: Sequence[str] | str = ...,
@@ -3722,6 +3928,23 @@ def EuclideanLoss(
     **settings: Unpack[LayerSettings],
 ) -> pb.LayerParameter:
     """sum (x - y)^2 / (2 N). Both bottoms get a gradient."""
+
+def EuclideanLossHeatmap(
+    name: str | None,
+    bottoms: Sequence[str] | str = ...,
+    *,
+    engine: str = ...,
+    nms_param: NmsParameterDict | pb.NmsParameter = ...,
+    resize_param: ResizeParameterDict | pb.ResizeParameter = ...,
+    tops: Sequence[str] | str | None = ...,
+    in_place: bool = ...,
+    layer: AllLayerSettings | None = ...,
+    **settings: Unpack[LayerSettings],
+) -> pb.LayerParameter:
+    """The mean of (x - y)^2. A third bottom is for pictures.
+
+    The gradient is the fork's: x - y, whatever the loss is divided by and whatever its loss_weight.
+    """
 
 def EvalDetection(
     name: str | None,

@@ -28,7 +28,6 @@ class DataAccess(Enum):
     INPUT = "is an input"
     ARRAYS = "takes arrays"
     FILES = "reads files"
-    SHAPES = "knows shapes only"  # its files can't be read
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def _data_access(kind: type[Layer]) -> DataAccess:
     if not issubclass(kind, BringsData):
         return DataAccess.NONE
     if kind.data_origin is DataOrigin.FILES:
-        return DataAccess.SHAPES if kind.reading is BringsData.reading else DataAccess.FILES
+        return DataAccess.FILES
     return DataAccess.INPUT if kind.data_origin is DataOrigin.INPUT else DataAccess.ARRAYS
 
 

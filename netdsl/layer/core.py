@@ -48,6 +48,8 @@ class Layer(LayerBlobs):
     bottom_kinds: ClassVar[tuple[BlobKind, ...]] = ()  # what bottoms have, where not any numbers make sense
     any_layout: ClassVar[bool] = False  # whether images may lie in memory with channels last, as tops do then
     keeps_values: ClassVar[bool] = False  # whether tops have the bottom's values, which may be in another shape
+    waits: ClassVar[str] = ""  # why a GPU's program waits here for values, as "makes as many rows as boxes stay"
+    chooses: ClassVar[str] = ""  # what the host chooses in each training pass, as "draws how images are changed"
     deploys_as: ClassVar[str | None] = None  # the type that a deploy net has in the layer's place
     origin: ClassVar[str | None] = None  # who added the type to Caffe, where the schema doesn't say it
 

@@ -20,6 +20,7 @@ from netdsl.layer.samples import BlobKind
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
 TYPICAL_SIDE = 224  # the height and width of an image that nothing says the size of
+_BATCH_FIELDS = "batch_size", "batchsize"  # that say how many items a batch has
 
 
 class DataOrigin(Enum):
@@ -91,6 +92,10 @@ class HasDatabaseForm(BringsData):
 class HasSampleFiles(BringsData):
     """A layer that reads files, and can make such files up, so that a net is tried where its data set isn't."""
 
+    def stored(self, values: Array, kind: BlobKind) -> Array:
+        """Made-up values of a top as files have them, by the kind that those who read the top want."""
+        return values
+
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         """Write a batch of made-up values of its tops into an empty folder, as files of the form that the layer reads.
 
@@ -117,12 +122,13 @@ def state_batch(layer: pb.LayerParameter, batch: int) -> bool:
     for shape in layer.input_param.shape:
         shape.dim[:1] = [batch] if shape.dim else []
     settings = [
-        value
-        for setting, value in layer.ListFields()
-        if setting.message_type is not None and "batch_size" in setting.message_type.fields_by_name
+        (value, field.name)
+        for _, value in layer.ListFields()
+        for field in (value.DESCRIPTOR.fields if isinstance(value, Message) else ())
+        if field.name in _BATCH_FIELDS
     ]
-    for message in settings:
-        message.batch_size = batch
+    for message, name in settings:
+        setattr(message, name, batch)
     return bool(settings or layer.input_param.shape)
 
 
@@ -130,8 +136,8 @@ def limit_batch(layer: pb.LayerParameter, most: int) -> None:
     """Let a layer that brings or makes data have no larger batch, as far as its message says one."""
     for _, settings in layer.ListFields():
         for setting, value in settings.ListFields() if isinstance(settings, Message) else ():
-            if setting.name == "batch_size" and value > most:
-                settings.batch_size = most
+            if setting.name in _BATCH_FIELDS and value > most:
+                setattr(settings, setting.name, most)
             for shape in value if setting.message_type is pb.BlobShape.DESCRIPTOR else ():
                 shape.dim[:1] = [min(length, most) for length in shape.dim[:1]]
 

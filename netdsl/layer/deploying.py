@@ -36,4 +36,5 @@ class Loss(NotDeployed):
 class WritesFile(NotDeployed):
     """A layer that writes its bottoms to a file, and makes no top."""
 
+    waits = "writes a file"
     tops = (0, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -114,7 +114,7 @@ class OverwritesBottom(Layer):
 
 
 class PrefersChannelsLast(Layer):
-    """A layer that a CPU computes faster if the channels of its bottoms lie last in memory."""
+    """A layer that can be computed faster if the channels of its bottoms lie last in memory."""
 
     def prefers_channels_last(self) -> bool:
         """Whether that is so with its settings."""
@@ -143,4 +143,8 @@ class KeepsState(Layer):
 
     def reset(self) -> None:
         """Forget the state."""
+        raise NotImplementedError
+
+    def follow(self, sequences: Sequence[int]) -> None:
+        """Go on with the states of these sequences, in this order; the same one may be there several times."""
         raise NotImplementedError

@@ -22,7 +22,12 @@ class BlobKind(Enum):
     LABELLED_BOX = auto()  # rows of a box in an image's pixels, and its class
     BOX_CODE = auto()  # boxes as a net predicts them, relative to others: small numbers
     PRIORS = auto()  # boxes in parts of the image, one after the other, and then four variances for each
+    COUNTED_BOX = auto()  # rows of boxes as DIGITS writes them; an image's first one says how many follow
     OBJECT = auto()  # rows of an image's index, a class, a number, a box in parts of the image, a flag
+
+
+BOX_VALUES = 16  # of a box in DIGITS' databases: left, top, width, height, an angle, the class, and more
+TYPICAL_ITEMS = {BlobKind.COUNTED_BOX: (1, 4, BOX_VALUES)}  # the shapes of items whose kind alone says one
 
 
 def sample_values(
@@ -37,6 +42,8 @@ def sample_values(
         return random.normal(0, 0.01, shape).astype(np.float32)
     if kind is BlobKind.PRIORS:
         return _priors(shape, random)
+    if kind is BlobKind.COUNTED_BOX:
+        return _counted_boxes(shape, image)
     length = len(_row(kind, image, random))
     if math.prod(shape) % length:  # no such rows, as whoever reads them will say
         return np.zeros(shape, np.float32)
@@ -47,6 +54,14 @@ def sample_values(
 def _priors(shape: Sequence[int], random: np.random.Generator) -> npt.NDArray[np.float32]:
     boxes = random.uniform((0, 0, 0.6, 0.6), (0.4, 0.4, 1, 1), (math.prod(shape) // 8, 4)).reshape(-1)
     return np.concatenate([boxes, np.full_like(boxes, 0.1)]).astype(np.float32).reshape(shape)
+
+
+def _counted_boxes(shape: Sequence[int], image: Size) -> npt.NDArray[np.float32]:
+    """A box of class 1 in each image, behind the row that counts it."""
+    values, (height, width) = np.zeros((shape[0], math.prod(shape[1:])), np.float32), image
+    first = [1, BOX_VALUES, *[0] * (BOX_VALUES - 2), width / 4, height / 4, width / 2, height / 2, 0, 1]
+    values[:, : len(first)] = first[: values.shape[1]]
+    return values.reshape(shape)
 
 
 def _row(kind: BlobKind, image: Size, random: np.random.Generator) -> Sequence[float]:

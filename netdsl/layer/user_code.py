@@ -24,6 +24,7 @@ Array = NDArray[Any]
 class RunsUserCode(NeedsValues):
     """A layer that runs code which the net names. `user` is the object of the user's class."""
 
+    waits = "runs Python code on the host"
     user: Any
 
 

@@ -11,6 +11,8 @@ from netdsl.layers._constants import constants
 Code = pb.PriorBoxParameter.CodeType
 
 _BLOCK, _DEVICE_BLOCK = 256, 4096  # boxes that are compared with each other at once, by a CPU and by others
+_CROWDED = 0.5  # where less of a CPU's block stays, what follows is compared with what stayed at once
+_PAIRS = 1 << 16  # that are compared then at a time, so that they stay in the cache
 
 LOWEST_FALLING = 0.5  # Caffe's rule: a threshold that isn't above it doesn't fall by eta
 
@@ -97,9 +99,11 @@ def suppressed(
     stays = torch.zeros_like(groups, dtype=torch.bool)
     thresholds = constants(_thresholds(threshold, eta), boxes)
     size = _BLOCK if boxes.is_cpu else _DEVICE_BLOCK
-    for start in range(0, len(boxes), size):
-        own, group = boxes[start : start + size], groups[start : start + size]
-        earlier = boxes[:start][stays[:start] & (groups[:start] == group[0])]
+    remaining = torch.arange(len(boxes), device=boxes.device)
+    while len(remaining):
+        block, remaining = remaining[:size], remaining[size:]
+        own, group = boxes[block], groups[block]
+        earlier = boxes[stays & (groups == group[0])]
         if limit is not None and len(earlier) >= limit and bool(group[0] == group[-1]):
             continue
         first = group == group[0]  # the only group that can have begun in an earlier block
@@ -107,9 +111,27 @@ def suppressed(
         count = first * len(earlier)
         left = (most <= _after(thresholds, count)).nonzero()[:, 0]
         if len(left):
-            stays[start + left] = _settled(own[left], group[left], most[left], count[left], thresholds, pixel)
+            stays[block[left]] = _settled(own[left], group[left], most[left], count[left], thresholds, pixel)
+        if boxes.is_cpu and len(remaining):
+            rivals = own[stays[block] & (group == group[-1])]
+            if len(rivals) < size * _CROWDED:
+                remaining = _thinned(remaining, boxes, groups[remaining] == group[-1], rivals, thresholds[0], pixel)
     kept = stays.nonzero()[:, 0]
     return kept if limit is None else kept[_ranks(groups[kept]) < limit]
+
+
+def _thinned(places: Tensor, boxes: Tensor, same: Tensor, rivals: Tensor, threshold: Tensor, pixel: float) -> Tensor:
+    """The places without those of the rivals' group, the first ones, whose boxes overlap with a rival by too much.
+
+    The next rivals are compared only with what those before them left.
+    """
+    count = int(same.sum())
+    near, others = places[:count], places[count:]
+    while len(near) and len(rivals):
+        step = max(_PAIRS // len(near), 1)
+        most = overlaps(rivals[:step, None], boxes[near], pixel).amax(0)
+        near, rivals = near[most <= threshold], rivals[step:]
+    return torch.cat((near, others))
 
 
 def _settled(boxes: Tensor, groups: Tensor, most: Tensor, count: Tensor, thresholds: Tensor, pixel: float) -> Tensor:

@@ -77,7 +77,7 @@ class DataLayer(BringsData):
     def intake(self) -> Intake:
         """Only the data say what shapes items have."""
         if self.layer.HasField("transform_param") and not self.images_alone:
-            raise NetError("transforms its tops together, which a table's columns can't be; take an Input layer")
+            raise refuse_table()
         tops, gray = tuple(self.layer.top), self.layer.transform_param.force_gray
         return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), gray)
 
@@ -145,6 +145,11 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
     def write_labels(self, folder: Path, maps: Array) -> list[str]:
         """Write the maps of made-up images; what a list says of each behind the image's name."""
         return write_images((as_labels(self.white * labels) for labels in maps), folder, "map")
+
+
+def refuse_table() -> NetError:
+    """The error about columns of a table for a layer whose tops are made of each other."""
+    return NetError("transforms its tops together, which a table's columns can't be; take an Input layer")
 
 
 def check_forks(settings: Message, *known: str) -> None:

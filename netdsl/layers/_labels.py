@@ -5,20 +5,34 @@ They are checked where that doesn't make a GPU wait.
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor
 
-from netdsl.errors import NetError
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.locations import error_label
+from netdsl.errors import LabelWarning, NetError
 from netdsl.layer.running import on_cpu
 
 _MORE_CLASSES = "give the first bottom more classes"
 IGNORE = f"set it as ignore_label if it shouldn't count, or {_MORE_CLASSES}"
 MORE_OUTPUTS = "raise num_output"
+_CUT = "labels that aren't whole numbers lose their fraction here, as in Caffe; give whole ones if they are classes"
+_BEYOND_INT = 2.0**31
 
 
-def classes_of(labels: Tensor) -> Tensor:
-    """Labels as whole numbers; a NetError if one isn't whole, such as 1.5 or NaN, which would become another class."""
-    return _whole(labels, "label", "class")
+def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
+    """A layer's labels as whole numbers. Caffe's rule: they lose their fraction, of which a warning tells.
+
+    A NetError if one is no number that Caffe's labels can be, such as NaN.
+    """
+    classes = labels.long()
+    if labels.is_floating_point() and can_be_checked(labels):
+        _refuse(labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", "")
+        if (classes != labels).any():
+            warnings.warn(f"{error_label(layer)}: {_CUT}", LabelWarning, stacklevel=2)
+    return classes
 
 
 def within(classes: Tensor, count: int, advice: str = _MORE_CLASSES) -> Tensor:
@@ -34,16 +48,11 @@ def of_class(values: Tensor, axis: int, classes: Tensor, advice: str = _MORE_CLA
 
 def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
     """Indices as whole numbers; a NetError if one isn't whole, or is none of `count` rows or items, as `what` says."""
-    indices = _whole(bottom, "index", "index")
+    indices = bottom.long()
+    if bottom.is_floating_point() and can_be_checked(bottom):
+        _refuse(bottom, indices != bottom, "index", "is no index, for it isn't a whole number", "")
     _check(indices, count, "index", what, advice)
     return indices
-
-
-def _whole(values: Tensor, name: str, kind: str) -> Tensor:
-    numbers = values.long()
-    if values.is_floating_point() and can_be_checked(values):
-        _refuse(values, numbers.to(values.dtype) != values, name, f"is no {kind}, for it isn't a whole number", "")
-    return numbers
 
 
 def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:

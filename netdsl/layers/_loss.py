@@ -120,7 +120,7 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
     def evaluated(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The loss, the logarithms of the probabilities, and the losses of all places before they are normalised."""
         log = F.log_softmax(x, self.axis)
-        classes = classes_of(labels.reshape(_without(x.shape, self.axis)))
+        classes = classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
         valid = self.valid(classes)
         losses = counted(self.losses(log, counted(classes, valid), *more), valid)
         outer = math.prod(x.shape[: self.axis])
@@ -180,4 +180,22 @@ class _Floored(torch.autograd.Function):
 def floored(values: Tensor, least: float) -> Tensor:
     """max(values, least) whose gradient passes everywhere: Caffe cuts off the values, but not the gradients."""
     result: Tensor = _Floored.apply(values, least)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _Stated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        return grads[0] * gradient, None, None
+
+
+def stated(x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
+    """A loss with the gradient that a fork sends back, which isn't that of the loss."""
+    result: Tensor = _Stated.apply(x, loss, gradient)  # type: ignore[no-untyped-call]
     return result

@@ -26,15 +26,18 @@ class Objects:
     valid: Tensor  # whether there is an object in that place
 
     @classmethod
-    def of(cls, rows: Tensor, images: int, background: int, *, difficult: bool) -> Objects:
-        """From rows of (image, label, instance, x1, y1, x2, y2, difficult); an image of -1 says that there is none."""
+    def of(cls, rows: Tensor, images: int, background: int, layer: pb.LayerParameter, *, difficult: bool) -> Objects:
+        """From the rows that a layer reads: image, label, instance, x1, y1, x2, y2, difficult.
+
+        An image of -1 says that there is no object.
+        """
         rows = rows.detach().reshape(-1, 8)
         image = rows[:, 0].long()
         counts = (image >= 0) & (image < images)
         if not difficult:
             counts &= rows[:, 7] == 0
         known = can_be_checked(rows)
-        if known and bool((counts & (classes_of(rows[:, 1]) == background)).any()):
+        if known and bool((counts & (classes_of(rows[:, 1], layer) == background)).any()):
             raise NetError(f"an object has label {background}, which background_label_id says is the background's")
         order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))
         rows, image, counts = rows[order], image[order], counts[order]

@@ -76,7 +76,7 @@ class Recurrent(KeepsState, HasOnnxForm):
         if self.exposed:
             return (top, *last)
         for name, state in zip(self.states, last, strict=True):
-            setattr(self, name, state)
+            self._put(name, state)
         return top
 
     def all_steps(
@@ -129,13 +129,28 @@ class Recurrent(KeepsState, HasOnnxForm):
     def keep(self, state: Mapping[str, Tensor]) -> None:
         """Go on from these states."""
         for name, before in self.kept().items():
-            setattr(self, name, state[name].to(before.device))
+            self._put(name, state[name].to(before.device))
+
+    def _put(self, name: str, state: Tensor) -> None:
+        """Keep a state, if it fits where the one before lies: there a GPU finds it that repeats a recorded step."""
+        before = getattr(self, name)
+        fits = (before.shape, before.dtype, before.device) == (state.shape, state.dtype, state.device)
+        if fits and not before.is_inference():
+            before.copy_(state)
+        else:
+            setattr(self, name, state)
+
+    def follow(self, sequences: Sequence[int]) -> None:
+        """Go on with the states of these sequences."""
+        self.keep({name: state[:, list(sequences)] for name, state in self.kept().items()})
 
     def _kept(self, x: Tensor) -> list[Tensor]:
         """The states after the last batch, or zeros where that was another kind of batch."""
         states = [getattr(self, name) for name in self.states]
         fit = all(state.shape[1] == x.shape[1] and state.device == x.device for state in states)
-        return [state.to(x.dtype) if fit else x.new_zeros(1, x.shape[1], self.outputs) for state in states]
+        if not fit:
+            return [x.new_zeros(1, x.shape[1], self.outputs) for _ in states]
+        return [state.to(x.dtype, copy=True) for state in states]  # backward passes read it when it is written over
 
 
 def lstm_step(gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:

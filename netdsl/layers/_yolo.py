@@ -6,31 +6,12 @@ A box is (x, y, width, height) on a last axis: its centre and size as shares of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
-
-
-class _Stated(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
-        return loss.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return grads[0] * gradient, None, None
-
-
-def stated(x: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
-    """A loss with its gradient. YOLO's layers print the sum of the squares of what they send back."""
-    result: Tensor = _Stated.apply(x, loss, gradient)  # type: ignore[no-untyped-call]
-    return result
 
 
 def per_anchor(x: Tensor, count: int) -> Tensor:

@@ -50,7 +50,7 @@ class Accuracy(ComparesClasses, HasOnnxForm):
         return [] if self.ignore_label is None else [self.ignore_label]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        label = classes_of(label.reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]))
+        label = classes_of(label.reshape(*x.shape[: self.axis], 1, *x.shape[self.axis + 1 :]), self.layer)
         counted = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
         label = torch.where(counted, label, 0)
         others = (x >= of_class(x, self.axis, label, IGNORE)).sum(self.axis, keepdim=True) - 1

@@ -47,7 +47,7 @@ class CenterLoss(LabelLoss, HasOnnxForm):
         self.steps_by_count = self.by_dialect(happynear, False, _DOUBT)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        classes = within(classes_of(labels.reshape(-1)), len(self.centers), MORE_OUTPUTS)
+        classes = within(classes_of(labels.reshape(-1), self.layer), len(self.centers), MORE_OUTPUTS)
         settings = self.absolute, self.steps_by_count
         distances = _Distances.apply(x.flatten(1), self.centers, classes, *settings)  # type: ignore[no-untyped-call]
         total: Tensor = distances.abs().sum() if self.absolute else distances.square().sum() / 2

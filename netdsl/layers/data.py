@@ -18,6 +18,7 @@ from netdsl.data.writing.example import Example
 from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer.data import HasSampleFiles
+from netdsl.layer.samples import BlobKind
 from netdsl.layers._data import DatumData, check_database, open_database, passed_over
 
 
@@ -49,12 +50,16 @@ class Data(DatumData, HasSampleFiles):
             return open_source(p.source, color=Color.of(self.layer.transform_param))
         return open_database(p, self.layer.transform_param)
 
+    def stored(self, values: Array, kind: BlobKind) -> Array:
+        """Images as bytes; what else has the form of an image, such as boxes or a map of labels, as it is."""
+        return as_pixels(values) if kind is BlobKind.NUMBER and values.ndim > 1 else values
+
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         made, path = self._with_own_settings(), folder / "items"
         images, labels = values[0], values[1] if len(values) > 1 else np.zeros(len(values[0]), np.float32)
         with lmdb_writer(path) as put:
             for index, (image, label) in enumerate(zip(images, labels, strict=True)):
-                put(Example(index, "", (as_pixels(image), np.rint(label.astype(np.float32)))))
+                put(Example(index, "", (image, np.rint(label.astype(np.float32)))))
         write_mean_file(made, images.shape[1:], folder)
         made.data_param.source, made.data_param.backend = str(path), pb.DataParameter.LMDB
         made.data_param.ClearField("rand_skip")

@@ -25,6 +25,7 @@ class DetectNetCluster(ListsBoxes):
 
     origin = "NVIDIA"
     python_names = ("caffe.layers.detectnet.clustering.ClusterDetections",)
+    waits = "groups rectangles on the host, one after the other"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -19,6 +19,7 @@ class DetectNetGroundtruth(NotDeployed, ListsBoxes):
 
     origin = "NVIDIA"
     python_names = ("caffe.layers.detectnet.clustering.ClusterGroundtruth",)
+    waits = "lists rectangles on the host"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -29,6 +29,7 @@ class DetectNetScore(NotDeployed, ReplacesUserCode, NeedsValues):
     bottoms = (2, 2)
     no_gradient = (0, 1)
     python_names = ("caffe.layers.detectnet.mean_ap.ScoreDetections",)
+    waits = "lets objects choose one after the other among as many detections as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -34,6 +34,7 @@ class DetectionEvaluate(JudgesDetections):
     bottoms = (2, 2)
     no_gradient = (0, 1)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.OBJECT)
+    waits = "looks at as many detections and objects as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -38,6 +38,7 @@ class DetectionOutput(HasOnnxForm, MakesDetections):
     no_gradient = (0, 1, 2, 3)
     bottom_kinds = (BlobKind.BOX_CODE, BlobKind.NUMBER, BlobKind.PRIORS, BlobKind.NUMBER)
     varying_axis = 2
+    waits = "makes as many rows as boxes stay"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -46,7 +46,7 @@ class EltwiseAccuracy(ComparesClasses):
         return [] if self.ignored is None else [self.ignored]
 
     def forward(self, x: Tensor, label: Tensor) -> Tensor:
-        label = classes_of(label)
+        label = classes_of(label, self.layer)
         counted = torch.ones_like(label, dtype=torch.bool) if self.ignored is None else label != self.ignored
         label = torch.where(counted, label, 0)
         score, later = of_class(x, 1, label), torch.arange(x.shape[1], device=x.device).view(-1, 1, 1) > label

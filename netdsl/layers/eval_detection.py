@@ -69,7 +69,7 @@ class EvalDetection(JudgesDetections):
     @torch.no_grad()
     def forward(self, x: Tensor, label: Tensor, image: Tensor | None = None) -> Tensor:
         p = self.settings
-        objects = Objects.of(label, len(x), -1, difficult=True)
+        objects = Objects.of(label, len(x), -1, self.layer, difficult=True)
         classes = torch.arange(1, p.num_class + 1, device=x.device)
         counts = ((objects.labels[..., None] == classes) & objects.valid[..., None]).sum(1)
         table = x.new_zeros(len(x), p.side**2 * p.num_object, 4)

@@ -21,6 +21,7 @@ class Filter(HasOnnxForm):
     varying_axis = 0
     in_place = True
     in_place_in_caffe = "Caffe writes over the gradient that it still reads"
+    waits = "makes as many items as are chosen"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

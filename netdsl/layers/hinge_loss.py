@@ -32,7 +32,7 @@ class HingeLoss(LabelLoss, HasOnnxForm):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         scores = x.flatten(1)
-        classes = within(classes_of(labels.reshape(len(x), 1)), scores.shape[1])
+        classes = within(classes_of(labels.reshape(len(x), 1), self.layer), scores.shape[1])
         signs = torch.ones_like(scores).scatter(1, classes, -1.0)
         margins = F.relu(1 + signs * scores)
         return (margins.square() if self.squared else margins).sum() / len(x)

@@ -62,7 +62,7 @@ class MarginInnerProduct(Layer):
         if self.times == 1:
             top = F.linear(flat, self.weight)
         else:
-            classes = within(classes_of(label.flatten()), len(self.weight), MORE_OUTPUTS)
+            classes = within(classes_of(label.flatten(), self.layer), len(self.weight), MORE_OUTPUTS)
             top = _Margin.apply(flat, self.weight, classes, weigh, self.times)  # type: ignore[no-untyped-call]
         top = top.view(*x.shape[: self.axis], -1)
         return (top, weigh.view(1)) if self.count == 2 else top

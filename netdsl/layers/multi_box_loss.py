@@ -72,7 +72,7 @@ class MultiBoxLoss(LabelLoss):
             scores.reshape(images, len(boxes), p.num_classes),
             boxes,
             variances,
-            Objects.of(rows, images, p.background_label_id, difficult=p.use_difficult_gt),
+            Objects.of(rows, images, p.background_label_id, self.layer, difficult=p.use_difficult_gt),
         )
         if not p.map_object_to_agnostic:
             within(batch.objects.labels, p.num_classes, "raise num_classes")

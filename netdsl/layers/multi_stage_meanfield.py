@@ -35,6 +35,7 @@ class MultiStageMeanfield(NeedsValues, Layer):
     spatial_weights: nn.Parameter
     bilateral_weights: nn.Parameter
     compatibility: nn.Parameter
+    waits = "makes a lattice of as many points as the image's colours need"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -25,7 +25,7 @@ class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward):
         check_one_label_each(bottoms)
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
-        right = of_class(x.flatten(1), 1, classes_of(labels.reshape(len(x), 1)))
+        right = of_class(x.flatten(1), 1, classes_of(labels.reshape(len(x), 1), self.layer))
         return -floored(right, _LEAST).log().sum() / len(x)
 
     def reads_bottoms(self) -> Reads:

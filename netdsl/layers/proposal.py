@@ -48,6 +48,7 @@ class Proposal(HasOnnxForm, MakesRegions):
     no_gradient = (0, 1, 2)
     bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
     varying_axis = 0
+    waits = "makes as many regions as stay"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

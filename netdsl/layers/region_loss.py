@@ -13,6 +13,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import classes_of
+from netdsl.layers._loss import stated
 from netdsl.layers._matching import Objects
 from netdsl.layers._yolo import (
     boxes,
@@ -24,7 +25,6 @@ from netdsl.layers._yolo import (
     newest,
     pairs,
     per_anchor,
-    stated,
     until_zero,
 )
 
@@ -49,6 +49,7 @@ class RegionLoss(Loss):
     config = pb.RegionLossParameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    waits = "matches as many truths as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -77,7 +78,7 @@ class RegionLoss(Loss):
         raw = per_anchor(x, p.num)
         anchors = pairs(p.biases, x) / x.shape[3]
         predicted = boxes(raw[:, :, :2].sigmoid(), raw[:, :, 2:4], anchors)
-        truths, used = _of_items(label, len(x)) if self.intel else _of_rows(label, len(x))
+        truths, used = _of_items(label, len(x), self.layer) if self.intel else _of_rows(label, len(x))
         difference = torch.zeros_like(raw)
         difference[:, :, 4] = self._background(raw[:, :, 4].sigmoid(), predicted, truths, used[0])
         match = self._match(predicted, anchors, truths, used[1])
@@ -113,7 +114,7 @@ class RegionLoss(Loss):
         else:
             goal = rescored if p.rescore else torch.ones_like(score)
             objectness = -p.object_scale * (goal - score) * score * (1 - score)
-        one_hot = torch.arange(p.num_class, device=raw.device) == classes_of(truth[:, :1])
+        one_hot = torch.arange(p.num_class, device=raw.device) == classes_of(truth[:, :1], self.layer)
         of_classes = p.class_scale * (classes - one_hot.to(raw.dtype))
         return torch.cat([self._box(raw, anchors, match, side), objectness[:, None], of_classes], 1)
 
@@ -138,8 +139,8 @@ def _of_rows(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     return truths, (used[0][:, : truths.shape[1]], used[1][:, : truths.shape[1]])
 
 
-def _of_items(label: Tensor, items: int) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+def _of_items(label: Tensor, items: int, layer: pb.LayerParameter) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """Truths (N, T, 5) of SSD's rows, whose classes count from 1."""
-    objects = Objects.of(label, items, -1, difficult=True)
+    objects = Objects.of(label, items, -1, layer, difficult=True)
     truths = torch.cat(((objects.labels[..., None] - 1).to(label.dtype), from_corners(objects.boxes)), -1)
     return truths, (objects.valid, objects.valid)

@@ -47,6 +47,7 @@ class RpnProposal(ReplacesUserCode, HasOnnxForm, MakesRegions):
     bottom_kinds = (BlobKind.NUMBER, BlobKind.NUMBER, BlobKind.IMAGE_SIZE)
     python_names = ("rpn.proposal_layer.ProposalLayer",)
     varying_axis = 0
+    waits = "makes as many regions as stay"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

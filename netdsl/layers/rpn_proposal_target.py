@@ -36,6 +36,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
     targets_top = 2
     deploys_as = "Split"  # all regions are looked at
     python_names = ("rpn.proposal_target_layer.ProposalTargetLayer",)
+    waits = "draws lots among the regions that fit, and makes as many"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -61,7 +62,7 @@ class RpnProposalTarget(ReplacesUserCode, NormalizesTargets):
         regions, assigned = regions[places], assigned[places]
         labels = objects[assigned, 4]
         labels[positives:] = 0
-        classes = classes_of(labels)
+        classes = classes_of(labels, self.layer)
         targets = pixel_targets(regions[:, 1:], objects[assigned, :4])
         targets = in_units(targets, self.target_units(), box_classes(classes, self.classes))
         spread, inside = class_targets(classes, targets, self.classes, s.bbox_inside_weights)

@@ -58,7 +58,7 @@ class SegAccuracy(ComparesClasses):
         """How many pixels of each class were taken for each. Caffe's rule: of equal values the last one wins."""
         classes = x.shape[1]
         best = classes - 1 - x.flip(1).argmax(1).flatten()
-        labels = classes_of(label).flatten()
+        labels = classes_of(label, self.layer).flatten()
         counted = torch.ones_like(labels, dtype=torch.bool)
         for ignored in self.ignored:
             counted &= labels != ignored

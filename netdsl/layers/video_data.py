@@ -1,13 +1,26 @@
-"""VideoData: the frames of a camera or a video."""
+"""VideoData: the frames of a camera or a video, or stacks of frames from the parts of many videos."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.batches.reading import Reading
+from netdsl.data.sources.video import CameraSource, VideoSource
+from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.types import Array
+from netdsl.data.writing.sample_files import as_pixels, write_list, write_mean_file
+from netdsl.data.writing.sample_videos import as_frames, write_stacks, write_video
+from netdsl.errors import NetError
 from netdsl.layer import Shape
-from netdsl.layers._data import DataLayer
+from netdsl.layer.data import HasSampleFiles
+from netdsl.layers._data import DataLayer, both_or_none, check_forks, check_source
+
+_COLORS = 3
 
 
-class VideoData(DataLayer):
+class VideoData(DataLayer, HasSampleFiles):
     """A frame, and a number if there is a second top.
 
     SSD's has its batch_size in data_param. The type of this name in TSN has it among its own settings; its items are
@@ -17,14 +30,67 @@ class VideoData(DataLayer):
 
     config = pb.VideoDataParameter
     tops = (1, 2)
+    images_alone = True
 
     def batch_size(self) -> int:
         p = self.layer.video_data_param
-        return p.batch_size if p.HasField("batch_size") else self.layer.data_param.batch_size
+        return p.batch_size if self._is_of_tsn() else self.layer.data_param.batch_size
 
     def item_shapes(self) -> list[Shape]:
         p = self.layer.video_data_param
-        of_tsn = p.HasField("batch_size")
-        colours = 1 if p.grayscale else 3
-        each = 2 if of_tsn and p.modality == pb.VideoDataParameter.FLOW else colours
-        return [self.image((p.new_height, p.new_width), channels=each * p.num_segments * p.new_length), ()]
+        image = self.image(both_or_none(p.new_height, p.new_width, "new"))
+        channels = self._channels() * p.num_segments * p.new_length if self._is_of_tsn() else _COLORS
+        return [(channels, *image[1:]), ()]
+
+    def reading(self, seed: int) -> Reading:
+        if self.layer.transform_param.force_gray:
+            raise NetError("force_gray is for encoded images of databases, and Caffe keeps the colours of videos")
+        return self._reading_of_segments(seed) if self._is_of_tsn() else self._reading_of_frames()
+
+    def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
+        made, images = self._with_own_settings(), as_pixels(values[0])
+        write = self._write_stacks if self._is_of_tsn() else self._write_frames
+        write_mean_file(made, write(folder, images, made.video_data_param), folder)
+        return made
+
+    def _write_stacks(self, folder: Path, stacks: Array, p: pb.VideoDataParameter) -> Shape:
+        """Write a folder for each item; returns the shape of the items that are read."""
+        names, p.name_pattern = write_stacks(stacks, self._channels(), folder)
+        frames = p.num_segments * p.new_length
+        p.source = write_list(folder, names, [frames] * len(names), [0] * len(names))
+        size = both_or_none(p.new_height, p.new_width, "new")
+        return stacks.shape[1], *(size if all(size) else stacks.shape[2:])
+
+    def _write_frames(self, folder: Path, images: Array, p: pb.VideoDataParameter) -> Shape:
+        """Write a video with a frame for each item; returns the shape of frames."""
+        frames = as_frames(images)
+        p.video_type, p.video_file = pb.VideoDataParameter.VIDEO, write_video(frames, folder)
+        p.ClearField("skip_frames")
+        return frames.shape[1:]
+
+    def _is_of_tsn(self) -> bool:
+        return self.layer.video_data_param.HasField("batch_size")
+
+    def _channels(self) -> int:
+        """How many channels a frame has in TSN."""
+        p = self.layer.video_data_param
+        return 2 if p.modality == pb.VideoDataParameter.FLOW else 1 if p.grayscale else _COLORS
+
+    def _reading_of_frames(self) -> Reading:
+        p = self.layer.video_data_param
+        check_forks(self.layer.data_param)
+        if p.video_type == pb.VideoDataParameter.WEBCAM:
+            camera = CameraSource(p.device_id, skip_frames=p.skip_frames)
+            return Reading(camera, self.batch_size(), (self.transform(),), name=camera.name)
+        if not p.video_file:
+            raise NetError("needs a video_file, the path of what it reads")
+        video = VideoSource(p.video_file, skip_frames=p.skip_frames)
+        return Reading(video, self.batch_size(), (self.transform(),), name=p.video_file)
+
+    def _reading_of_segments(self, seed: int) -> Reading:
+        p = self.layer.video_data_param
+        check_source(p)
+        flow, size = p.modality == pb.VideoDataParameter.FLOW, both_or_none(p.new_height, p.new_width, "new")
+        videos = VideoList(p.source, p.num_segments, p.new_length, flow, not p.grayscale, p.name_pattern, size)
+        source = VideoSegmentSource(videos, train=self.layer.phase == pb.TRAIN, shuffle=p.shuffle, seed=seed)
+        return Reading(source, p.batch_size, (self.transform(),), name=p.source)

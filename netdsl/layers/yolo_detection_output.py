@@ -28,6 +28,7 @@ class YoloDetectionOutput(HasOnnxForm, MakesDetections):
     bottoms = (1, 2)
     no_gradient = (0, 1)
     varying_axis = 2
+    waits = "makes as many rows as boxes stay"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

@@ -10,7 +10,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import ShapeError
 from netdsl.layer import Loss, Shape
-from netdsl.layers._yolo import stated
+from netdsl.layers._loss import stated
 
 
 class YoloSeg(Loss):

@@ -12,7 +12,8 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Loss, Shape
 from netdsl.layers._constants import constants
 from netdsl.layers._labels import classes_of, within
-from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, stated, until_zero
+from netdsl.layers._loss import stated
+from netdsl.layers._yolo import boxes, cells, concentric, cropped, newest, pairs, per_anchor, until_zero
 from netdsl.layers._yolo_overlap import CIOU, DIOU, GIOU, nearness, slope
 
 MSE = pb.Yolov3Parameter.MSE
@@ -31,6 +32,7 @@ class Yolov3(Loss):
     config = pb.Yolov3Parameter
     bottoms = (2, 2)
     no_gradient = (1,)
+    waits = "matches as many truths as there are"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)
@@ -136,7 +138,7 @@ class Yolov3(Loss):
         return -step.nan_to_num(0, 0, 0).clamp(-p.max_delta, p.max_delta)
 
     def _labels(self, truth: Tensor) -> Tensor:
-        return within(classes_of(truth[:, 0]), self.settings.num_class, "raise num_class")
+        return within(classes_of(truth[:, 0], self.layer), self.settings.num_class, "raise num_class")
 
     def _classes(self, difference: Tensor, score: Tensor, at: At, label: Tensor, first: Tensor) -> None:
         """Darknet's rule: the first truth of a box sets all classes, later ones only their own."""

@@ -30,6 +30,7 @@ class Yolov3DetectionOutput(HasOnnxForm, MakesDetections):
     bottoms = (1, None)
     no_gradient = (0, 1, 2)
     varying_axis = 2
+    waits = "makes as many rows as boxes stay"
 
     def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
         super().__init__(layer, bottoms)

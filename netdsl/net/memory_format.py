@@ -1,4 +1,4 @@
-"""The layout of images in memory while a net runs on a CPU: with channels last, where convolutions are quicker so."""
+"""The layout of images in memory while a net runs: with channels last, where convolutions are quicker so."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from netdsl.layer import Layer
 from netdsl.layer.running import PrefersChannelsLast
 from netdsl.net.build import Built
 
-_QUICKER = (torch.float32, torch.bfloat16)  # the numbers that oneDNN convolves
+_OF_ONEDNN = (torch.float32, torch.bfloat16)  # the numbers that it convolves
+_OF_TWO_BYTES = (torch.float16, torch.bfloat16)
 
 
 def channels_last_pays(built: Built) -> bool:
-    """Whether a net has layers that are quicker with channels last.
-
-    `benchmarks/training.py` shows by how much: nets with many small filters are up to a third quicker for it, and those
-    with few large ones are as quick. oneDNN copies images with channels first into a layout of its
-    own before each convolution, and back afterwards; it reads those with channels last as they are.
-    """
-    convolved_by_onednn = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return convolved_by_onednn and any(map(_prefers, built.layers))
+    """Whether a net has layers that can be quicker with channels last."""
+    return any(map(_prefers, built.layers))
 
 
 def lay_out_filters(built: Built) -> None:
@@ -38,11 +33,27 @@ def lay_out_filters(built: Built) -> None:
 
 def laid_out(bottom: Tensor, layer: Layer) -> Tensor:
     """A layer's bottom in the layout that the layer wants; a copy only if it has another one."""
-    if bottom.dim() != 4 or not bottom.is_cpu or torch.compiler.is_compiling():
+    if bottom.dim() != 4 or bottom.is_meta or torch.compiler.is_compiling():
         return bottom
-    if _prefers(layer) and bottom.dtype in _QUICKER:
+    if _prefers(layer) and _convolved_quicker(bottom):
         return _with_channels_last(bottom)
     return bottom if layer.any_layout else bottom.contiguous()
+
+
+def _convolved_quicker(images: Tensor) -> bool:
+    """Whether convolutions of these images, on their device and with its precision, are quicker with channels last.
+
+    On a CPU, `benchmarks/training.py` shows by how much: nets with many small filters are up to a third quicker for it,
+    and those with few large ones are as quick. oneDNN copies images with channels first into a layout of its own before
+    each convolution, and back afterwards; it reads those with channels last as they are. On a GPU so do tensor cores
+    with numbers of two bytes, while float32 is convolved with channels first. That is what cuDNN's makers say, and
+    isn't measured here.
+    """
+    if images.is_cpu:
+        onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        return onednn and images.dtype in _OF_ONEDNN
+    halved = images.dtype is torch.float32 and torch.is_autocast_enabled(images.device.type)
+    return images.is_cuda and (halved or images.dtype in _OF_TWO_BYTES)
 
 
 def _prefers(layer: Layer) -> bool:

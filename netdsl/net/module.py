@@ -50,7 +50,7 @@ class NetModule(nn.Module):
         self.inputs = {built.graph.blobs[edge]: edge for edge in built.input_edges()}
         self.outputs = {built.graph.blobs[edge]: edge for edge in built.graph.outputs}
         self.losses = losses_of(built)
-        self.channels_last = channels_last_pays(built)  # on a CPU
+        self.channels_last = channels_last_pays(built)
         last = last_edges(built) if caffe_gradients else {}
         self._as_caffe = {self.keys[index]: edges for index, edges in last.items()}
         self._contents = {edge for edges in last.values() for edge in (*edges.bottoms, *edges.tops)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -28,7 +29,7 @@ class Compute:
     """How nets are run: the device, the precision, whether torch compiles them, and how their data are loaded.
 
     With `caffe_gradients`, nets in which Caffe writes over blobs that it reads backward get the gradients that it finds
-    there, otherwise the true ones.
+    there, otherwise the true ones. With `cuda_graph`, a GPU records a training step once and repeats it from then on.
     """
 
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -36,6 +37,7 @@ class Compute:
     compiled: bool = False
     loading: Loading = field(default_factory=Loading)
     caffe_gradients: bool = False
+    cuda_graph: bool = True
 
     def __post_init__(self) -> None:
         if self.compiled and self.caffe_gradients:
@@ -52,9 +54,9 @@ class ModuleOnBatches:
 
     def __init__(self, module: NetModule, next_batch: Callable[[], dict[int, Tensor]], compute: Compute) -> None:
         self.module, self.built, self.compute = module, module.built, compute
-        self._next_batch = next_batch
+        self.next_batch = next_batch
         self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
-        self._outputs: Mapping[str, Tensor] = {}
+        self.last_outputs: Mapping[str, Tensor] = {}
         self.loss_scale = LossScale(compute.device) if compute.precision is ComputePrecision.FP16 else None
 
     def _loss_and_outputs(self, edges: dict[int, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
@@ -64,12 +66,22 @@ class ModuleOnBatches:
         return loss, {name: edges[edge] for name, edge in self.module.outputs.items()}
 
     def _run(self) -> Tensor:
-        edges = self._next_batch()
+        edges = self.next_batch()
         device, precision = self.compute.device, self.compute.precision
         halves = torch.autocast(device.type, precision.half or torch.bfloat16, enabled=precision.half is not None)
         with running(self.built, edges, precision), halves:
-            loss, self._outputs = self._forward(edges)
+            loss, self.last_outputs = self._forward(edges)
         return loss
+
+    @contextmanager
+    def running_on(self, batches: Iterable[Mapping[int, Tensor]]) -> Iterator[None]:
+        """Inside, the net runs on these batches, one after the other."""
+        usual, taken = self.next_batch, iter(batches)
+        self.next_batch = lambda: dict(next(taken))
+        try:
+            yield
+        finally:
+            self.next_batch = usual
 
     def clear_gradients(self) -> None:
         """Clear the gradients of all blobs."""
@@ -93,7 +105,7 @@ class ModuleOnBatches:
 
     def outputs(self) -> Mapping[str, Tensor]:
         """The net's outputs for the last batch."""
-        return self._outputs
+        return self.last_outputs
 
     def loss_weights(self) -> Mapping[str, float]:
         """The weights in the loss of those outputs that are losses."""

@@ -1,4 +1,8 @@
-"""The update rules of Caffe's six solvers, each for a stretch of weights, gradients and history."""
+"""The update rules of Caffe's six solvers, each for a stretch of weights, gradients and history.
+
+What changes from step to step is one number, the rule's `factor`. It is Python's, or a tensor without axes that lies
+where the weights do, so that a GPU that repeats a recorded step finds the number of now; both give the same bits.
+"""
 
 from __future__ import annotations
 
@@ -11,91 +15,92 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 
+Factor = float | Tensor
+
 
 class Rule(Protocol):
     """An update rule, which changes weights and history in place; it may overwrite the gradient."""
 
-    histories: ClassVar[int]  # how many values of history each weight has
+    histories: ClassVar[int] = 1  # how many values of history each weight has
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def factor(self, rate: float, iteration: int) -> float:
+        """What an iteration's steps are multiplied by: the learning rate, if the rule corrects nothing."""
+        return rate
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """Update the weights and the history."""
         ...
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(Rule):
     """Momentum. Caffe's rule: the learning rate is part of the velocity."""
 
     momentum: float
-    histories: ClassVar[int] = 1
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """V = momentum v + rate g; w -= v."""
-        velocity = history[0].mul_(self.momentum).add_(gradient, alpha=rate)
-        weights.sub_(velocity)
+        weights.sub_(_add(history[0].mul_(self.momentum), gradient, factor))
 
 
 @dataclass(frozen=True)
-class Nesterov:
+class Nesterov(Rule):
     """Nesterov's momentum: a step back by the old velocity, then a step over by the new one."""
 
     momentum: float
-    histories: ClassVar[int] = 1
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """W += momentum v; v = momentum v + rate g; w -= (1 + momentum) v."""
         velocity = history[0]
         weights.add_(velocity, alpha=self.momentum)
-        velocity.mul_(self.momentum).add_(gradient, alpha=rate)
+        _add(velocity.mul_(self.momentum), gradient, factor)
         weights.sub_(velocity, alpha=1 + self.momentum)
 
 
 @dataclass(frozen=True)
-class AdaGrad:
+class AdaGrad(Rule):
     """Steps divided by the root of the sum of all squared gradients so far."""
 
     delta: float
-    histories: ClassVar[int] = 1
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """S += g g; w -= rate g / (sqrt(s) + delta)."""
         squares = history[0].addcmul_(gradient, gradient)
-        weights.addcdiv_(gradient, squares.sqrt().add_(self.delta), value=-rate)
+        _add_quotient(weights, gradient, squares.sqrt().add_(self.delta), -factor)
 
 
 @dataclass(frozen=True)
-class RMSProp:
+class RMSProp(Rule):
     """Steps divided by the root of a decaying mean of squared gradients."""
 
     decay: float
     delta: float
-    histories: ClassVar[int] = 1
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """S = decay s + (1 - decay) g g; w -= rate g / (sqrt(s) + delta)."""
         squares = history[0].mul_(self.decay).addcmul_(gradient, gradient, value=1 - self.decay)
-        weights.addcdiv_(gradient, squares.sqrt().add_(self.delta), value=-rate)
+        _add_quotient(weights, gradient, squares.sqrt().add_(self.delta), -factor)
 
 
 @dataclass(frozen=True)
-class AdaDelta:
+class AdaDelta(Rule):
     """Steps scaled by the ratio of two decaying means: of squared updates and of squared gradients."""
 
     momentum: float
     delta: float
     histories: ClassVar[int] = 2
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
         """G scaled by sqrt((u + delta) / (s + delta)), where s and u are the means."""
         squares, updates = history
         squares.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
         gradient.mul_(((updates + self.delta) / (squares + self.delta)).sqrt_())
         updates.mul_(self.momentum).addcmul_(gradient, gradient, value=1 - self.momentum)
-        weights.sub_(gradient, alpha=rate)
+        _add(weights, gradient, -factor)
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(Rule):
     """Steps by decaying means of gradients and of their squares, which are corrected for their start at zero."""
 
     momentum: float
@@ -103,14 +108,31 @@ class Adam:
     delta: float
     histories: ClassVar[int] = 2
 
-    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], rate: float, iteration: int) -> None:
-        """W -= rate c m / (sqrt(s) + delta), where c corrects for the start."""
+    def factor(self, rate: float, iteration: int) -> float:
+        """Rate c, where c corrects for the start."""
+        count = iteration + 1
+        return rate * (math.sqrt(1 - self.momentum2**count) / (1 - self.momentum**count))
+
+    def __call__(self, weights: Tensor, gradient: Tensor, history: list[Tensor], factor: Factor) -> None:
+        """W -= rate c m / (sqrt(s) + delta)."""
         mean, squares = history
         mean.mul_(self.momentum).add_(gradient, alpha=1 - self.momentum)
         squares.mul_(self.momentum2).addcmul_(gradient, gradient, value=1 - self.momentum2)
-        count = iteration + 1
-        correction = math.sqrt(1 - self.momentum2**count) / (1 - self.momentum**count)
-        weights.addcdiv_(mean, squares.sqrt().add_(self.delta), value=-rate * correction)
+        _add_quotient(weights, mean, squares.sqrt().add_(self.delta), -factor)
+
+
+def _add(target: Tensor, values: Tensor, factor: Factor) -> Tensor:
+    """Add the product of values and a factor, in place. torch would wait for an `alpha` that lies on a GPU."""
+    if isinstance(factor, Tensor):
+        return target.addcmul_(values, factor)
+    return target.add_(values, alpha=factor)
+
+
+def _add_quotient(target: Tensor, dividend: Tensor, divisor: Tensor, factor: Factor) -> Tensor:
+    """Add the product of a factor and a quotient, in place."""
+    if isinstance(factor, Tensor):
+        return target.addcdiv_(dividend * factor, divisor)
+    return target.addcdiv_(dividend, divisor, value=factor)
 
 
 def rule_of(param: pb.SolverParameter) -> Rule:

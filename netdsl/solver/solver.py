@@ -35,6 +35,7 @@ from netdsl.solver.rate import next_step, rate_at
 from netdsl.solver.set_scores import SetScores, gather_scores
 from netdsl.solver.settings import check
 from netdsl.solver.sharing import share_blobs
+from netdsl.solver.step_graph import Repeat, step_graph
 from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
 from netdsl.solver.used_weights import normalized_outputs
@@ -78,6 +79,7 @@ class Solver:
         self.on_start: list[Callable[[], None]] = []  # called before an iteration's first batch
         self.on_gradients_ready: list[Callable[[], None]] = []  # called before the weights change
         self._losses: deque[Tensor] = deque(maxlen=param.average_loss)
+        self._graph = step_graph(net, self.updater, self._learn_and_update, self._tell_no_graph)
 
     @property
     def rate(self) -> float:
@@ -127,12 +129,39 @@ class Solver:
         self.net.clear_gradients()
         self.updater.gradients.clear()
         _call(self.on_start)
+        with nullcontext() if self._graph is None else self._graph.turn(self._graph_obstacle()) as repeat:
+            if repeat is None:
+                self._step()
+            else:
+                self._repeat_step(repeat)
+        self.listen(IterationFinished(self.iteration))
+
+    def _step(self) -> None:
         self._losses.append(self._learn())
         if _due(self.param.display, self.iteration):
             self._display(self.rate)
         _call(self.on_gradients_ready)
         self.apply_update()
-        self.listen(IterationFinished(self.iteration))
+
+    def _repeat_step(self, repeat: Repeat) -> None:
+        """Let a GPU repeat what it recorded of `_learn_and_update`."""
+        rate = self.rate
+        self._prepare_update()
+        self._losses.append(repeat())
+        if _due(self.param.display, self.iteration):
+            self._display(rate)
+        self.iteration += 1
+
+    def _learn_and_update(self) -> Tensor:
+        loss = self._learn()
+        self.updater.update()
+        return loss
+
+    def _graph_obstacle(self) -> str:
+        """Why this step can't be repeated as a whole; empty if it can."""
+        if self.on_gradients_ready:
+            return "gradients are read or changed before the update"
+        return "debug_info reads all blobs" if self._shows_debug_info() else ""
 
     def _test_if_due(self) -> None:
         first = self.iteration == 0 and not self.param.test_initialization
@@ -151,12 +180,15 @@ class Solver:
     @contextmanager
     def _debug_info(self) -> Iterator[None]:
         """With `debug_info`, send the magnitudes of all blobs in iterations that are displayed."""
-        if not (self.param.debug_info and _due(self.param.display, self.iteration)):
+        if not self._shows_debug_info():
             yield
             return
         with record_magnitudes(self.net.built) as magnitudes:
             yield
         self.listen(DebugInfo(self.iteration, tuple(magnitudes)))
+
+    def _shows_debug_info(self) -> bool:
+        return self.param.debug_info and _due(self.param.display, self.iteration)
 
     def _checked(self, loss: Tensor) -> float:
         value = float(loss)
@@ -195,9 +227,16 @@ class Solver:
 
     def apply_update(self) -> None:
         """Update the weights by the blobs' gradients."""
-        self.current_step = next_step(self.param, self.iteration, self.current_step)
-        self.updater.apply(rate_at(self.param, self.iteration, self.current_step), self.iteration)
+        self._prepare_update()
+        self.updater.update()
         self.iteration += 1
+
+    def _prepare_update(self) -> None:
+        self.current_step = next_step(self.param, self.iteration, self.current_step)
+        self.updater.prepare(rate_at(self.param, self.iteration, self.current_step), self.iteration)
+
+    def _tell_no_graph(self, reason: str) -> None:
+        self.listen(Notice(f"iteration {self.iteration}: the step isn't repeated as a CUDA graph: {reason}"))
 
     def _act_on(self, action: Action, *, save: bool) -> None:
         if save or action is Action.SNAPSHOT:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -15,7 +15,7 @@ from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
 from netdsl.solver.flat import BlobGroup, FlatGradients, FlatWeights
 from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.rules import rule_of
+from netdsl.solver.rules import Factor, rule_of
 
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
 _CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
@@ -27,8 +27,32 @@ class Stretch:
     """A piece of a group that is updated at once."""
 
     group: BlobGroup
+    index: int  # of the group
     start: int
     stop: int
+
+
+class StepFactors:
+    """A rule's factor for each group of blobs, which is another one in every step.
+
+    On a CPU they are Python's numbers. A GPU has them in its own memory, to which they are sent without a wait: torch
+    takes pinned memory again only when it was copied.
+    """
+
+    def __init__(self, count: int, weights: Tensor) -> None:
+        self._there = weights.new_zeros(count) if weights.is_cuda else None
+        self._values: Sequence[Factor] = () if self._there is None else self._there.unbind()
+
+    def __getitem__(self, group: int) -> Factor:
+        return self._values[group]
+
+    def set(self, factors: Sequence[float]) -> None:
+        """Take the factors of the next step."""
+        if self._there is None:
+            self._values = factors
+        else:
+            here = torch.tensor(factors, dtype=self._there.dtype).pin_memory()
+            self._there.copy_(here, non_blocking=True)
 
 
 class Updater:
@@ -43,21 +67,34 @@ class Updater:
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
         whole = max(1, weights.learned_size) if loss_scale is None else _COPIED
         longest = _CACHED if on_cpu(learned) else whole
-        self._stretches = [stretch for group in weights.groups for stretch in _stretches(group, longest)]
+        self._stretches = [
+            stretch for index, group in enumerate(weights.groups) for stretch in _stretches(group, index, longest)
+        ]
         self._scaled = learned.new_empty(max((stretch.stop - stretch.start for stretch in self._stretches), default=0))
+        self._factors = StepFactors(len(weights.groups), learned)
 
-    @torch.no_grad()
     def apply(self, rate: float, iteration: int) -> None:
         """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
+        self.prepare(rate, iteration)
+        self.update()
+
+    def prepare(self, rate: float, iteration: int) -> None:
+        """Set what the next update can't find on the device: all that depends on the iteration."""
+        rates = [rate * group.lr_mult for group in self.weights.groups]
+        fastest = max(map(abs, rates), default=0.0)
+        if not fastest <= _LARGEST:
+            raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
+        self._factors.set([self.rule.factor(each, iteration) for each in rates])
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Update the weights as was prepared. A GPU can be let repeat exactly this."""
         self.gradients.gather()
         finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()
-        fastest = max((abs(rate * group.lr_mult) for group in self.weights.groups), default=0.0)
-        if not fastest <= _LARGEST:
-            raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
         for stretch in self._stretches:
             with self._unless_skipped(stretch, finite):
-                self._step(stretch, scale, rate, iteration)
+                self._step(stretch, scale)
         if self.loss_scale is not None and finite is not None:
             self.loss_scale.update(finite)
 
@@ -71,14 +108,15 @@ class Updater:
         for values, old in zip(changed, before, strict=False):
             torch.where(cast(Tensor, finite), values, old, out=values)
 
-    def _step(self, stretch: Stretch, scale: Tensor | float, rate: float, iteration: int) -> None:
+    def _step(self, stretch: Stretch, scale: Tensor | float) -> None:
         group, part = stretch.group, slice(stretch.start, stretch.stop)
         weights, gradient = self.weights.buffer[part], self._scaled[: stretch.stop - stretch.start]
         torch.mul(self.gradients.buffer[part], scale, out=gradient)  # a copy, since rules may write over it
         decay = self.param.weight_decay * group.decay_mult
         if decay:
             gradient.add_(weights if self.param.regularization_type == "L2" else weights.sign(), alpha=decay)
-        self.rule(weights, gradient, [history[part] for history in self.histories], rate * group.lr_mult, iteration)
+        histories = [history[part] for history in self.histories]
+        self.rule(weights, gradient, histories, self._factors[stretch.index])
 
     def _scale(self) -> Tensor | float:
         """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
@@ -98,7 +136,7 @@ class Updater:
                 yield self.weights.view(history, blob) if blob.learns else torch.zeros_like(blob.tensor)
 
 
-def _stretches(group: BlobGroup, longest: int) -> Iterator[Stretch]:
+def _stretches(group: BlobGroup, index: int, longest: int) -> Iterator[Stretch]:
     """A group cut into stretches of at most `longest` values."""
     for start in range(group.start, group.stop, longest):
-        yield Stretch(group, start, min(start + longest, group.stop))
+        yield Stretch(group, index, start, min(start + longest, group.stop))

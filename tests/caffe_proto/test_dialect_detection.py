@@ -92,6 +92,15 @@ BY_HAND = {
         length(2, length(4, b"m") + varint(5, 42) + length(44, varint(1, 0) + single(2, 1) + single(3, 160))),
     ),
     "MultiStageMeanfield": ("crf-rnn-v2", layer("MultiStageMeanfield", length(146, single(3, 160) + varint(6, 10)))),
+    "CPMData": (
+        "caffe-train",
+        layer("CPMData", length(107, length(1, b"db") + varint(4, 10)), length(147, varint(6, 8) + single(13, 40))),
+    ),
+    "a single person's": (
+        "cpm",
+        layer("CPMData", length(100, varint(6, 8) + single(13, 40)), length(147, length(1, b"db") + varint(8, 1))),
+    ),
+    "DataHeatmap": ("caffe-heatmap", layer("DataHeatmap", varint(200, 0), length(140, varint(1003, 14)))),
     "a type of data": ("opencl", layer("InnerProduct", length(7, length(7, length(1, b"\x02")) + varint(13, 0)))),
 }
 

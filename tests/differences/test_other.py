@@ -20,18 +20,22 @@ from netdsl import Net
 from netdsl.data.sources.pixel_sets import PixelSetSource, voc
 from netdsl.data.sources.segmentation import image_seg_source
 from netdsl.data.transforms.lane_transform import LaneTransform
+from netdsl.data.transforms.pose_skeleton import COCO
+from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.writing.pixel_sets import write_pixel_set
 from netdsl.data.writing.sample_files import write_images, write_list
 from netdsl.errors import NetError, SolverError, WeightsError
 from netdsl.layer import Layer
 from netdsl.layer.allowed_python import allowing, in_folder
 from netdsl.layers import LAYERS
+from netdsl.layers._augmentation import Augmentation
 from netdsl.net.build import type_of
 from netdsl.net.graph import Node
 from netdsl.open_net import open_net
 from netdsl.solver.open_solver import open_solver
 from netdsl.solver.state import restore
 from tests.differences.shown import shows
+from tests.pretend_gpu import GPU, pretend_gpu
 
 Array = NDArray[Any]
 
@@ -218,6 +222,20 @@ def test_lists_of_more_than_50_boxes() -> None:
         np.zeros((1, 50, 4))[0, : len(places)] = places  # what the layer's own code does with 64
 
 
+@shows("`DetectNetTransformation` on a GPU")
+def test_images_of_detectnet_are_the_same_on_a_gpu() -> None:
+    red, magenta = torch.tensor([0.0, 0, 200])[:, None, None], torch.tensor([200.0, 0, 200])[:, None, None]
+    settings = "detectnet_groundtruth_param { stride: 2 image_size_x: 8 image_size_y: 6 }"
+    image, label = torch.rand(1, 3, 5, 6), torch.zeros(1, 1, 2, 16)
+    label[..., 0, 1] = 16
+    expected, _ = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2)(image, label)
+    with pretend_gpu():
+        on_gpu = Augmentation((1, 1), hue=-60).coloured(red.to(GPU))
+        layer = made("DetectNetTransformation", settings, image.shape, label.shape, tops=2).to(GPU)
+        images, _ = layer(image.to(GPU), label.to(GPU))
+        torch.testing.assert_close((on_gpu.cpu(), images.cpu()), (magenta, expected), rtol=1e-6, atol=1e-6)
+
+
 @shows("`MultiStageMeanfield` of CRF-RNN, before it has learned")
 def test_the_first_weights_of_mean_field() -> None:
     shapes = [(1, 2, 3, 3), (1, 2, 3, 3), (1, 3, 3, 3)]
@@ -391,6 +409,27 @@ def test_a_map_of_lanes_is_mirrored_with_its_image_and_its_points() -> None:
     seen = {(pixels[0, 0, 0] == 9, rows[0, 0, 0] == 1, lanes[0, 0, 7] == 1) for pixels, rows, lanes in tops}
     assert seen == {(False, False, False), (True, True, True)}
     assert all(rows[0, 2:, 2].max() == -1 for _, rows, _ in tops)
+
+
+def pose_maps(visibility: int) -> NDArray[np.float32]:
+    """The maps of a person without a right ankle, of an image that is seen on its left alone."""
+    people, mask = np.ones((1, 18, 3), np.float32), np.zeros((1, 16, 24), np.uint8)
+    people[0, 17, 2], mask[:, :, :12] = visibility, 255
+    transform = LimbPoseTransform(pb.CPMTransformationParameter(num_parts=56), COCO, train=False)
+    _, maps = transform((np.zeros((3, 16, 24), np.uint8), mask, people), np.random.default_rng(0), 0)
+    return np.asarray(maps, np.float32)
+
+
+@shows("Maps with the number of a joint that nobody marked, in `CPMData`")
+def test_maps_with_the_number_of_an_unknown_joint_weigh_nothing() -> None:
+    unknown, known = (pose_maps(visibility)[:57].any(axis=(1, 2)) for visibility in (3, 1))
+    assert known.all() and np.flatnonzero(~unknown).tolist() == [10]
+
+
+@shows("`CPMData` with `cpm_transform_param`, in tests")
+def test_an_image_to_test_with_has_weights_of_its_mask() -> None:
+    maps = pose_maps(1)
+    assert maps.shape == (114, 4, 6) and (maps[0, :, :2] == 1).all() and (maps[0, :, 4:] == 0).all()
 
 
 @shows("`WindowSegData` with `shuffle`")

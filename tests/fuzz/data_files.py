@@ -20,27 +20,38 @@ import pyarrow.parquet as pq
 import scipy.io
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.annotations.coco_captions import read_captions
 from netdsl.data.sources.annotations.drawn_objects import DrawnObjects
 from netdsl.data.sources.annotations.masks import class_map, object_map
 from netdsl.data.sources.annotations.open_annotated import open_annotated_set
 from netdsl.data.sources.annotations.proposals import read_proposals, write_proposals
 from netdsl.data.sources.class_names import class_names_in, classes_of
+from netdsl.data.sources.joint_list import ClusteredJoints
 from netdsl.data.sources.lane_datum import LaneDatumSource
 from netdsl.data.sources.lmdb import LmdbSource
 from netdsl.data.sources.open_source import open_source
 from netdsl.data.sources.pixel_sets import PixelSetSource, nyud, sbdd, voc
+from netdsl.data.sources.pose_datum import PoseDatumSource
 from netdsl.data.sources.segmentation import SegmentationList, SegmentationSource
 from netdsl.data.sources.source import DataSplit, Source, WholeSource
+from netdsl.data.sources.video_segments import VideoList, VideoSegmentSource
+from netdsl.data.sources.vocabulary import words_of
 from netdsl.data.sources.windows import WindowSource
 from netdsl.data.transforms.decode import Color, decode, opencv
+from netdsl.data.transforms.heatmap_transform import HeatmapTransform
 from netdsl.data.transforms.mean import Mean
 from netdsl.data.transforms.paired_transform import PairedTransform
+from netdsl.data.transforms.pose_skeleton import COCO
+from netdsl.data.transforms.pose_transform import LimbPoseTransform
 from netdsl.data.writing.annotated.convert_annotated import convert_annotated
 from netdsl.data.writing.annotated_samples import lane_samples
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer, write_records
 from netdsl.data.writing.example import Example
 from netdsl.data.writing.mean_image import write_mean
 from netdsl.data.writing.pixel_sets import write_pixel_set
+from netdsl.data.writing.pose_records import pose_samples
+from netdsl.data.writing.sample_files import write_images, write_list
+from netdsl.data.writing.sample_videos import write_stacks, write_video
 from netdsl.errors import DataError
 from netdsl.tables.binding import BlobColumn, arrays_of
 from netdsl.tables.class_labels import with_class_names
@@ -354,6 +365,38 @@ def read_segmentation(folder: Path) -> None:
         source.item(source.fetch(index))
 
 
+def make_video(folder: Path) -> None:
+    frames = np.stack([pixels(24, 32).transpose(2, 0, 1) for _ in range(5)])
+    (folder / "avi").mkdir()
+    write_video(frames, folder / "avi")
+    (folder / "mp4").mkdir()
+    cv2 = opencv()
+    writer = cv2.VideoWriter(
+        str(folder / "mp4" / "x.mp4"), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*"mp4v"), 25, (32, 24)
+    )
+    for frame in frames:
+        writer.write(np.ascontiguousarray(frame.transpose(1, 2, 0)))
+    writer.release()
+
+
+def read_video(folder: Path) -> None:
+    (path,) = folder.iterdir()
+    read_whole(open_source(f"video:{path}"))
+
+
+def make_video_segments(folder: Path) -> None:
+    (folder / "two").mkdir()
+    names, _ = write_stacks(np.stack([pixels(12, 15, 12).transpose(2, 0, 1)] * 2), 3, folder / "two")
+    (folder / "two" / "list.txt").write_text("".join(f"{Path(name).name} 4 1\n" for name in names))
+
+
+def read_video_segments(folder: Path) -> None:
+    with contextlib.chdir(folder):
+        source = VideoSegmentSource(VideoList("list.txt", 2, 2, pattern="image_%d.png"), train=False)
+        for index in range(4):
+            source.item(source.fetch(index))
+
+
 def make_pixel_sets(folder: Path) -> None:
     image, labels = np.zeros((2, 3, 20, 30), np.float32), np.ones((2, 1, 20, 30), np.float32)
     write_pixel_set(voc(f"{folder}/voc", "train", (0, 0, 0)), [image, labels])
@@ -378,6 +421,34 @@ def make_lanes(folder: Path) -> None:
 
 def read_lanes(folder: Path) -> None:
     read_whole(LaneDatumSource(LmdbSource(folder / "lanes")))
+
+
+def make_poses(folder: Path) -> None:
+    (folder / "two").mkdir()
+    images = np.zeros((2, 3, 24, 30), np.float32)
+    write_records(folder / "two" / "poses", pose_samples(images, joints=17, scale=1, masked=True))
+
+
+def read_poses(folder: Path) -> None:
+    source = PoseDatumSource(LmdbSource(folder / "poses"), 17, masked=True)
+    p = pb.CPMTransformationParameter(num_parts=56, crop_size_x=32, crop_size_y=32)
+    transform = LimbPoseTransform(p, COCO, train=True)
+    for index in range(len(source)):
+        transform(source.item(source.fetch(index)), np.random.default_rng(index), 0)
+
+
+def make_joint_lists(folder: Path) -> None:
+    (folder / "two").mkdir()
+    names = write_images(np.zeros((2, 3, 24, 30), np.uint8), folder / "two")
+    write_list(folder / "two", names, ["3,4,15,16,7,8"] * 2, ["0,0,0,0,0"] * 2, [0, 1])
+
+
+def read_joint_lists(folder: Path) -> None:
+    p = pb.HeatmapDataParameter(cropsize=20, outsize=20, label_width=5, label_height=5, random_crop=True)
+    p.source, p.root_img_dir = str(folder / "list.txt"), f"{folder}/"
+    source, transform = ClusteredJoints(p, seed=0), HeatmapTransform(p)
+    for index in range(3):
+        transform(source.item(source.fetch(index)), np.random.default_rng(index), 0)
 
 
 def make_folder(folder: Path) -> None:
@@ -449,6 +520,21 @@ def make_coco(folder: Path) -> None:
     )
 
 
+def make_captions(folder: Path) -> None:
+    text = (
+        '{"info": {}, "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}], "annotations": '
+        '[{"id": 1, "image_id": 7, "caption": "A cat, and a dog."}, {"id": 2, "image_id": 8, "caption": "A cat"}]}'
+    )
+    (folder / "one").mkdir()
+    (folder / "one" / "captions.json").write_text(text)
+
+
+def read_captions_in(folder: Path) -> None:
+    for image in read_captions(folder / "captions.json", folder):
+        for caption in image.captions:
+            assert all(word.isprintable() for word in words_of(caption))
+
+
 def make_labelme(folder: Path) -> None:
     shapes = (
         '{"label": "cat", "points": [[1, 2], [3, 4.5]], "shape_type": "rectangle", "group_id": null, "flags": {}}, '
@@ -478,21 +564,30 @@ def make_records(folder: Path) -> None:
         (folder / name / "x" / "LOCK").unlink(missing_ok=True)
 
 
-def make_maps(folder: Path) -> None:
-    """A folder of Pascal VOC's with maps."""
-    convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"voc:{folder / 'two'}")
+def make_maps(kind: str) -> Callable[[Path], None]:
+    """A folder of Pascal VOC's, or one for segmentation nets, with maps."""
+
+    def make(folder: Path) -> None:
+        convert_annotated(DrawnObjects(DataSplit.TRAIN, count=2, side=32), f"{kind}:{folder / 'two'}")
+
+    return make
 
 
-def read_maps(folder: Path) -> None:
-    annotated, problem = open_annotated_set(f"voc:{folder}"), None
-    for index in range(min(len(annotated), _MOST)):
-        try:
-            image = annotated.image(index)
-            class_map(image), object_map(image)
-        except DataError as error:
-            problem = error
-    if problem is not None:
-        raise problem
+def read_maps(kind: str) -> Callable[[Path], None]:
+    """The reader of the maps of all images."""
+
+    def read(folder: Path) -> None:
+        annotated, problem = open_annotated_set(f"{kind}:{folder}"), None
+        for index in range(min(len(annotated), _MOST)):
+            try:
+                image = annotated.image(index)
+                class_map(image), object_map(image)
+            except DataError as error:
+                problem = error
+        if problem is not None:
+            raise problem
+
+    return read
 
 
 def read_annotated_set(name: str) -> Callable[[Path], None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 import torch
 from torch import Tensor
@@ -39,9 +41,16 @@ MORE_CASES = {
         "6 5; 6 1 1 1; 6; 6 8",
         "top: 'weights' box_annotator_ohem_param { roi_per_img: 2 ignore_label: 255 }",
     ),
+    "DetectNetTransformation": (
+        "2 3 40 64; 2 1 4 16",
+        "top: 'maps' detectnet_groundtruth_param { stride: 8 image_size_x: 56 image_size_y: 48 } "
+        "detectnet_augmentation_param { scale_prob: 1 flip_prob: 1 rotation_prob: 1 hue_rotation_prob: 1 "
+        "desaturation_prob: 1 } transform_param { mean_value: 3 }",
+    ),
     "DetectionEvaluate": ("1 1 4 7; 1 1 3 8", "detection_evaluate_param { num_classes: 4 }"),
     "DummyData of chance": ("", "dummy_data_param { shape { dim: 2 dim: 3 } data_filler { type: 'gaussian' } }"),
     "EltwiseAccuracy": ("2 4 3 5; 2 1 3 5", "eltwise_accuracy_param { top_k: 2 ignore_label: 1 }"),
+    "EuclideanLossHeatmap": ("2 3 4 4; 2 3 4 4; 2 3 8 8", ""),
     "EvalDetection": (
         "2 14 4 4; 1 1 5 8",
         "eval_detection_param { side: 4 num_class: 2 num_object: 2 threshold: 0.25 biases: [1, 2, 2.5, 1.5] }",
@@ -80,24 +89,6 @@ MORE_CASES = {
     "SegmentationEvaluate": ("2 3 4 5; 2 3 4 5", "segmentation_evaluate_param { num_classes: 3 threshold: 0.3 }"),
     "YoloSeg": ("2 3 4 5; 2 3 4 5", "yolo_seg_param { object_scale: 0.2 }"),
     "Yolov3": ("2 14 3 4; 2 1 3 5", f"yolov3_param {{ {YOLO} mask: [0, 1] anchors_scale: 16 thresh: 0.35 }}"),
-}
-
-# Types that make a GPU wait, since how much they have to do next depends on values.
-WAITS = {
-    "DetectNetCluster": "groups rectangles on the host, one after the other",
-    "DetectNetGroundtruth": "lists rectangles on the host",
-    "DetectNetScore": "lets objects choose one after the other among as many detections as there are",
-    "DetectionEvaluate": "looks at as many detections and objects as there are",
-    "DetectionOutput": "makes as many rows as boxes stay",
-    "Filter": "makes as many items as are chosen",
-    "MultiStageMeanfield": "makes a lattice of as many points as the image's colours need",
-    "Proposal": "makes as many regions as stay",
-    "RegionLoss": "matches as many truths as there are",
-    "RpnProposal": "makes as many regions as stay",
-    "RpnProposalTarget": "draws lots among the regions that fit, and makes as many",
-    "YoloDetectionOutput": "makes as many rows as boxes stay",
-    "Yolov3": "matches as many truths as there are",
-    "Yolov3DetectionOutput": "makes as many rows as boxes stay",
 }
 
 
@@ -140,19 +131,40 @@ def module_of(case: str, device: str | torch.device) -> NetModule:
     return module.to(device)
 
 
-def run(module: NetModule, device: str | torch.device) -> tuple[list[Tensor], list[Tensor]]:
-    """The tops of a net, and all gradients with what layers keep."""
+def inputs_of(
+    module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
+) -> dict[int, Tensor]:
+    """Made-up bottoms, by their edges, images in a layout."""
     shapes = {name: module.built.shapes[edge] for name, edge in module.inputs.items()}
-    values = {name: torch.from_numpy(value) for name, value in sample_inputs(module.built, shapes).items()}
+    arrays = sample_inputs(module.built, shapes)
+    values = {name: _in_layout(torch.from_numpy(array), layout) for name, array in arrays.items()}
     edges = {module.inputs[name]: value.to(device, non_blocking=True) for name, value in values.items()}
-    torch.manual_seed(5)  # for dropout
-    made = module.run({edge: value.requires_grad_() for edge, value in edges.items()})
+    return {edge: value.requires_grad_() for edge, value in edges.items()}
+
+
+def learn(module: NetModule, edges: Mapping[int, Tensor]) -> list[Tensor]:
+    """The tops of a net, whose gradients are computed."""
+    made = module.run(dict(edges))
     tops = [made[edge] for edge in module.outputs.values()]
     losses = [top.square().mean() for top in tops if top.requires_grad and top.numel()]
     if losses:
         torch.stack(losses).sum().backward()
+    return tops
+
+
+def run(
+    module: NetModule, device: str | torch.device, layout: torch.memory_format = torch.contiguous_format
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The tops of a net for images in a layout, and all gradients with what layers keep."""
+    edges = inputs_of(module, device, layout)
+    torch.manual_seed(5)  # for dropout
+    tops = learn(module, edges)
     gradients = [leaf.grad for leaf in (*edges.values(), *module.parameters()) if leaf.grad is not None]
     return tops, [*gradients, *module.buffers()]
+
+
+def _in_layout(values: Tensor, layout: torch.memory_format) -> Tensor:
+    return torch.empty_like(values, memory_format=layout).copy_(values) if values.dim() == 4 else values
 
 
 @pytest.mark.parametrize("case", NETS)
@@ -167,10 +179,44 @@ def test_a_layer_on_a_gpu(case: str) -> None:
     torch.testing.assert_close(
         (tops, gradients), (expected_tops, expected_gradients), rtol=1e-5, atol=1e-6, equal_nan=True
     )
-    if WAITS.keys() & {type(layer).__name__ for layer in module.built.layers}:
+    if any(layer.waits for layer in module.built.layers):
         assert gpu.own_stops(), "it waits no more, so it is no exception"
     else:
         assert gpu.own_stops() == []
+
+
+def run_often(module: NetModule, *, recorded: bool) -> list[Tensor]:
+    """What two passes on other bottoms leave after a first one; with `recorded` they are replays of one recording."""
+    edges, graph, found = inputs_of(module, GPU), torch.cuda.CUDAGraph(), list[Tensor]()
+    leaves, tops = [*edges.values(), *module.parameters()], list[Tensor]()
+    for number in range(3):
+        torch.manual_seed(number)
+        if number < 2 or not recorded:
+            for leaf in leaves:
+                leaf.grad = None
+        if recorded and number == 1:
+            with torch.cuda.graph(graph, torch.cuda.Stream(GPU), "thread_local"):
+                tops = learn(module, edges)
+        if recorded and number:
+            graph.replay()
+        else:
+            tops = learn(module, edges)
+        gradients = [leaf.grad for leaf in leaves if leaf.grad is not None]
+        found += [tensor.detach().clone() for tensor in (*tops, *gradients, *module.buffers())]
+        with torch.no_grad():
+            for value in edges.values():
+                value.copy_(value.flip(0) if value.dim() else value)
+    return found
+
+
+@pytest.mark.parametrize("case", NETS)
+def test_a_layer_that_a_gpu_repeats(case: str) -> None:
+    with pretend_gpu():
+        modules = [module_of(case, GPU) for _ in range(2)]
+        if any(layer.waits or layer.chooses for layer in modules[0].built.layers):
+            return
+        expected, found = (run_often(module, recorded=module is modules[1]) for module in modules)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_every_type_is_tried() -> None:

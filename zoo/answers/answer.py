@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import Any
 
+from netdsl.prediction.captions import Caption, CaptionSettings
 from zoo.answers.placement import Corners, ImageSize, Numbers, Placement
 
 
@@ -72,15 +74,25 @@ class Values:
     values: Numbers
 
 
-Answer = Classes | Boxes | Segments | Number | Values
+@dataclass(frozen=True)
+class Captions:
+    """What a net that writes says of an image, the likeliest caption first."""
+
+    best: tuple[Caption, ...]
+
+
+Answer = Classes | Boxes | Segments | Number | Values | Captions
 
 
 @dataclass(frozen=True)
 class AnswerSettings:
-    """How many classes an answer has at most, and the least score of a box or of a pixel that belongs to a thing."""
+    """How many classes an answer has at most, the least score of a box or of a pixel that belongs to a thing, and how
+    captions are chosen.
+    """
 
     top: int = 5
     threshold: float = 0.5
+    captions: CaptionSettings = field(default_factory=CaptionSettings)
 
 
 @dataclass(frozen=True)
@@ -119,4 +131,8 @@ def as_plain(answer: ImageAnswer) -> dict[str, Any]:
             plain["value"] = value
         case Values(values):
             plain |= {"shape": list(values.shape), "values": values.ravel().tolist()}
+        case Captions(best):
+            plain["captions"] = [
+                {"caption": str(each), "score": math.exp(each.log_likelihood), "ended": each.ended} for each in best
+            ]
     return plain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,27 +15,33 @@ import torch
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, in_file
 from netdsl.checking.sample_inputs import input_kinds, is_image
-from netdsl.data.sources.class_names import class_names_of_model
+from netdsl.data.sources.class_names import class_names_of_model, read_class_names
+from netdsl.data.sources.vocabulary import Vocabulary
 from netdsl.data.transforms.channels import GRAY
 from netdsl.data.transforms.decode import decode
 from netdsl.data.transforms.image_settings import settings_in_tests
+from netdsl.data.transforms.short_side import ShortSide
+from netdsl.deploy.captioner import CaptionerParts, split_captioner
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError, memory_shortage
 from netdsl.layer.samples import BlobKind
+from netdsl.layers import LAYERS
 from netdsl.model import Model, match_names, open_model, open_net
-from netdsl.net.build import reshape
-from netdsl.net.graph import resolve_all
+from netdsl.net.build import build, reshape
+from netdsl.net.graph import resolve, resolve_all
+from netdsl.prediction.captions import CaptionGenerator
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import Predictor
 from netdsl.solver.events import Listener, Notice, WeightsLoaded
 from netdsl.solver.solver import ignore_event
+from netdsl.weights.match import Weights
 from zoo.answers.answer import Answer, AnswerSettings
 from zoo.answers.inputs import InputSettings
-from zoo.answers.net_output import NetOutput, find_output
-from zoo.answers.output import ClassNames, OutputReader, Outputs
-from zoo.answers.placement import Numbers
-from zoo.answers.preparation import Preparation, PreparedImage
-from zoo.card_input import transform_of, unlike_layer
+from zoo.answers.net_output import NetOutput, features_output, find_output
+from zoo.answers.output import CaptionReader, ClassNames, OutputReader, Outputs
+from zoo.answers.placement import Numbers, Placement
+from zoo.answers.preparation import LayerPreparation, Preparation, PreparedImage, ShortSidePreparation
+from zoo.card_input import short_side_of, transform_of, unlike_layer
 from zoo.cards import Card, Channels
 from zoo.model_folder import ModelFolder
 from zoo.names import find_folder
@@ -44,13 +51,16 @@ _BATCH, _PIXELS = 16, 1 << 20  # images at once and their pixels, if nobody says
 
 @dataclass(frozen=True)
 class AnswererRequest:
-    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read."""
+    """A request for an answerer: the model, its weights, the device, how many images at once, the blob to read, and
+    the file with the words of captions.
+    """
 
     model: str
     weights: tuple[str, ...] = ()
     device: str | torch.device = "cpu"
     batch: int | None = None
     blob: str | None = None
+    vocabulary: str | Path | None = None
 
 
 class Answerer:
@@ -62,15 +72,21 @@ class Answerer:
         model = open_model(request.model, request.weights, deployed=True)
         try:
             deployed = deploy_model(model)
-            output = find_output(deployed.net, request.blob, self.card.task)
+            parts = split_captioner(deployed.net)
+            net = deployed.net if parts is None else parts.image
+            output = find_output(net, request.blob, self.card.task) if parts is None else features_output(parts)
             if output.note:
                 listen(Notice(f"{request.model}: {output.note}"))
-            self._predictor = Predictor(deployed.net, deployed.weights, output.blobs, device=request.device)
-            listen(WeightsLoaded(model.files, match_names(deployed, self._predictor.subgraph.built)))
+            self._predictor = Predictor(net, deployed.weights, output.blobs, device=request.device)
+            used = self._predictor.subgraph.built if parts is None else build(resolve(deployed.net), LAYERS)
+            listen(WeightsLoaded(model.files, match_names(deployed, used)))
             self._image, self._sizes = _inputs(self._predictor)
             self.preparation = self._preparation(model, listen)
-            self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
-            self.batch = request.batch or self._possible_batch()
+            if parts is None:
+                self._reader = output.reader(self._class_names(output, request, listen), self.preparation.size)
+            else:
+                self._reader = self._captions(parts, output, deployed.weights, request)
+            self.batch = self._batch(request, listen)
         except NetError as problem:
             raise type(problem)(in_file(request.model, problem)) from None
 
@@ -109,9 +125,9 @@ class Answerer:
     def run(self, images: Sequence[PreparedImage]) -> Outputs:
         """The net's outputs for some images at once."""
         edges = {self._image.edge: torch.from_numpy(np.stack([image.values for image in images]))}
-        height, width = self.preparation.size
-        sizes = torch.tensor([[height, width, 1.0]] * len(images))
-        edges |= {net_input.edge: sizes for net_input in self._sizes}
+        for edge in (net_input.edge for net_input in self._sizes):
+            numbers = math.prod(self._predictor.subgraph.built.shapes[edge][1:])
+            edges[edge] = torch.tensor([_size_numbers(image.placement, numbers) for image in images])
         try:
             return self._predictor.run(edges)
         except RuntimeError as problem:
@@ -126,16 +142,18 @@ class Answerer:
 
     def _preparation(self, model: Model, listen: Listener) -> Preparation:
         blob = self._image.blob.name
+        if self._sizes:
+            return self._by_short_side(listen)
         if self.folder is not None and self.folder.card.input is not None:
             image = self.folder.card.input
             with suppress(CaffeError):  # of a net to train, which isn't needed
                 for note in unlike_layer(image, _transform_param(model, self.folder, blob)):
                     listen(Notice(note))
-            return Preparation(transform_of(image, self.folder.path), image.channels)
+            return LayerPreparation(transform_of(image, self.folder.path), image.channels)
         channels, height, width = self._predictor.subgraph.built.shapes[self._image.edge][1:]
         param = _transform_param(model, self.folder, blob)
         settings = settings_in_tests(param or pb.TransformationParameter(), channels, (height, width))
-        preparation = Preparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
+        preparation = LayerPreparation(settings, Channels.GRAY if channels == GRAY else Channels.BGR)
         if param is None:
             text = f"no card and no data layer says how images become the input; they are {preparation}"
         else:
@@ -143,19 +161,49 @@ class Answerer:
         listen(Notice(text))
         return preparation
 
-    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+    def _by_short_side(self, listen: Listener) -> Preparation:
+        """The preparation for a net that is told the sizes of images, which differ."""
+        if self.folder is not None and self.folder.card.input is not None:
+            image = self.folder.card.input
+            return ShortSidePreparation(short_side_of(image, self.folder.path), image.channels)
+        preparation = ShortSidePreparation(ShortSide(), Channels.BGR)
+        listen(Notice(f"no card says how images become the input; as in py-faster-rcnn, they are {preparation}"))
+        return preparation
+
+    def _captions(
+        self, parts: CaptionerParts, output: NetOutput, weights: Weights, request: AnswererRequest
+    ) -> OutputReader:
+        """What writes captions with the words that lie beside the net, or in the request's file."""
+        names = self._names(request) if request.vocabulary is None else read_class_names(request.vocabulary)
+        if not names:
+            raise NetError("writes captions, and no labels.txt with its words lies beside it; name it by --vocabulary")
+        generator = CaptionGenerator(parts.sentence, weights, Vocabulary(names), request.device)
+        return CaptionReader(output.edge, ClassNames(names), generator, output.subgraph.outputs)
+
+    def _names(self, request: AnswererRequest) -> tuple[str, ...]:
         names = self.folder.classes if self.folder else ()
-        names = names or class_names_of_model(*reversed(request.weights), request.model)
+        return names or class_names_of_model(*reversed(request.weights), request.model)
+
+    def _class_names(self, output: NetOutput, request: AnswererRequest, listen: Listener) -> ClassNames:
+        names = self._names(request)
         fitting = output.names(names)
         if fitting is None:
             text = f"tells {output.labels} classes apart; names of {len(names)} lie beside it, which aren't used"
             listen(Notice(f"{request.model}: {text}"))
         return fitting or ClassNames()
 
+    def _batch(self, request: AnswererRequest, listen: Listener) -> int:
+        """As many images as are asked for or possible; one where their sizes differ."""
+        if not self._sizes:
+            return request.batch or self._possible_batch()
+        if (request.batch or 1) > 1:
+            listen(Notice(f"{request.model}: takes one image at a time, since their sizes differ"))
+        return 1
+
     def _possible_batch(self) -> int:
         """As many images as are usual for their size, or one if the net's layers fix another number."""
         height, width = self.preparation.size
-        batch = 1 if self._sizes else max(1, min(_BATCH, _PIXELS // (height * width)))
+        batch = max(1, min(_BATCH, _PIXELS // (height * width)))
         built = self._predictor.subgraph.built
         before = list(built.shapes)
         try:
@@ -177,6 +225,12 @@ def _inputs(predictor: Predictor) -> tuple[NetInput, list[NetInput]]:
         names = ", ".join(f"'{each.blob.name}'" for each in inputs) or "none"
         raise NetError(f"doesn't take an image alone: its inputs are {names}; a table can have a column for each")
     return images[0], sizes
+
+
+def _size_numbers(placement: Placement, count: int) -> list[float]:
+    """What a net is told of an image: height and width as the net sees it, and its scale, once or for each of both."""
+    assert placement.scale is not None
+    return [float(side) for side in placement.resized] + [placement.scale] * (count - 2)
 
 
 def _transform_param(model: Model, folder: ModelFolder | None, blob: str) -> pb.TransformationParameter | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.deploy.captioner import CaptionerParts
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
@@ -28,6 +29,7 @@ from zoo.answers.regions import RegionReader
 from zoo.cards import Task
 
 _MAPS = (Task.SEGMENTATION, Task.EDGES)  # whose outputs may be smaller than their inputs
+_AGNOSTIC = 8  # channels of box codes for the background and for objects of all classes alike
 _VALUES = (Task.EMBEDDING, Task.KEYPOINTS, Task.RECONSTRUCTION, Task.SEQUENCE)
 
 
@@ -85,7 +87,7 @@ class NetOutput:
             return DetectionReader(self.edge, names)
         if isinstance(layer, MakesRegions):
             _, scores, codes = (self.subgraph.outputs[blob] for blob in self.blobs)
-            return RegionReader(self.edge, names, scores, codes, size)
+            return RegionReader(self.edge, names, scores, codes)
         if self.task not in _VALUES and _is_map(shape) and (shape[2:] == size or self.task in _MAPS):
             return SegmentReader(self.edge, names, isinstance(layer, MakesIndices) and layer.makes_indices())
         if self.task in _VALUES or math.prod(shape[2:]) != 1:
@@ -112,6 +114,14 @@ def find_output(net: pb.NetParameter, blob: str | None, task: Task | None) -> Ne
     return NetOutput(prediction_subgraph(net, blobs), blobs, task)
 
 
+def features_output(parts: CaptionerParts) -> NetOutput:
+    """The features that a net makes of an image, for captions."""
+    if not any(layer.bottom for layer in parts.image.layer):
+        features = ", ".join(f"'{name}'" for name in parts.features)
+        raise NetError(f"takes what another net makes of an image, {features}; give one that has both nets' layers")
+    return NetOutput(prediction_subgraph(parts.image, parts.features), parts.features, None)
+
+
 def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...]:
     """The names of the blobs that are a detector's answer; none if the net is no detector."""
     for edge, name in outputs.items():
@@ -120,9 +130,14 @@ def _detecting_blobs(built: Built, outputs: Mapping[int, str]) -> tuple[str, ...
     regions = [built.graph.blobs[node.tops[0]] for node, layer in built.pairs() if isinstance(layer, MakesRegions)]
     flat = {edge: built.shapes[edge][1] for edge in outputs if math.prod(built.shapes[edge][2:]) == 1}
     if regions and len(flat) == 2:
-        scores, codes = sorted(flat, key=flat.__getitem__)
+        scores, codes = sorted(flat, key=lambda edge: _are_codes(flat[edge], flat.values()))
         return regions[0], outputs[scores], outputs[codes]
     return ()
+
+
+def _are_codes(channels: int, of_both: Collection[int]) -> bool:
+    """Whether an output moves boxes: four numbers for each class or, as R-FCN has it, for background and objects."""
+    return channels == 4 * min(of_both) or (channels == _AGNOSTIC and 4 * channels not in of_both)
 
 
 def _names(outputs: Mapping[int, str]) -> str:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from netdsl.errors import DataError
+from netdsl.prediction.captions import CaptionGenerator
 from zoo.answers.answer import (
     Answer,
     AnswerSettings,
     Box,
     Boxes,
+    Captions,
     Classes,
     ClassScore,
     Number,
@@ -39,6 +42,8 @@ class ClassNames:
 @dataclass(frozen=True)
 class OutputReader(ABC):
     """Reads what a net says about an image out of the outputs for a batch."""
+
+    LEAST_SCORE: ClassVar[float] = 0.01  # that detections count from on in tests: SSD's own
 
     edge: int
     names: ClassNames
@@ -83,6 +88,19 @@ class DetectionReader(OutputReader):
         rows = finite(rows[(rows[:, 0] == index) & (rows[:, 1] >= 0)])
         rows = rows[rows[:, 2] >= settings.threshold]
         return boxes_of(rows[:, 1:], self.names, placement)
+
+
+@dataclass(frozen=True)
+class CaptionReader(OutputReader):
+    """Lets a net write captions, from an image's features that are its inputs by these names."""
+
+    generator: CaptionGenerator
+    features: Mapping[str, int]  # the edges of their values
+
+    def read(self, outputs: Outputs, index: int, placement: Placement, settings: AnswerSettings) -> Captions:
+        """The likeliest captions."""
+        features = {name: finite(outputs[edge][index]) for name, edge in self.features.items()}
+        return Captions(tuple(self.generator.write(features, settings.captions)[: settings.top]))
 
 
 @dataclass(frozen=True)

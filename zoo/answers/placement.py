@@ -29,11 +29,15 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True)
 class Placement:
-    """An image's own size, the size that it was brought to, and the size of what was then cut out of its middle."""
+    """An image's own size, the size that it was brought to, and the size of what was then cut out of its middle.
+
+    `scale` is how many times as large the image was made, where it kept its proportions; sizes are rounded.
+    """
 
     image: ImageSize
     resized: ImageSize
     crop: ImageSize
+    scale: float | None = None
 
     def window(self) -> tuple[slice, slice]:
         """The rows and columns of the resized image that the net sees. Caffe's rule: halves are rounded down."""
@@ -51,6 +55,13 @@ class Placement:
             )
         )
         return Corners(x1, y1, x2, y2)
+
+    def boxes_on_image(self, boxes: Numbers) -> Numbers:
+        """Boxes in pixels that the net sees as ones in the image's own pixels."""
+        rows, columns = self.window()
+        scales = [self.scale or whole / own for whole, own in zip(self.resized, self.image, strict=True)]
+        moved: Numbers = (boxes + [columns.start, rows.start] * 2) / (scales[::-1] * 2)
+        return moved
 
     def on_image(self, labels: Numbers) -> Numbers:
         """What a net says of its pixels, of any size, for each pixel of the image; -1 where the net doesn't see it."""

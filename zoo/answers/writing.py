@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from io import StringIO
 from typing import Any
 
-from zoo.answers.answer import Boxes, Classes, ImageAnswer, Number, Segments, Values, as_plain
-from zoo.answers.output import ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
+from zoo.answers.answer import Boxes, Captions, Classes, ImageAnswer, Number, Segments, Values, as_plain
+from zoo.answers.output import CaptionReader, ClassReader, OutputReader, ScalarReader, SegmentReader, ValueReader
 
 _SHOWN = 8  # values of an answer that is shown
 _BOX = ("label", "name", "score", "left", "top", "right", "bottom")
@@ -63,6 +64,7 @@ def _columns(reads: type[OutputReader]) -> tuple[str, ...]:
         SegmentReader: ("label", "name", "share"),
         ScalarReader: ("value",),
         ValueReader: ("values",),
+        CaptionReader: ("rank", "caption", "score"),
     }
     return "image", *columns.get(reads, _BOX)
 
@@ -79,6 +81,8 @@ def _rows(answer: ImageAnswer) -> list[tuple[Any, ...]]:
             return [(value,)]
         case Values(values):
             return [(" ".join(map(repr, values.ravel().tolist())),)]
+        case Captions(best):
+            return [(rank, str(each), math.exp(each.log_likelihood)) for rank, each in enumerate(best, 1)]
     return []
 
 
@@ -108,6 +112,8 @@ def _lines(answer: ImageAnswer) -> Iterable[str]:
         case Values(values):
             shown = " ".join(f"{value:.4g}" for value in values.ravel()[:_SHOWN])
             return [f"{'x'.join(map(str, values.shape))} values: {shown}{' ...' if values.size > _SHOWN else ''}"]
+        case Captions(best):
+            return [f"{math.exp(each.log_likelihood):9.3g}  {each}" for each in best]
     return []
 
 

@@ -22,7 +22,7 @@ _ON_SHEET = 25  # images
 def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json: bool) -> None:
     """Convert a set, and print what was written and what the target can't have."""
     from netdsl.data.sources.annotations.open_annotated import open_annotated_set
-    from netdsl.data.writing.annotated.convert_annotated import convert_annotated, first_pixel_of
+    from netdsl.data.writing.annotated.convert_annotated import PIXEL_TRAITS, convert_annotated, first_pixel_of
 
     data = open_annotated_set(source, first_pixel=first_pixel_of(target))
     with progress_bar(len(data), "converting") as advance:
@@ -30,7 +30,8 @@ def convert_set(source: str, target: str, settings: AnnotatedConversion, as_json
     for reason in report.bad:
         complain(f"skipped: {reason}")
     for trait, count in report.left_out.items():
-        complain(f"left out: {trait} ({count:,}), which {target} can't have")
+        hint = "; `maps:FOLDER` has the class of each pixel" if trait in PIXEL_TRAITS else ""
+        complain(f"left out: {trait} ({count:,}), which {target} can't have{hint}")
     if as_json:
         print_json(asdict(report))
         return
@@ -78,6 +79,8 @@ def _print(source: str, summary: AnnotatedSummary) -> None:
     click.echo(
         f"  of these: {few((f'{count:,} {name}' for name, count in counts.items() if count), len(counts)) or '-'}"
     )
+    if summary.class_maps:
+        click.echo(f"  with maps of classes: {counted(summary.class_maps, 'image')}")
     if summary.without_objects:
         click.echo(f"  without objects: {counted(summary.without_objects, 'image')}")
     if summary.bad:

@@ -15,6 +15,7 @@ from zoo.cli.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from netdsl.data.sources.summary import SourceSummary
+    from netdsl.data.writing.convert import Conversion
 
 _SHOWN = 10  # classes that a line names
 _SHOWN_SHAPES = 3
@@ -29,7 +30,7 @@ A data set is named by its path, or by its kind and path:
 \b
 Images with boxes, polygons or masks around objects:
   voc:FOLDER?set=NAME  coco:FILE?images=FOLDER  yolo:FOLDER?set=NAME
-  labelme:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
+  labelme:FOLDER  maps:FOLDER  lmdb:PATH?first_pixel=N (of SSD's AnnotatedDatum)
   objects[:train|:test]?side=N&count=N&kinds=A,B
 \b
 Behind any name, ?part=test is every tenth item, ?part=train all others,
@@ -96,34 +97,51 @@ def convert_command(
 
     A text, text:FILE?streams=N&classes=LABELS, becomes a new folder DST with streams in HDF5 for recurrent nets:
     list.txt for HDF5Data with the tops data, cont and target, and labels.txt with the characters.
+
+    Captions in COCO's form, captions:FILE.json?images=FOLDER&streams=N&steps=N&least=N&classes=LABELS, become such a
+    folder as LRCN has it: list.txt for HDF5Data with the tops cont_sentence, input_sentence and target_sentence,
+    images.txt for ImageData, and labels.txt with the words that are there `least` times, by default 5.
     """
     from netdsl.data.sources.annotations.open_annotated import names_annotated_set
-    from netdsl.data.sources.open_source import open_source
-    from netdsl.data.transforms.decode import Color
-    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion, is_annotated_target
-    from netdsl.data.writing.convert import Conversion, convert
+    from netdsl.data.writing.annotated.convert_annotated import AnnotatedConversion
+    from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
+    from netdsl.data.writing.convert import Conversion
     from netdsl.data.writing.encode import ImageFormat
-    from netdsl.data.writing.text_streams import PREFIX
-    from netdsl.errors import DataError
+    from netdsl.data.writing.text_streams import PREFIX as TEXT
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
-    if source.startswith(PREFIX):
+    if source.startswith(CAPTIONS):
+        if size or min_dim or max_dim or encoded or gray:
+            raise click.UsageError(
+                "images with captions stay as they are; of the other options --shuffle and --skip-bad"
+            )
+        text_data.convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
+    elif source.startswith(TEXT):
         if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)
-        return
-    if names_annotated_set(source):
+    elif names_annotated_set(source):
         if size and (min_dim or max_dim):
             raise click.UsageError("--resize has both sides, and --min-dim or --max-dim one of them: give one of these")
         marked = AnnotatedConversion(size, min_dim or 0, max_dim or 0, image_format, gray, order, skip_bad)
         annotated_data.convert_set(source, target, marked, as_json)
-        return
+    else:
+        if min_dim or max_dim:
+            raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
+        _convert_items(source, target, Conversion(size, image_format, gray, order, skip_bad), as_json)
+
+
+def _convert_items(source: str, target: str, settings: Conversion, as_json: bool) -> None:
+    """Convert items such as images with a label, and print what was written."""
+    from netdsl.data.sources.open_source import open_source
+    from netdsl.data.transforms.decode import Color
+    from netdsl.data.writing.annotated.convert_annotated import is_annotated_target
+    from netdsl.data.writing.convert import convert
+    from netdsl.errors import DataError
+
     if is_annotated_target(target):
         raise DataError(f"{target}: only images with marked objects can be written so; {source} has none")
-    if min_dim or max_dim:
-        raise click.UsageError("--min-dim and --max-dim are for images with objects; give --resize")
-    settings = Conversion(size, image_format, gray, order, skip_bad)
-    color = Color.GRAY if gray else Color.AS_STORED
+    color = Color.GRAY if settings.gray else Color.AS_STORED
     with closing(open_source(source, color=color)) as data, progress_bar(len(data), "converting") as advance:
         report = convert(data, target, settings, done=advance)
     for reason in report.bad:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # what answers needs torch, for which no wrong option should 
 
 Write = Callable[[str], object]
 
-TOP, THRESHOLD = 5, 0.5
+TOP, THRESHOLD, WORDS = 5, 0.5, 20
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,11 @@ class ImageOptions:
     batch: int | None
     device: str | None
     invalid: str | None
+    vocabulary: str | None
+    beam: int | None
+    length: int | None
+    temperature: float | None
+    seed: int | None
 
     @property
     def given(self) -> str:
@@ -51,22 +56,41 @@ class ImageOptions:
         values = {"--top": self.top, "--threshold": self.threshold, "--draw": self.draw, "--blob": self.blob}
         return next((name for name, value in values.items() if value is not None), "")
 
+    @property
+    def for_writing(self) -> str:
+        """An option that only captions and texts have, if there is one."""
+        values = {
+            "--beam": self.beam,
+            "--vocabulary": self.vocabulary,
+            "--length": self.length,
+            "--temperature": self.temperature,
+            "--seed": self.seed,
+        }
+        return next((name for name, value in values.items() if value is not None), "")
+
 
 def print_answers(what: ImageOptions) -> int:
     """Print or write the answers about images; returns how many images have none."""
     device = devices_of(what.device)[0]
+    from netdsl.prediction.captions import CaptionSettings
     from netdsl.prediction.invalid_rows import InvalidRows
     from zoo.answers.answer import AnswerSettings
     from zoo.answers.answerer import Answerer, AnswererRequest
     from zoo.answers.answering import ImagesRequest, answer_images
+    from zoo.answers.output import CaptionReader
 
     answerer = Answerer(
-        AnswererRequest(what.model, what.weights, device, what.batch, what.blob), partial(tell, err=True)
+        AnswererRequest(what.model, what.weights, device, what.batch, what.blob, what.vocabulary),
+        partial(tell, err=True),
     )
+    if what.for_writing and answerer.reads is not CaptionReader:
+        raise click.UsageError(f"{what.for_writing} is for texts and captions, and {what.model} writes no captions.")
     invalid = InvalidRows(what.invalid or "skip")
     inputs = answerer.input_settings(what.columns, sys.stdin.buffer)
     threshold = THRESHOLD if what.threshold is None else what.threshold
-    settings = AnswerSettings(what.top or TOP, threshold)
+    length = WORDS if what.length is None else what.length
+    captions = CaptionSettings(length, what.beam or 1, what.temperature or 0.0, what.seed or 0)
+    settings = AnswerSettings(what.top or TOP, threshold, captions)
     request = ImagesRequest(what.inputs, inputs, settings, invalid, draws=what.draw is not None)
     with _display(what, answerer, keeps=invalid is InvalidRows.KEEP) as show:
         broken = answer_images(answerer, request, show, _progress(what))

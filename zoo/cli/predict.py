@@ -15,10 +15,11 @@ from zoo.cli.progress_bar import progress_bar
 from zoo.cli.training_display import tell
 
 _ANSWER_ENDINGS = (".txt", ".json", ".jsonl", ".csv")
-_LENGTH = 200
+_CHARACTERS = 200
 _INPUTS = """\b
 INPUT is any of
   photo.jpg  photos  'photos/**/*.jpg'   files, folders with all below, patterns
+  clip.mp4                               the frames of a video
   -                                      one image's bytes, on standard input
   lmdb:PATH  parquet:PATH  digits:test   the images of a data set
   TABLE, with -o OUT.parquet             a Parquet or Arrow table
@@ -40,15 +41,24 @@ INPUT is any of
 @click.option("--blob", metavar="NAME", help="The blob that is the answer, if a net has several outputs.")
 @click.option("--text", metavar="BEGINNING", help="How a text begins that a recurrent net is to go on with.")
 @click.option(
-    "--length", type=click.IntRange(min=1), metavar="N", help="With --text: how many characters follow; by default 200."
+    "--length",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many characters follow a --text, by default 200, or how many words a caption may have, by default 20.",
 )
 @click.option(
     "--temperature",
     type=click.FloatRange(min=0),
     metavar="X",
-    help="With --text: higher is bolder, 0 takes the likeliest; by default 1.",
+    help="For --text and captions: higher is bolder, 0 takes the likeliest; by default 1 for --text, 0 for captions.",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="With --text: the seed of chance; by default 0.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="The seed of chance for these; by default 0.")
+@click.option(
+    "--beam", type=click.IntRange(min=1), metavar="K", help="Look for the K likeliest captions at once; by default 1."
+)
+@click.option(
+    "--vocabulary", metavar="FILE", help="A file with a word on each line, for captions; by default that of the model."
+)
 @table_options.columns
 @click.option("--batch", type=click.IntRange(min=1), metavar="N", help="Images or rows at once.")
 @table_options.device
@@ -68,9 +78,6 @@ def command(
     master: str | None,
     workers: int | None,
     text: str | None,
-    length: int | None,
-    temperature: float | None,
-    seed: int | None,
     **what: Any,
 ) -> None:
     """Say what a net sees in images: the best classes or, where its layers make such, boxes or the classes of pixels.
@@ -85,8 +92,8 @@ def command(
     class's name. The net's data layers take the columns with the names of their tops, and losses become their
     predictions.
 
-    With `--text` a recurrent net of characters goes on with a text. Its alphabet is in NAME_labels.txt or labels.txt
-    beside its weights.
+    A recurrent net that reads words and an image writes a caption. With `--text` one of characters goes on with a text.
+    Words or characters are in NAME_labels.txt or labels.txt beside the weights.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv are two forms; give one.")
@@ -95,14 +102,16 @@ def command(
     images = ImageOptions(form=form, columns=table_options.columns_of(columns), **what)
     if text is not None:
         others = images.given or images.batch or images.columns or images.invalid or form or backend is not None
-        if images.inputs or others:
+        if images.inputs or others or images.beam or images.vocabulary:
             raise click.UsageError("--text takes no INPUT, and of the other options only --weights, --device and -o.")
-        _print_text(images, text, length or _LENGTH, 1.0 if temperature is None else temperature, seed or 0)
+        _print_text(images, text)
         return
     if not images.inputs:
         raise click.UsageError("Missing argument 'INPUT...'.")
-    if length is not None or temperature is not None or seed is not None:
-        raise click.UsageError("--length, --temperature and --seed are for --text.")
+    if images.beam is not None and images.temperature:
+        raise click.UsageError(
+            "--beam looks for the likeliest captions, --temperature draws words by chance; give one."
+        )
     output = images.output
     if output is not None and form is None and not output.lower().endswith(_ANSWER_ENDINGS):
         _add_columns(images, output, table_backend)
@@ -112,12 +121,13 @@ def command(
         sys.exit(1)
 
 
-def _print_text(what: ImageOptions, text: str, length: int, temperature: float, seed: int) -> None:
+def _print_text(what: ImageOptions, text: str) -> None:
     """Print the text, character by character, or write it to a file."""
     device = devices_of(what.device)[0]
     from zoo.generating import TextRequest, write_text
 
-    request = TextRequest(what.model, what.weights, text, length, temperature, seed, device)
+    length, temperature = what.length or _CHARACTERS, 1.0 if what.temperature is None else what.temperature
+    request = TextRequest(what.model, what.weights, text, length, temperature, what.seed or 0, device)
     with writing(what.output) as write:
         following = write_text(request)
         first = next(following)  # before anything is printed, since it may be an error
@@ -131,7 +141,10 @@ def _print_text(what: ImageOptions, text: str, length: int, temperature: float, 
 
 def _add_columns(what: ImageOptions, output: str, backend: LocalBackend | SparkBackend) -> None:
     """Write a table with new columns."""
-    problem = f"{what.given} is for images" if what.given else "several inputs are images" if what.inputs[1:] else ""
+    image_option = what.given or what.for_writing
+    problem = (
+        f"{image_option} is for images" if image_option else "several inputs are images" if what.inputs[1:] else ""
+    )
     if problem:
         advice = f"{output} is to be a table; answers about images go to a file .jsonl, .csv or .txt"
         raise click.UsageError(f"{problem}, and {advice}.")

@@ -1,4 +1,4 @@
-"""What `zoo data` does with texts."""
+"""What `zoo data` does with texts and captions."""
 
 from __future__ import annotations
 
@@ -22,3 +22,21 @@ def convert_text(source: str, target: str, as_json: bool) -> None:
         return
     streams = counted(report.streams, "stream")
     click.echo(f"{report.steps:,} steps of {streams} written, {report.characters:,} characters in the alphabet")
+
+
+def convert_captions(source: str, target: str, seed: int | None, *, skip_bad: bool, as_json: bool) -> None:
+    """Write captions as streams in HDF5 with the list of their images, and print what was written."""
+    from netdsl.data.writing.caption_streams import CaptionSpec, write_caption_streams
+
+    report = write_caption_streams(CaptionSpec.of(source), Path(target), seed, skip_bad=skip_bad)
+    for reason in report.missing:
+        complain(f"skipped: {reason}")
+    if report.repeated:
+        complain(f"{counted(report.repeated, 'caption')} written twice or more, so that all streams are as long")
+    if report.cut:
+        complain(f"cut: {counted(report.cut, 'caption')} of more words than steps")
+    if as_json:
+        print_json(asdict(report))
+        return
+    streams = counted(report.streams, "stream")
+    click.echo(f"{report.captions:,} captions written in {streams}, {report.words:,} words in the vocabulary")

@@ -56,6 +56,9 @@ _TRANSPORTS = click.Choice([transport.value for transport in Transport])
     is_flag=True,
     help="Where layers in place change what Caffe reads backward, take its gradients.",
 )
+@click.option(
+    "--no-cuda-graph", is_flag=True, help="Let a GPU get each step's operations one by one, not as a recorded graph."
+)
 @click.option("--decoders", type=click.IntRange(min=1), metavar="N", help="Threads that decode data.")
 @click.option(
     "--allow-nonfinite", is_flag=True, help="Go on and save where the loss or weights aren't finite, as Caffe does."
@@ -270,6 +273,7 @@ def _run(
     skip_bad: bool,
     allow_nonfinite: bool,
     caffe_gradients: bool,
+    no_cuda_graph: bool,
     backend: Backend,
     workers: int | None,
 ) -> Run:
@@ -302,6 +306,7 @@ def _run(
             compiled,
             loading,
             caffe_gradients,
+            cuda_graph=not no_cuda_graph,
         ),
         devices=tuple(devices),
         require_finite=not allow_nonfinite,

@@ -14,7 +14,7 @@ from caffe_proto.hdf5 import check_stored, import_h5py, member
 from netdsl.data.sources.class_names import class_names_in
 from netdsl.data.sources.file_errors import file_errors, regular_file
 from netdsl.data.sources.gather import gather_rows
-from netdsl.data.sources.listing import numbered_lines
+from netdsl.data.sources.listing import listed_lines
 from netdsl.data.sources.source import Indices, Item
 from netdsl.data.types import Array, Shape
 from netdsl.errors import DataError
@@ -29,9 +29,7 @@ class Hdf5Source:
 
     def __init__(self, path: str | Path, names: Sequence[str]) -> None:
         self.array_names = self._names = tuple(names)
-        self._files = [name for _, line in numbered_lines(path) for name in line.split()]
-        if not self._files:
-            raise DataError(f"{path}: the list is empty")
+        self._files = [name for _, line in listed_lines(path) for name in line.split()]
         shapes = [self._shapes(file) for file in self._files]
         for file, file_shapes in zip(self._files, shapes, strict=True):
             self._check(file, file_shapes, shapes[0])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netdsl.data.sources.class_names import class_names_in
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, read_bytes
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, resize
 from netdsl.data.types import Array
@@ -39,9 +39,7 @@ class ImageSource:
         self._size = (new_height, new_width)
         self._color = Color.COLOR if color else Color.GRAY
         self._folder, self._root_folder = Path(path).parent, root_folder
-        self._lines = [_split(path, number, line) for number, line in numbered_lines(path)]
-        if not self._lines:
-            raise DataError(f"{path}: the list is empty")
+        self._lines = [_split(path, number, line) for number, line in listed_lines(path)]
 
     def __len__(self) -> int:
         return len(self._lines)

@@ -21,6 +21,15 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
                 yield number, line.rstrip("\r\n")
 
 
+def listed_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """The same of a list that must name something."""
+    number = 0
+    for number, line in numbered_lines(path):
+        yield number, line
+    if not number:
+        raise DataError(f"{path}: the list is empty")
+
+
 def short_lines(file: TextIO, path: str | Path, longest: int) -> Iterator[str]:
     """The lines of a text file, of which one that is too long is an error before it fills the memory."""
     number = 0

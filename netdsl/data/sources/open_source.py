@@ -25,6 +25,7 @@ from netdsl.data.sources.netcdf import NetcdfSource
 from netdsl.data.sources.parquet import ParquetSource
 from netdsl.data.sources.shapes import CLASSES, ShapesSource
 from netdsl.data.sources.source import DataSplit, Source
+from netdsl.data.sources.video import VIDEO_ENDINGS, VideoSource
 from netdsl.data.sources.view import read_items, view_of
 from netdsl.data.transforms.decode import Color
 from netdsl.errors import DataError
@@ -343,6 +344,7 @@ KINDS = {
         ("root",),
     ),
     "folder": SourceKind("folder:PATH", _folder, lambda path: path.is_dir() and bool(class_folders(path))),
+    "video": SourceKind("video:PATH", lambda spec: VideoSource(spec.path), lambda path: _ends(path, *VIDEO_ENDINGS)),
     "digits": SourceKind("digits[:train|:test]", _digits, _never, has_splits=True),
     "shapes": SourceKind("shapes[:train|:test]?kinds=A,B", _shapes, _never, ("kinds",), has_splits=True),
 }

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
 from netdsl.data.sources.matlab import matlab_array
 from netdsl.data.sources.source import Item
 from netdsl.data.transforms.decode import Color, decode, decode_depth, decode_indices
@@ -213,9 +213,7 @@ class PixelSetSource:
 
     def __init__(self, pixels: PixelSet, seed: int | None = None) -> None:
         self._arrays, self._seed = pixels.arrays, seed
-        self._names = [line.strip() for _, line in numbered_lines(pixels.list)]
-        if not self._names:
-            raise DataError(f"{pixels.list}: the list is empty")
+        self._names = [line.strip() for _, line in listed_lines(pixels.list)]
 
     def __len__(self) -> int:
         return len(self._names) if self._seed is None else sys.maxsize

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.listing import numbered_lines, read_bytes
+from netdsl.data.sources.listing import listed_lines, read_bytes
 from netdsl.data.sources.order import Order
 from netdsl.data.sources.source import Item
+from netdsl.data.transforms.crop_choice import refuse_for
 from netdsl.data.transforms.decode import Color, Interpolation, decode, image_limit, resize
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.transforms.paired_transform import PairedTransform
@@ -85,9 +86,7 @@ class SegmentationSource:
         if bool(files.size[0]) != bool(files.size[1]):
             raise DataError("new_height and new_width go together: give both or neither")
         self._files, self._transform, self._sizes = files, transform, sizes
-        self._lines = [_split(files, number, line) for number, line in numbered_lines(files.path)]
-        if not self._lines:
-            raise DataError(f"{files.path}: the list is empty")
+        self._lines = [_split(files, number, line) for number, line in listed_lines(files.path)]
         self._order = Order((len(self._lines),), shuffle, seed)
 
     def __len__(self) -> int:
@@ -236,6 +235,7 @@ def _crop(transform: pb.TransformationParameter) -> tuple[int, int] | None:
 
 def _values(transform: pb.TransformationParameter) -> Callable[[Array], Pixels]:
     """The part of a transform that doesn't move pixels: it subtracts the mean and scales."""
+    refuse_for("images with maps", transform)
     settings = pb.TransformationParameter()
     settings.CopyFrom(transform)
     for name in ("mirror", "crop_size", "crop_h", "crop_w", "crop_height", "crop_width", "scale_factors"):

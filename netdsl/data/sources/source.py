@@ -79,6 +79,13 @@ class StoredColors(Protocol):
 
 
 @runtime_checkable
+class LiveSource(Protocol):
+    """A source of what happens now: reading it switches something on, and what was read is gone."""
+
+    live: bool
+
+
+@runtime_checkable
 class NamedItems(Protocol):
     """A source whose items have names."""
 

@@ -14,6 +14,7 @@ from netdsl.data.transforms.box_tops import COLUMNS, EDGES
 from netdsl.data.transforms.boxes import WHOLE, Box, Boxes, project
 from netdsl.data.transforms.class_maps import ClassMaps
 from netdsl.data.transforms.color_distortion import ColorDistortion
+from netdsl.data.transforms.crop_choice import refuse_for
 from netdsl.data.transforms.image_settings import copy_of, crop_of
 from netdsl.data.transforms.resizing import ImageResizing, as_bytes
 from netdsl.data.transforms.transform import FOR_BOXES, CropPlacement, Transform
@@ -43,6 +44,7 @@ class AnnotatedTransform:
     ) -> None:
         if p.HasField("random_aspect_ratio_param"):
             raise DataError("random_aspect_ratio_param is for images without boxes; take a batch_sampler")
+        refuse_for("images with boxes", p)
         self._draw_window, self._class_maps, self._seed = draw_window, class_maps, seed
         self._distortion = ColorDistortion(p.distort_param) if p.HasField("distort_param") else None
         self._expansion, self._emission = Expansion(p), Emission(p)

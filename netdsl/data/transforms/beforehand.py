@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.crop_choice import refuse_for
 from netdsl.data.transforms.image_settings import copy_of, crop_of
 from netdsl.data.transforms.resizing import ImageResizing
 from netdsl.data.types import Array
@@ -29,6 +30,7 @@ class Beforehand:
         """The parts of a layer's settings; a DataError if they draw a crop that isn't a square, as Caffe can't."""
         if param.HasField("random_aspect_ratio_param"):
             raise DataError("Caffe draws no parts of images that it resizes; remove random_aspect_ratio_param")
+        refuse_for("BVLC's Caffe", param)
         rest, crop = copy_of(param), crop_of(param)
         for field in (*_OF_FORKS, *_OF_ENCODED_IMAGES):
             rest.ClearField(field)

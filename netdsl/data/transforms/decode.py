@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from functools import cache
 from io import BytesIO
@@ -16,6 +17,7 @@ from netdsl.data.transforms.image_limit import ImageLimit
 from netdsl.data.types import Array
 from netdsl.errors import DataError
 
+_FFMPEG_LOG, _SILENT = "OPENCV_FFMPEG_LOGLEVEL", "-8"  # OpenCV reads it when it opens the first video
 _INDEXED = ("P", "L")  # Pillow's modes of images whose pixels are one byte
 _LARGE = 1 << 24  # bytes of an image whose channels aren't copied twice: that is slower, and takes less memory
 
@@ -53,14 +55,18 @@ def image_limit() -> ImageLimit:
 
 @cache
 def opencv() -> Any:
-    """The cv2 package, which is imported only here, with a limit on the pixels of an image."""
+    """The cv2 package, which is imported only here, with a limit on the pixels of an image.
+
+    What is wrong with videos is said by errors, and not by FFmpeg.
+    """
     image_limit()
+    os.environ.setdefault(_FFMPEG_LOG, _SILENT)
     return import_extra("cv2", "data", "images need OpenCV")
 
 
 def decode(data: bytes, color: Color, where: str) -> Array:
     """An encoded image as channels, height, width, with colours in the order blue, green, red."""
-    return _planes(decode_pixels(data, color, where))
+    return planes(decode_pixels(data, color, where))
 
 
 def decode_pixels(data: bytes, color: Color, where: str) -> Array:
@@ -116,7 +122,7 @@ def resize(image: Array, height: int, width: int, interpolation: Interpolation =
     """An image of channels, height, width in another size."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
-    return _planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
+    return planes(cv2.resize(pixels, (width, height), interpolation=interpolation.value))
 
 
 def rescale(image: Array, scale: float) -> Array:
@@ -124,11 +130,11 @@ def rescale(image: Array, scale: float) -> Array:
     stretched for that."""
     cv2 = opencv()
     pixels = np.ascontiguousarray(image.transpose(1, 2, 0))
-    return _planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
+    return planes(cv2.resize(pixels, None, fx=scale, fy=scale, interpolation=cv2.INTER_LINEAR))
 
 
-def _planes(image: Array) -> Array:
-    """The channels of an image one after the other."""
+def planes(image: Array) -> Array:
+    """The channels of an image of height, width, channels one after the other."""
     if image.nbytes > _LARGE:
         return np.ascontiguousarray(np.atleast_3d(image).transpose(2, 0, 1))
     return np.stack(opencv().split(image))

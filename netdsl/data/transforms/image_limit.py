@@ -52,6 +52,11 @@ class ImageLimit:
         if pixels is not None and pixels > limit:
             raise _error(where, pixels, limit)
 
+    def check_size(self, height: int, width: int, where: str) -> None:
+        """A DataError for frames of a video that are too large."""
+        if height * width > self.pixels:
+            raise _error(where, height * width, self.pixels)
+
     def check_file(self, path: str | Path) -> None:
         """A DataError for a file with an image that is too large, which Pillow is going to decode."""
         pixels = _pixels(path)

@@ -9,6 +9,7 @@ from netdsl.data.transforms.box_expansion import Canvas
 from netdsl.data.transforms.box_sampling import WindowDraw
 from netdsl.data.transforms.boxes import WHOLE, Box
 from netdsl.data.transforms.color_distortion import ColorDistortion
+from netdsl.data.transforms.crop_choice import refuse_for
 from netdsl.data.transforms.decode import opencv
 from netdsl.data.transforms.image_settings import copy_of, crop_of
 from netdsl.data.transforms.mean import Pixels
@@ -66,6 +67,7 @@ class LaneTransform:
 
 def _check(p: pb.TransformationParameter) -> None:
     """Refuse what would move pixels and not lanes."""
+    refuse_for("images with lanes", p)
     if len(p.resize_param) > 1 or any(each.resize_mode != pb.ResizeParameter.WARP for each in p.resize_param):
         raise DataError("lanes go along with one resize_param, of resize_mode WARP")
     if crop_of(p) or p.HasField("expand_param") or p.HasField("random_aspect_ratio_param"):

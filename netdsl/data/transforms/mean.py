@@ -35,13 +35,18 @@ class Mean:
         return self.image
 
     def of_channels(self, channels: int, height: int, width: int) -> Pixels | None:
-        """The values of `mean_value`, broadcast to an image of this size."""
+        """The values of `mean_value`, broadcast to an image of this size.
+
+        TSN's rule: as many channels as there are values make a frame, and all frames of a stack have the same mean.
+        """
         count = len(self._values)
-        if count not in (0, 1, channels):
+        if not count:
+            return None
+        if channels % count:
             raise DataError(
                 f"transform_param has {count} mean_values for {channels} channels: give one, or one for each"
             )
-        return np.broadcast_to(self._values, (channels, height, width)) if count else None
+        return np.broadcast_to(np.tile(self._values, (channels // count, 1, 1)), (channels, height, width))
 
 
 def _read(path: str) -> Pixels:

@@ -68,10 +68,10 @@ class WindowPlacement:
         if self.square:
             half_height = half_width = max(half_height, half_width)
         return Region(
-            _round(centre_x - half_width * scale),
-            _round(centre_y - half_height * scale),
-            _round(centre_x + half_width * scale),
-            _round(centre_y + half_height * scale),
+            rounded(centre_x - half_width * scale),
+            rounded(centre_y - half_height * scale),
+            rounded(centre_x + half_width * scale),
+            rounded(centre_y + half_height * scale),
         )
 
     def _clipped(self, first: int, last: int, limit: int, mirrored: bool) -> RegionSpan:
@@ -79,11 +79,11 @@ class WindowPlacement:
         before, behind = max(0, -first), max(0, last - limit + 1)
         scale = np.float32(self.size) / np.float32(last - first + 1)
         first, last = first + before, last - behind
-        start = _round(np.float32(behind if mirrored else before) * scale)
-        size = _round(np.float32(last - first + 1) * scale)
+        start = rounded(np.float32(behind if mirrored else before) * scale)
+        size = rounded(np.float32(last - first + 1) * scale)
         return RegionSpan(first, last, start, min(size, self.size - start))
 
 
-def _round(number: np.float32) -> int:
+def rounded(number: float | np.float32) -> int:
     """The nearest whole number; halves are rounded away from zero, as in C."""
     return int(math.copysign(math.floor(abs(float(number)) + 0.5), number))

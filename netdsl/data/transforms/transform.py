@@ -8,6 +8,8 @@ import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.transforms.boxes import Box
+from netdsl.data.transforms.crop_choice import CropChoice
+from netdsl.data.transforms.decode import resize
 from netdsl.data.transforms.mean import Mean, Pixels
 from netdsl.data.transforms.random_area import RandomArea
 from netdsl.data.transforms.resizing import ImageResizing
@@ -18,6 +20,7 @@ _SUPPORTED = {
     *("scale", "mirror", "crop_size", "mean_file", "mean_value", "force_color", "force_gray"),
     *("crop_h", "crop_w", "resize_param"),
     "random_aspect_ratio_param",
+    *("multi_scale", "scale_ratios", "max_distort", "fix_crop", "more_fix_crop", "is_flow"),
     "use_gpu_transform",  # where it is computed, not what
 }
 FOR_BOXES = ("distort_param", "expand_param", "emit_constraint")  # settings of SSD's for images with boxes
@@ -49,7 +52,10 @@ class ItemTransform(Protocol):
 
 
 class CropPlacement(NamedTuple):
-    """The part of an image that is taken, in pixels, and whether it is mirrored."""
+    """The part of an image that is taken, in pixels, and whether it is mirrored.
+
+    It has the size of the crop, or is resized to that.
+    """
 
     top: int
     left: int
@@ -67,12 +73,15 @@ class Transform:
     """The transform of `transform_param`, but for `force_color` and `force_gray`, which `Color.of` has for decoding.
 
     An image is mirrored in half of the calls, in any phase. It is cropped at random for training, else in the middle.
+    With `is_flow`, channels say by turns how far something moves across and down: mirrored, it moves the other way.
     """
 
     def __init__(self, p: pb.TransformationParameter, *, train: bool) -> None:
         _check_fields(p)
         self._train, self._mirror = train, p.mirror
         self._crop = _crop(p)
+        self._choice = CropChoice.of(p, self._crop) if train else None
+        self._is_flow, self._mean_is_fixed = p.is_flow, p.multi_scale
         self.scale = float(np.float32(p.scale))
         self._mean = Mean(p)
         self._resize = ImageResizing(p.resize_param[0]) if p.resize_param else None
@@ -109,6 +118,8 @@ class Transform:
         """The part that is taken of an image of this size, which isn't resized any more."""
         cropped = self._cropped(height, width)
         mirrored = self._mirror and bool(random.integers(2))
+        if self._choice:
+            return CropPlacement(*self._choice(height, width, random), mirrored)
         return CropPlacement(*self._offset(height - cropped[0], width - cropped[1], random), *cropped, mirrored)
 
     def taken(self, image: Array, place: CropPlacement, out: Pixels | None = None) -> Pixels:
@@ -117,16 +128,20 @@ class Transform:
         If `out` is for bytes, these two are left to be done later.
         """
         window = (..., slice(place.top, place.top + place.height), slice(place.left, place.left + place.width))
+        height, width = self._crop or (place.height, place.width)
         step = -1 if place.mirrored else 1
-        out = np.empty((*image.shape[:-2], place.height, place.width), np.float32) if out is None else out
+        out = np.empty((*image.shape[:-2], height, width), np.float32) if out is None else out
         if out.dtype == np.uint8 != image.dtype:
             raise DataError("the first image of a batch has bytes, and this one has other numbers")
-        out[...] = image[window][..., ::step]
+        out[...] = _resized(image[window], height, width)[..., ::step]
+        if place.mirrored and self._is_flow:
+            out[..., ::2, :, :] = 255 - out[..., ::2, :, :]
         if out.dtype == np.uint8:
             return out
         mean = self._mean.of(image.shape[-3:])
         if mean is not None:
-            out -= mean[window][..., ::step]
+            # TSN's rule: parts of several sizes have the mean of the upper left corner
+            out -= mean[(..., slice(height), slice(width)) if self._mean_is_fixed else window][..., ::step]
         if self.scale != 1:
             out *= np.float32(self.scale)
         return out
@@ -154,6 +169,14 @@ def _crop(p: pb.TransformationParameter) -> tuple[int, int] | None:
         raise DataError("crop_h and crop_w go together: give both or neither")
     height, width = p.crop_h or p.crop_size, p.crop_w or p.crop_size
     return (height, width) if height else None
+
+
+def _resized(image: Array, height: int, width: int) -> Array:
+    """An image in a size. As in TSN channels are resized one by one: OpenCV has other rules for many at once."""
+    if image.shape[-2:] == (height, width):
+        return image
+    pixels = image if image.dtype == np.uint8 else image.astype(np.float32)
+    return np.concatenate([resize(plane[None], height, width) for plane in pixels])
 
 
 def _check_fields(p: pb.TransformationParameter) -> None:

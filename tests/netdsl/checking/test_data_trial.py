@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from netdsl.checking.data_trial import DataTrial, TrialSettings, try_data
+from netdsl.layers import LAYERS
+from netdsl.layers._data import DataLayer
 
 pytest.importorskip("cv2")
 pytest.importorskip("lmdb")
@@ -15,6 +17,13 @@ DATA = "layer { name: 'd' type: 'Data' top: 'x' top: 'y' data_param { source: 'g
 FULL = """layer { name: 'ip' type: 'InnerProduct' bottom: 'x' top: 'ip'
   inner_product_param { num_output: 3 weight_filler { type: 'xavier' } } }"""
 LOSS = "layer { name: 'loss' type: 'SoftmaxWithLoss' bottom: 'ip' bottom: 'y' top: 'loss' }"
+
+
+class OwnData(DataLayer):
+    """A type of a program's own, which makes up no files."""
+
+    def batch_size(self) -> int:
+        return 2
 
 
 @pytest.fixture
@@ -49,6 +58,15 @@ def test_a_net_that_takes_one_batch_only_gets_it(tried) -> None:
     assert trial.shapes["y"] == (6,) and trial.loss is not None
 
 
+def test_labels_of_pixels_in_a_database_of_their_own_are_classes(tried) -> None:
+    image, label = (
+        f"layer {{ name: '{top}' type: 'Data' top: '{top}' data_param {{ source: 'gone' batch_size: 2 }} }}"
+        for top in ("x", "y")
+    )
+    trial = tried(image, label, LOSS.replace("'ip'", "'x'"), forward_only=True)
+    assert trial.reason == "" and trial.shapes["y"] == (2, 1, 224, 224)
+
+
 def test_inputs_are_given(tried) -> None:
     inputs = (
         "layer { name: 'd' type: 'Input' top: 'x' top: 'y' input_param { shape { dim: [9, 4] } shape { dim: 9 } } }"
@@ -73,9 +91,31 @@ def test_reasons_name_the_layer(tried) -> None:
     private = "layer { name: 'p' type: 'Python' top: 'x' top: 'y' python_param { module: 'office' layer: 'Secret' } }"
     trial = tried(private, FULL, LOSS)
     assert not trial.reads and "layer 'p': layer runs Python code from module 'office'" in trial.reason
-    video = "layer { name: 'v' type: 'VideoData' top: 'x' top: 'y' data_param { batch_size: 2 } }"
-    assert "layer 'v': files for a layer of type VideoData can't be made up" in tried(video, FULL, LOSS).reason
+    types = LAYERS | {"Own": OwnData}
+    trial = tried("layer { name: 'o' type: 'Own' top: 'x' top: 'y' }", FULL, LOSS, types=types)
+    assert "layer 'o': files for a layer of type Own can't be made up" in trial.reason
     trial = tried(DATA % 2, FULL.replace("'xavier'", "'gabor'"), LOSS)
     assert trial.reads and trial.loss is None and "there is no filler 'gabor'" in trial.reason
     (wrong,) = (tried("layer {").reason,)
     assert "net.prototxt" in wrong
+
+
+@pytest.mark.parametrize("images", [True, False])
+def test_what_recurrent_layers_read_is_steps_of_a_sequence_for_each_image(tried, images: bool) -> None:
+    """LRCN's nets, and its language model, whose HDF5 files alone would say how many sequences there are."""
+    image = """layer { name: 'd' type: 'ImageData' top: 'x' top: 'y' image_data_param { source: 'gone' batch_size: 9 } }
+      layer { name: 's' type: 'Silence' bottom: 'y' }"""
+    words = """layer { name: 'h' type: 'HDF5Data' top: 'cont' top: 'word' top: 'next'
+      hdf5_data_param { source: 'gone' batch_size: 5 } }
+      layer { name: 'vectors' type: 'Embed' bottom: 'word' top: 'vectors'
+      embed_param { input_dim: 4 num_output: 3 weight_filler { type: 'xavier' } } }"""
+    recurrent = f"""layer {{ name: 'lstm' type: 'LSTM' bottom: 'vectors' bottom: 'cont' {"bottom: 'ip'" * images}
+      top: 'lstm' recurrent_param {{ num_output: 6 weight_filler {{ type: 'xavier' }} }} }}
+      layer {{ name: 'scores' type: 'InnerProduct' bottom: 'lstm' top: 'scores'
+      inner_product_param {{ num_output: 4 axis: 2 weight_filler {{ type: 'xavier' }} }} }}
+      layer {{ name: 'loss' type: 'SoftmaxWithLoss' bottom: 'scores' bottom: 'next' top: 'loss'
+      softmax_param {{ axis: 2 }} }}"""
+    trial = tried(*([image, FULL] if images else []), words, recurrent, batch=3)
+    assert (trial.backward, trial.reason) == (True, "")
+    sequences = 3 if images else 1
+    assert {trial.shapes[name] for name in ("cont", "word", "next")} == {(3, sequences)}

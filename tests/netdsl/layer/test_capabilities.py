@@ -41,9 +41,9 @@ def test_types_that_pass_a_gradient(name: str) -> None:
 
 
 def test_where_data_come_from() -> None:
-    names = ("Input", "MemoryData", "Data", "VideoData", "DummyData")
+    names = ("Input", "MemoryData", "Data", "DummyData")
     found = [capabilities(LAYERS[name]).data for name in names]
-    assert found == [DataAccess.INPUT, DataAccess.ARRAYS, DataAccess.FILES, DataAccess.SHAPES, DataAccess.NONE]
+    assert found == [DataAccess.INPUT, DataAccess.ARRAYS, DataAccess.FILES, DataAccess.NONE]
 
 
 def test_types_of_forks_name_the_dialects_that_have_them() -> None:

@@ -28,6 +28,22 @@ def plain_overlap(one: list[float], other: list[float], pixel: float) -> float:
     return width * height / (sum(sizes) - width * height)
 
 
+def greedy(
+    some: torch.Tensor, groups: torch.Tensor, threshold: float, eta: float = 1, pixel: int = 0, limit: int | None = None
+) -> list[int]:
+    """Caffe's own way: one box after the other, beside all that stay so far."""
+    staying = []
+    for label in groups.unique().tolist():
+        allowed, kept = threshold, list[int]()
+        for index in (groups == label).nonzero()[:, 0].tolist():
+            rivals = (plain_overlap(some[index].tolist(), some[other].tolist(), pixel) for other in kept)
+            if (limit is None or len(kept) < limit) and all(overlap <= allowed for overlap in rivals):
+                kept.append(index)
+                allowed *= eta if allowed > 0.5 else 1
+        staying += kept
+    return staying
+
+
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("variances", [None, torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)])
 def test_decoding_is_the_inverse_of_encoding(code, variances):
@@ -66,19 +82,24 @@ def test_suppression(groups, limit, eta):
     group, score = torch.tensor(rng.integers(0, groups, 280)), torch.tensor(rng.random(280))
     order, rank = best_first(group, score)
     some, group, score = some[order], group[order], score[order]
-    expected = []
     for label in range(groups):
-        threshold, kept = 0.6, []
-        for index in range(280):
-            if group[index] == label and (limit is None or len(kept) < limit):
-                box = some[index].tolist()
-                if all(plain_overlap(box, some[other].tolist(), 0) <= threshold for other in kept):
-                    kept.append(index)
-                    threshold *= eta if threshold > 0.5 else 1
-        expected += kept
         assert score[group == label].tolist() == sorted(score[group == label].tolist(), reverse=True)
         assert rank[group == label].tolist() == list(range(int((group == label).sum())))
-    assert suppressed(some, group, 0.6, eta=eta, limit=limit).tolist() == expected
+    assert suppressed(some, group, 0.6, eta=eta, limit=limit).tolist() == greedy(some, group, 0.6, eta, limit=limit)
+
+
+@pytest.mark.parametrize("eta", [1, 0.9])
+@pytest.mark.parametrize(("groups", "limit"), [(1, None), (1, 4), (3, None), (3, 2), (30, None)])
+def test_suppression_in_crowds(groups, limit, eta, monkeypatch):
+    monkeypatch.setattr(_boxes, "_BLOCK", 32)
+    monkeypatch.setattr(_boxes, "_PAIRS", 900)  # some boxes that stay beside what is left, time and again
+    rng = np.random.default_rng(groups)
+    some = boxes(12)[rng.integers(0, 12, 500)]
+    some = some + torch.tensor(rng.normal(0, 0.02, (500, 4)) * rng.integers(0, 2, (500, 1)))  # half stay as they are
+    group = torch.tensor(np.sort(rng.integers(0, groups, 500)))
+    kept = suppressed(some, group, 0.6, eta=eta, limit=limit).tolist()
+    assert kept == greedy(some, group, 0.6, eta, limit=limit)
+    assert len(kept) < 350
 
 
 @pytest.mark.parametrize("pixel", [0, 1])
@@ -91,11 +112,8 @@ def test_suppression_of_points_equal_boxes_and_equal_scores(size, pixel, monkeyp
     group, score = torch.tensor(rng.integers(0, 3, 200)), torch.tensor(rng.integers(0, 4, 200) / 4)
     order, _ = best_first(group, score)
     assert order.tolist() == sorted(range(200), key=lambda index: (group[index], -score[index], index))
-    some, group, kept = some[order], group[order], []
-    for index, box in enumerate(some.tolist()):
-        rivals = (some[other].tolist() for other in kept if group[other] == group[index])
-        kept += [index] if all(plain_overlap(box, rival, pixel) <= 0.4 for rival in rivals) else []
-    assert suppressed(some, group, 0.4, pixel=pixel).tolist() == kept
+    some, group = some[order], group[order]
+    assert suppressed(some, group, 0.4, pixel=pixel).tolist() == greedy(some, group, 0.4, pixel=pixel)
 
 
 def test_one_box_and_a_point():

@@ -23,6 +23,7 @@ DATA = "data_param { batch_size: 4 } transform_param { %s }"
 IMAGES = "image_data_param { batch_size: 4 %s }"
 DENSE = "dense_image_data_param { batch_size: 4 %s }"
 NYUD = "python_param { module: 'nyud_layers' layer: 'NYUDSegDataLayer' param_str: \"%s\" }"
+HEATMAPS = "heatmap_data_param { batchsize: 4 outsize: 256 label_width: 64 label_height: 64 %s }"
 LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotated_data_param { %s }"
 
 
@@ -34,6 +35,14 @@ LANES = "data_param { batch_size: 4 } transform_param { crop_size: 64 } annotate
         ("Data", DATA % "crop_h: 20 crop_w: 30", [(4, 3, 20, 30), (4,)]),
         ("Data", DATA % "force_gray: true", [(4, 1, 224, 224)]),
         ("Data", DATA % "resize_param { height: 30 width: 40 }", [(4, 3, 30, 40)]),
+        ("CPMData", "data_param { batch_size: 4 } cpm_transform_param { num_parts: 43 stride: 8 }",
+         [(4, 6, 368, 368), (4, 88, 46, 46)]),
+        ("CPMData", "cpmdata_param { batch_size: 4 } transform_param { stride: 8 crop_size_x: 64 }",
+         [(4, 4, 368, 64), (4, 30, 46, 8)]),
+        ("CPMData", "cpmdata_param { batch_size: 4 } transform_param { put_gaussian: false num_parts: 9 }",
+         [(4, 3, 368, 368), (4, 20, 92, 92)]),
+        ("DataHeatmap", HEATMAPS % "labelinds: '1,2,5,6'", [(4, 3, 256, 256), (4, 2, 64, 64)]),
+        ("DataHeatmap", HEATMAPS % "", [(4, 3, 256, 256), (4, 7, 64, 64)]),
         ("HDF5Data", "hdf5_data_param { batch_size: 4 }", [(4, 3, 224, 224), (4,), (4,)]),
         ("ImageData", IMAGES % SIZE, [(4, 3, 20, 30), (4,)]),
         ("ImageData", IMAGES % SIZE + "transform_param { crop_size: 9 }", [(4, 3, 9, 9), (4,)]),

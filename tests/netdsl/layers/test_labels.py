@@ -1,4 +1,4 @@
-"""Labels that are no class: the error names the layer, the value and its place, and no other class is taken instead."""
+"""Labels that are no class: the error names the layer, the value and its place; a fraction is cut with a warning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
-from netdsl.errors import NetError
+from netdsl.errors import LabelWarning, NetError
 from netdsl.net.net import Net
 
 LAYERS = {
@@ -18,7 +18,7 @@ LAYERS = {
     "HingeLoss": "",
     "Accuracy": "",
     "InfogainLoss": "",
-    "MarginInnerProduct": "margin_inner_product_param { num_output: 3 type: DOUBLE }",
+    "MarginInnerProduct": "margin_inner_product_param { num_output: 3 type: DOUBLE weight_filler { type: 'xavier' } }",
 }
 
 
@@ -36,14 +36,36 @@ def run(kind: str, labels: list[float]) -> None:
 
 
 @pytest.mark.parametrize("kind", LAYERS)
-@pytest.mark.parametrize(
-    ("value", "name"), [(math.nan, "nan"), (1.5, "1.5"), (math.inf, "inf"), (-0.25, "-0.25"), (1e30, "1e+30")]
-)
-def test_a_label_that_is_no_whole_number(kind: str, value: float, name: str) -> None:
+@pytest.mark.parametrize(("value", "name"), [(math.nan, "nan"), (-math.inf, "-inf"), (1e30, "1e+30")])
+def test_a_label_that_no_int_holds(kind: str, value: float, name: str) -> None:
     with pytest.raises(NetError) as raised:
         run(kind, [0, 2, value, 1])
-    what = f"layer 'judge': label {name} is no class, for it isn't a whole number; it is at"
+    what = f"layer 'judge': label {name} is no class, for an int doesn't hold it; it is at"
     assert str(raised.value) in [f"{what} {place} of the labels: change it" for place in ("[2]", "[2, 0]")]
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_labels_lose_their_fraction_as_in_caffe_with_a_warning(kind: str) -> None:
+    scores, net = torch.rand(4, 3), net_of(kind)
+    whole = net.forward(x=scores, label=torch.tensor([0.0, 2.0, 1.0, 0.0]), h=torch.eye(3)[None, None])["y"]
+    with pytest.warns(LabelWarning, match="^layer 'judge': labels that aren't whole numbers lose their fraction"):
+        cut = net.forward(x=scores, label=torch.tensor([0.01, 2.9, 1.5, -0.25]), h=torch.eye(3)[None, None])["y"]
+    assert cut.tolist() == whole.tolist()
+
+
+def test_a_net_learns_from_labels_that_it_makes_up() -> None:
+    net = Net(
+        from_text(
+            """layer { name: "made" type: "DummyData" top: "x" top: "label" dummy_data_param {
+                 shape { dim: 4 dim: 3 } shape { dim: 4 dim: 1 } data_filler { type: "constant" value: 0.01 } } }
+               layer { name: "ip" type: "InnerProduct" bottom: "x" top: "y" inner_product_param { num_output: 2 } }
+               layer { name: "loss" type: "SoftmaxWithLoss" bottom: "y" bottom: "label" top: "loss" }""",
+            pb.NetParameter,
+        )
+    )
+    with pytest.warns(LabelWarning) as warned:
+        assert net.train(2, base_lr=1.0) < math.log(2)
+    assert {str(warning.message).split(":")[0] for warning in warned} == {"layer 'loss'"}
 
 
 @pytest.mark.parametrize("kind", LAYERS)

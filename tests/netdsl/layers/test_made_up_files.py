@@ -18,6 +18,7 @@ pytest.importorskip("PIL.Image")
 
 CROP = "transform_param { crop_size: 24 mirror: true mean_file: 'gone.binaryproto' }"
 IMAGES = "image_data_param { source: 'gone' root_folder: 'gone/' batch_size: 2 new_height: 30 new_width: 40 %s }"
+VIDEOS = "video_data_param { source: 'gone' batch_size: 2 num_segments: 3 %s } "
 PYTHON = 'python_param { module: "%s" layer: "%s" param_str: "%s" }'
 VOC = "{'%s_dir': 'gone', 'split': 'train', 'mean': (1, 2, 3)}"
 # A layer's type or the class in Python, its tops, its settings, and the shapes of its batches.
@@ -49,10 +50,33 @@ CASES = {
                            "single_class: false label_map_file: 'gone' seg_scales: 4 yolo_data_jitter: 0 } "
                            "transform_param { resize_param { height: 32 width: 40 prob: 1 } }",
                            [(2, 3, 32, 40), (2, 1, 300, 5), (2, 1, 8, 10)]),
+    "VideoData": ("VideoData", "data label",
+                  "data_param { batch_size: 2 } transform_param { crop_size: 25 mirror: true mean_file: 'gone' }",
+                  [(2, 3, 25, 25), (2,)]),
+    "VideoData-file": ("VideoData", "data",
+                       "data_param { batch_size: 2 } video_data_param { video_type: VIDEO video_file: 'gone' "
+                       "skip_frames: 9 } transform_param { resize_param { height: 31 width: 40 prob: 1 } }",
+                       [(2, 3, 31, 40)]),
+    "VideoData-flow": ("VideoData", "data label", VIDEOS % "new_length: 5 name_pattern: '../%c%d.jpg'" +
+                       "transform_param { crop_size: 24 is_flow: true mirror: true multi_scale: true }",
+                       [(2, 30, 24, 24), (2,)]),
+    "VideoData-rgb": ("VideoData", "data label", VIDEOS % "modality: RGB shuffle: true new_height: 30 new_width: 40" +
+                      CROP, [(2, 9, 24, 24), (2,)]),
     "LaneData": ("LaneData", "data points map",
                  "data_param { source: 'gone' batch_size: 2 } annotated_data_param { yolo_data_type: 1 seg_scales: 4 } "
                  "transform_param { resize_param { height: 32 width: 40 prob: 1 } mirror: true }",
                  [(2, 3, 32, 40), (2, 5, 64, 3), (2, 1, 8, 10)]),
+    "CPMData": ("CPMData", "data label",
+                "data_param { source: 'gone' batch_size: 2 } cpm_transform_param { stride: 8 num_parts: 56 "
+                "np_in_lmdb: 17 crop_size_x: 40 crop_size_y: 32 max_rotate_degree: 40 scale_prob: 1 }",
+                [(2, 6, 32, 40), (2, 114, 4, 5)]),
+    "CPMData-single": ("CPMData", "data label",
+                       "cpmdata_param { source: 'gone' batch_size: 2 } transform_param { stride: 8 "
+                       "crop_size_x: 40 crop_size_y: 32 target_dist: 1.171 }", [(2, 4, 32, 40), (2, 30, 4, 5)]),
+    "DataHeatmap": ("DataHeatmap", "data label",
+                    "heatmap_data_param { source: 'gone' batchsize: 2 cropsize: 28 outsize: 32 label_width: 8 "
+                    "label_height: 8 random_crop: true angle_max: 40 segmentation: true meanfile: 'gone' }",
+                    [(2, 3, 32, 32), (2, 7, 8, 8)]),
     "FCNSegData": ("Python", "data label", PYTHON % ("voc_layers", "VOCSegDataLayer", VOC % "voc"),
                    [(1, 3, 63, 63), (1, 1, 63, 63)]),
     "FCNSegData-sbdd": ("Python", "data label", PYTHON % ("voc_layers", "SBDDSegDataLayer", VOC % "sbdd"),

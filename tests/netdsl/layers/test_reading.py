@@ -179,7 +179,6 @@ def test_labels_for_every_pixel() -> None:
         (LMDB.replace("LMDB", "DATUMFILE") % "", "backend DATUMFILE can't be read"),
         (IMAGES % "balance_class: true", "'balance_class' is a setting of a fork"),
         (IMAGES % "rand_skip: 4" + "transform_param { crop_size: 9 }", "a crop of 9 x 9 is larger"),
-        ("type: 'VideoData' top: 'data' data_param { batch_size: 2 }", "VideoData can't be read; give its tops"),
     ],
 )
 def test_what_cannot_be_read_is_told(layer: str, why: str) -> None:

@@ -89,7 +89,7 @@ def test_long_stretches_are_those_of_single_steps(begins, exposed):
     cont[list(begins), torch.tensor(begins, dtype=torch.long) % ITEMS] = torch.tensor(0.25, dtype=torch.float64)
     first = [torch.randn(STATE, dtype=torch.float64) for _ in range(2)]
     if not exposed:
-        layer.hidden, layer.cell = first
+        layer.hidden, layer.cell = (state.clone() for state in first)
     weight_x, bias, weight_static, weight_h = arrays(layer)
     inputs = np.concatenate([x.detach(), np.tile(static, (steps, 1, 1))], 2)
     blobs = [np.concatenate([weight_x, weight_static], 1), bias, weight_h]
@@ -101,7 +101,7 @@ def test_long_stretches_are_those_of_single_steps(begins, exposed):
         np.testing.assert_allclose(state[0].detach(), value)
 
     def run(x, *blobs):
-        layer.hidden, layer.cell = first
+        layer.hidden, layer.cell = (state.clone() for state in first)
         named = dict(zip(layer.blob_names(), blobs, strict=True))
         return torch.func.functional_call(layer, named, (x, cont, static, *(first if exposed else ())))
 

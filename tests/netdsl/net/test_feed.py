@@ -60,7 +60,14 @@ class Counting(DataLayer):
         return Reading(opened[-1], self.batch_size())
 
 
-TYPES = LAYERS | {"Counting": Counting}
+class OfAnotherProgram(DataLayer):
+    """Knows shapes only."""
+
+    def batch_size(self) -> int:
+        return 2
+
+
+TYPES = LAYERS | {"Counting": Counting, "OfAnotherProgram": OfAnotherProgram}
 TWO = """
 layer { name: "one" type: "Counting" top: "volume" top: "vector" top: "number" inner_product_param { num_output: 5 } }
 layer { name: "two" type: "Counting" top: "other" inner_product_param { num_output: 3 } }
@@ -82,7 +89,12 @@ def named(net: Graph, batch: dict[int, object]) -> dict[str, object]:
     return {net.blobs[edge]: value for edge, value in batch.items()}
 
 
+def batch_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "netdsl batches"}
+
+
 def test_a_net_has_the_shapes_of_what_it_reads() -> None:
+    before = batch_threads()
     net = graph(TWO)
     feeds = Feeds.open(net, TYPES)
     built = build(net, TYPES)
@@ -91,7 +103,7 @@ def test_a_net_has_the_shapes_of_what_it_reads() -> None:
     assert NetModule(built).allocate().run(feeds.next()).keys() == set(range(4))
     feeds.close()
     assert all(source.closed for source in opened)
-    assert not any(thread.name == "netdsl batches" for thread in threading.enumerate())
+    assert batch_threads() <= before
 
 
 def test_several_layers_go_on_from_their_positions() -> None:
@@ -135,7 +147,7 @@ def test_the_layer_is_named_where_reading_fails() -> None:
         ("type: 'Counting' top: 'a' top: 'b' top: 'c' top: 'd' inner_product_param { num_output: 3 }",
          "layer 'l': an item has 3 arrays, and the layer 4 tops"),
         ("type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' }", "layer 'l': nowhere: "),
-        ("type: 'VideoData' top: 'a' data_param { batch_size: 2 }", "layer 'l': data of type VideoData can't be read"),
+        ("type: 'OfAnotherProgram' top: 'a' top: 'b'", "layer 'l': data of type OfAnotherProgram can't be read"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_closes_the_rest(layer: str, why: str) -> None:
@@ -194,6 +206,7 @@ layer { name: "sum" type: "Reduction" bottom: "data" top: "sum" reduction_param 
 
 
 def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
+    before = batch_threads()
     net = graph(BOUND)
     feeds = Feeds.open(net, table=table)
     module = NetModule(build(net, LAYERS)).allocate()
@@ -205,7 +218,7 @@ def test_blobs_of_several_layers_are_taken_from_one_table(table: Table) -> None:
     feeds.seek({USER_FEED: 1})
     assert named(net, feeds.next())["label"].flatten().tolist() == [4, 5, 6, 0]
     feeds.close()
-    assert not any(thread.name == "netdsl batches" for thread in threading.enumerate())
+    assert batch_threads() <= before
 
 
 def test_workers_divide_a_batch_of_a_table(table: Table) -> None:

@@ -8,14 +8,16 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from tests.netdsl.test_every_layer_on_a_gpu import NETS, module_of
-from tests.pretend_gpu import GPU, pretend_gpu
+from tests.netdsl.test_every_layer_on_a_gpu import run as run_case
+from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
+pytestmark = pytest.mark.filterwarnings("ignore::netdsl.errors.DialectWarning")  # some cases leave open whose they are
+LAYOUTS = torch.contiguous_format, torch.channels_last
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}  # sums in another order
 NET = """
 force_backward: true
@@ -85,12 +87,20 @@ def test_images_in_one_channel_are_convolved_into_channels_last() -> None:
     assert seen[0].is_contiguous(memory_format=torch.channels_last)
 
 
-def test_a_gpu_has_channels_first() -> None:
-    with pretend_gpu():
-        net, seen = module().to(GPU), []
-        net.layers["near"].register_forward_pre_hook(lambda _, bottoms: seen.append(bottoms[0].is_contiguous()))
-        net(torch.randn(3, 2, 9, 8).to(GPU))
-    assert seen == [True]
+@pytest.mark.parametrize("half", [None, torch.bfloat16])
+def test_a_gpu_has_channels_last_for_numbers_of_two_bytes(half: torch.dtype | None) -> None:
+    with pretend_gpu(), torch.autocast("cuda", half or torch.bfloat16, enabled=half is not None):
+        net, x, seen = module().to(GPU), torch.randn(3, 2, 9, 8).to(GPU), []
+        hook = net.layers["near"].register_forward_pre_hook(lambda _, bottoms: seen.append(bottoms[0].is_contiguous()))
+        found, gradients = run(net, x)
+        hook.remove()
+        net.channels_last = False
+        net.zero_grad()
+        expected, expected_gradients = run(net, x)
+        assert all(output.is_contiguous() for output in found.values())
+    assert seen == [half is None]
+    close = CLOSE if half is None else {"rtol": 0.05, "atol": 0.005}
+    torch.testing.assert_close((found, gradients), (expected, expected_gradients), **close)
 
 
 def test_a_net_without_convolutions_of_images_keeps_its_layout() -> None:
@@ -107,30 +117,26 @@ IN_ANY_LAYOUT = [
 @pytest.mark.parametrize("case", IN_ANY_LAYOUT)
 def test_a_layer_has_the_same_numbers_in_both_layouts_and_keeps_them(case: str) -> None:
     found = []
-    for layout in (torch.contiguous_format, torch.channels_last):
+    for layout in LAYOUTS:
         net = module_of(case, "cpu")
         net.channels_last = False  # so that the layer gets what is here
-        shapes = {name: net.built.shapes[edge] for name, edge in net.inputs.items()}
-        values = {name: torch.from_numpy(value) for name, value in sample_inputs(net.built, shapes).items()}
-        leaves = {
-            name: (_in_layout(value, layout) if value.dim() == 4 else value).requires_grad_()
-            for name, value in values.items()
-        }
-        torch.manual_seed(5)
-        edges = net.run({net.inputs[name]: leaf for name, leaf in leaves.items()})
-        tops = [edges[edge] for edge in net.outputs.values()]
-        losses = [top.square().mean() for top in tops if top.requires_grad]
-        if losses:
-            torch.stack(losses).sum().backward()
-        gradients = [leaf.grad for leaf in (*leaves.values(), *net.parameters()) if leaf.grad is not None]
-        found.append((tops, [*gradients, *net.buffers()]))
-        if any(value.dim() == 4 for value in values.values()):
+        tops, gradients = run_case(net, "cpu", layout)
+        found.append((tops, gradients))
+        if any(len(net.built.shapes[edge]) == 4 for edge in net.inputs.values()):
             assert all(top.dim() != 4 or _lies_in(top, layout) for top in tops)
     torch.testing.assert_close(found[1], found[0], equal_nan=True, **CLOSE)
 
 
-def _in_layout(images: Tensor, layout: torch.memory_format) -> Tensor:
-    return torch.empty_like(images, memory_format=layout).copy_(images)
+@pytest.mark.parametrize("case", NETS)
+def test_a_layer_on_a_gpu_has_the_same_numbers_in_whatever_layout_images_come(case: str) -> None:
+    with pretend_gpu():
+        found = []
+        for layout in LAYOUTS:
+            net = module_of(case, GPU)
+            net.channels_last = True
+            found.append(run_case(net, GPU, layout))
+        assert all(on_gpu(values) for tops, gradients in found for values in (*tops, *gradients))
+    torch.testing.assert_close(found[1], found[0], equal_nan=True, **CLOSE)
 
 
 def _lies_in(top: Tensor, layout: torch.memory_format) -> bool:

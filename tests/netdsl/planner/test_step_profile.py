@@ -57,7 +57,7 @@ def test_slow_data_are_overhead(solver: pb.SolverParameter, monkeypatch: pytest.
 
 
 def test_slow_updates_are_overhead(solver: pb.SolverParameter, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow_down(monkeypatch, Updater, "apply")
+    slow_down(monkeypatch, Updater, "update")
     profile = profile_step(Run(solver))
     assert profile.update >= SLOW
     assert profile.compute + profile.data < SLOW

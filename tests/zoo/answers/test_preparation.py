@@ -27,7 +27,7 @@ from zoo.answers.answer import AnswerSettings, Classes
 from zoo.answers.answerer import Answerer, AnswererRequest
 from zoo.answers.inputs import InputSettings, image_of, open_images
 from zoo.answers.placement import Placement
-from zoo.answers.preparation import Preparation
+from zoo.answers.preparation import LayerPreparation
 from zoo.card_input import image_input, transform_of
 from zoo.cards import Channels, ImageInput
 
@@ -82,7 +82,7 @@ def test_a_card_means_what_a_data_layer_does_in_tests(channels, resize, mean, sc
     values = {"values": MEANS[:count], "one": (99.5,), "": ()}
     stated = mean_of(tmp_path, count, *(resize or (10, 8))) if mean == "file" else values[mean]
     card = ImageInput((10, 8), channels, resize, stated, scale)
-    prepare = Preparation(transform_of(card, tmp_path), channels)
+    prepare = LayerPreparation(transform_of(card, tmp_path), channels)
     expected = dict(
         zip(sorted(files), data_layer(text_of(transform_of(card, tmp_path)), "folder:images", 10), strict=True)
     )
@@ -95,9 +95,9 @@ def test_a_card_means_what_a_data_layer_does_in_tests(channels, resize, mean, sc
 def test_rgb_is_what_a_data_layer_gives_of_swapped_channels(tmp_path) -> None:
     image = np.random.default_rng(4).integers(0, 256, (3, 31, 24), np.uint8)
     card = ImageInput((10, 8), Channels.RGB, (12, 11), MEANS, 0.5)
-    wanted = Preparation(transform_of(card, tmp_path), Channels.BGR)(image[::-1], "").values
-    assert np.array_equal(Preparation(transform_of(card, tmp_path), Channels.RGB)(image, "").values, wanted)
-    assert not np.array_equal(Preparation(transform_of(card, tmp_path), Channels.BGR)(image, "").values, wanted)
+    wanted = LayerPreparation(transform_of(card, tmp_path), Channels.BGR)(image[::-1], "").values
+    assert np.array_equal(LayerPreparation(transform_of(card, tmp_path), Channels.RGB)(image, "").values, wanted)
+    assert not np.array_equal(LayerPreparation(transform_of(card, tmp_path), Channels.BGR)(image, "").values, wanted)
 
 
 def write_data_sets(folder: Path) -> None:
@@ -121,7 +121,7 @@ def test_data_sets_give_predictions_what_they_give_a_data_layer(channels, data, 
     write_data_sets(tmp_path)
     card = ImageInput((10, 8), channels, (12, 11), MEANS[: 1 if channels is Channels.GRAY else 3], 0.5)
     settings = transform_of(card, tmp_path)
-    prepare = Preparation(settings, channels)
+    prepare = LayerPreparation(settings, channels)
     source = open_images(data, InputSettings(prepare.color, "data", {}, BytesIO()))
     count = min(len(source), 10)
     for index, wanted in enumerate(data_layer(text_of(settings), data, count)):
@@ -162,7 +162,7 @@ def test_a_data_layers_settings_do_what_they_do_in_tests(settings, channels, tmp
             files.remove(file)
     forced = f"{settings} {'force_gray' if channels == 1 else 'force_color'}: true"
     param = settings_in_tests(from_text(settings, pb.TransformationParameter, where="test"), channels, (8, 8))
-    prepare = Preparation(param, Channels.GRAY if channels == 1 else Channels.BGR)
+    prepare = LayerPreparation(param, Channels.GRAY if channels == 1 else Channels.BGR)
     expected = data_layer(forced, "folder:images", len(files))
     for file, wanted in zip(sorted(files), expected, strict=True):
         made = prepare(decode(file.read_bytes(), prepare.color, str(file)), str(file)).values
@@ -175,10 +175,10 @@ def test_what_a_data_layer_leaves_open_is_the_size_of_its_mean_or_of_the_input(t
     image = np.random.default_rng(5).integers(0, 256, (3, 31, 24), np.uint8)
     for settings, resized in (('mean_file: "mean.binaryproto" crop_size: 8', (12, 11)), ("scale: 0.5", (8, 8))):
         param = settings_in_tests(from_text(settings, pb.TransformationParameter, where="test"), 3, (8, 8))
-        prepared = Preparation(param, Channels.BGR)(image, "")
+        prepared = LayerPreparation(param, Channels.BGR)(image, "")
         assert prepared.values.shape == (3, 8, 8)
         assert prepared.placement == Placement((31, 24), resized, (8, 8))
-    cropped = Preparation(settings_in_tests(pb.TransformationParameter(crop_size=8), 3, (8, 8)), Channels.BGR)
+    cropped = LayerPreparation(settings_in_tests(pb.TransformationParameter(crop_size=8), 3, (8, 8)), Channels.BGR)
     prepared = cropped(image, "")
     assert np.array_equal(prepared.values, image[:, 11:19, 8:16])
     assert prepared.placement.corners(0, 0, 1, 1) == (8, 11, 16, 19)
@@ -189,12 +189,12 @@ def test_what_a_data_layer_leaves_open_is_the_size_of_its_mean_or_of_the_input(t
 def test_no_image_is_mirrored_when_it_is_predicted() -> None:
     param = settings_in_tests(pb.TransformationParameter(mirror=True), 3, (4, 4))
     image = np.random.default_rng(6).integers(0, 256, (3, 4, 4), np.uint8)
-    assert np.array_equal(Preparation(param, Channels.BGR)(image, "").values, image)
+    assert np.array_equal(LayerPreparation(param, Channels.BGR)(image, "").values, image)
 
 
 def test_values_that_are_no_bytes_are_taken_in_the_size_of_the_input(tmp_path) -> None:
     image = np.random.default_rng(6).uniform(0, 255, (3, 10, 8)).astype(np.float32)
-    prepare = Preparation(transform_of(ImageInput((10, 8), scale=0.5), tmp_path), Channels.BGR)
+    prepare = LayerPreparation(transform_of(ImageInput((10, 8), scale=0.5), tmp_path), Channels.BGR)
     assert np.array_equal(prepare(image, "").values, image / 2)
     with pytest.raises(CaffeError, match=r"row 3: images that are resized have whole values"):
         prepare(image[:, 1:], "row 3")

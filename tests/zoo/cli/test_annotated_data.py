@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import lmdb
+import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
@@ -25,7 +26,8 @@ def test_sets_are_converted_and_what_is_lost_is_said(zoo, voc) -> None:
     code, out, err = zoo("data", "convert", "V", "train_lmdb")
     objects = int(out.split()[3])
     assert code == 0 and out == f"12 images with {objects} objects written\n" and objects >= 12
-    assert err.splitlines()[-1] == f"zoo: left out: masks ({objects}), which train_lmdb can't have"
+    lost = f"zoo: left out: masks ({objects}), which train_lmdb can't have; `maps:FOLDER` has the class of each pixel"
+    assert err.splitlines()[-1] == lost
     assert sorted(path.name for path in Path("train_lmdb").iterdir()) == [
         "data.mdb",
         "labelmap.prototxt",
@@ -65,11 +67,23 @@ def test_a_set_is_shown_with_its_boxes(zoo, voc) -> None:
     assert lines[1] == ["sizes:", "48", "x", "48", "(12)"]
     assert [line[1] for line in lines[2:4]] == ["circle,", "square,"]
     assert sum(int(line[0]) for line in lines[2:4]) == objects
-    assert out.endswith("with masks\nwrote sheet.png\n")
+    assert out.endswith("with masks\n  with maps of classes: 12 images\nwrote sheet.png\n")
     assert cv2.imread("sheet.png").shape[1] > 2 * 192
     found = json.loads(zoo("data", "show", "V", "--json").out)
     assert found["images"] == 12 and found["small"] + found["medium"] == found["objects"] == objects
     assert found["sizes"] == [{"height": 48, "width": 48, "images": 12}]
+
+
+def test_maps_of_classes_are_shown_laid_over(zoo) -> None:
+    zoo("data", "convert", SOURCE, "maps:maps")
+    for name in Path("maps/images").iterdir():
+        cv2.imwrite(str(name), np.zeros((48, 48, 3), np.uint8))
+    code, out, _ = zoo("data", "show", "maps", "--sheet", "sheet.png")
+    assert code == 0 and "with maps of classes: 12 images" in out
+    sheet = cv2.imread("sheet.png")
+    dark_red, dark_green = (np.rint(0.45 * 128 * np.array(color)) for color in ((0, 0, 1), (0, 1, 0)))
+    for color in (dark_red, dark_green):  # Pascal VOC's colours of the first two classes, over black
+        assert (abs(sheet - color).max(-1) <= 1).sum() > 100
 
 
 def test_what_looks_like_a_mistake_is_counted(zoo, voc) -> None:

@@ -109,6 +109,14 @@ def test_the_first_item_is_read(zoo) -> None:
     )
 
 
+def test_no_camera_is_switched_on(zoo) -> None:
+    Path("net.prototxt").write_text(
+        'layer { name: "data" type: "VideoData" top: "data" data_param { batch_size: 1 } '
+        "video_data_param { device_id: 9876 } }"
+    )
+    assert zoo("check", "net.prototxt").out == "net.prototxt: good for TEST and TRAIN\n"
+
+
 def test_a_data_layer_without_a_source_says_so(zoo) -> None:
     Path("net.prototxt").write_text(DATA.replace('source: "nowhere"', ""))
     assert "data can't be read: net.prototxt:1: layer 'data': needs a source" in zoo("check", "net.prototxt").out
@@ -227,12 +235,12 @@ def test_training_is_tried_on_data_that_are_made_up(zoo, files) -> None:
     Path("nets/deep/a.prototxt").write_text(TRAINING)
     Path("nets/b.prototxt").write_text(GOOD)
     Path("nets/solver.prototxt").write_text('net: "b.prototxt"')
-    Path("nets/c.prototxt").write_text(TRAINING.replace('"Data"', '"VideoData"'))
+    Path("nets/c.prototxt").write_text(TRAINING.replace('"Data"', '"Python" python_param { module: "m" layer: "L" }'))
     code, out, err = zoo("check", "--data", "nets")
     assert (code, err) == (1, "")
     lines = out.splitlines()
     assert lines[0] == "nets/b.prototxt: has no loss in TRAIN"
-    assert lines[1] == "nets/c.prototxt:1: layer 'data': files for a layer of type VideoData can't be made up"
+    assert lines[1].startswith("nets/c.prototxt:1: layer 'data': layer runs Python code from module 'm'")
     assert re.fullmatch(r"nets/deep/a.prototxt: reads its data, a loss of 1\.099 and gradients in [\d.]+ s", lines[2])
     assert lines[3] == "2 nets with a loss: 1 read their data, 1 compute the loss"
 

@@ -15,6 +15,8 @@ import pytest
 
 from netdsl import ConvLayer, LinearLayer, Net, NetParams, RDDLayer
 from netdsl.data.transforms.decode import image_limit
+from netdsl.data.writing.sample_files import write_images
+from netdsl.data.writing.sample_videos import write_video
 from tests.zoo.models import classifier, detector, photo, quarters, segmenter, write_folder
 from zoo.cards import Card, ImageInput, Task
 
@@ -129,6 +131,16 @@ def test_patterns_and_data_sets_are_images(zoo, model) -> None:
         for answer, classes in zip(answers, wanted.values(), strict=True):
             assert answer["image"].startswith(f"{name}:")
             assert [each["label"] for each in answer["classes"]] == [each["label"] for each in classes]
+
+
+def test_every_frame_of_a_video_is_an_image(zoo, model, tmp_path) -> None:
+    frames = np.random.default_rng(0).integers(0, 256, (3, 3, 30, 40), np.uint8)
+    video = write_video(frames, tmp_path)
+    answers = lines(zoo("predict", model, video, "--json").out)
+    assert [answer.pop("image") for answer in answers] == [f"{video}:{number}" for number in range(3)]
+    names = write_images(frames, tmp_path, "frame")
+    alone = lines(zoo("predict", model, *(str(tmp_path / name) for name in names), "--json").out)
+    assert [answer | {"image": alone[number]["image"]} for number, answer in enumerate(answers)] == alone
 
 
 def test_a_net_of_its_own_says_how_images_become_its_input(zoo, tmp_path) -> None:
@@ -289,7 +301,7 @@ layer { name: "rpn" type: "Convolution" bottom: "feature" top: "rpn_score"
 layer { name: "code" type: "Convolution" bottom: "feature" top: "rpn_code"
   convolution_param { num_output: 4 kernel_size: 1 } }
 layer { name: "proposal" type: "Proposal" bottom: "rpn_score" bottom: "rpn_code" bottom: "im_info" top: "rois"
-  proposal_param { feat_stride: 16 base_size: 16 min_size: 1 ratio: 1 scale: 8 pre_nms_topn: 50 post_nms_topn: 5
+  proposal_param { feat_stride: 16 base_size: 16 min_size: 1 ratio: 1 scale: 200 pre_nms_topn: 50 post_nms_topn: 5
     nms_thresh: 0.7 } }
 layer { name: "pool" type: "ROIPooling" bottom: "feature" bottom: "rois" top: "pool"
   roi_pooling_param { pooled_h: 1 pooled_w: 1 spatial_scale: 0.0625 } }

@@ -33,7 +33,8 @@ def test_what_is_wrong_is_said_and_nothing_written(zoo, written: str) -> None:
         (["--text", "a b"], "the character ' ' isn't in the alphabet"),
         (["--text", "A", "photo.jpg"], "--text takes no INPUT"),
         (["--text", "A", "--top", "3"], "--text takes no INPUT"),
-        (["photo.jpg", "--seed", "3"], "--length, --temperature and --seed are for --text"),
+        (["--text", "A", "--beam", "3"], "--text takes no INPUT"),
+        (["photo.jpg", "--seed", "3"], "doesn't take an image alone"),
         ([], "Missing argument 'INPUT...'"),
     ):
         done = zoo(*words, *options, *(["-o", "out.txt"] if options else []))

@@ -85,3 +85,14 @@ class AnnotatedSet(Protocol):
     def image(self, index: int) -> AnnotatedImage:
         """One image with its objects. An image that is bad raises a DataError that says which one it is."""
         ...
+
+
+class SetImages:
+    """The images of a set, to be fetched by their places in it."""
+
+    def __init__(self, annotated: AnnotatedSet) -> None:
+        self._set = annotated
+
+    def fetch(self, index: int) -> AnnotatedImage:
+        """One image."""
+        return self._set.image(index)

@@ -14,9 +14,9 @@ from netdsl.data.sources.annotations.run_lengths import checked_runs
 from netdsl.data.sources.annotations.set_files import checked_edges, checked_size, path_inside
 from netdsl.errors import DataError
 
-_LARGEST = 1 << 32  # bytes of a file
+LARGEST_FILE = 1 << 32  # bytes of a file
 _CORNERS = 3  # of a polygon, at least
-_PREFIX = "instances_"  # of the published files, before the name of the images' folder
+_PREFIXES = ("instances_", "captions_")  # of the published files, before the name of the images' folder
 
 
 class CocoImage(msgspec.Struct, frozen=True, gc=False):
@@ -78,11 +78,11 @@ class CocoInstances:
         self, path: str | Path, *, images: str | Path | None = None, classes: str | Path | None = None
     ) -> None:
         self._path = Path(path)
-        file = read_json(self._path, CocoFile, _LARGEST)
+        file = read_json(self._path, CocoFile, LARGEST_FILE)
         self._images = file.images
         if not self._images:
             raise DataError(f"{path}: has no images")
-        self._folder = _image_folder(self._path, file.images[0].file_name) if images is None else Path(images)
+        self._folder = image_folder(self._path, file.images[0].file_name) if images is None else Path(images)
         known = class_list(classes, self._path.parent)
         categories = sorted(file.categories, key=lambda category: category.id)
         self._classes = known or ClassList.of((category.name for category in categories), str(path))
@@ -140,11 +140,13 @@ def _outline(numbers: list[float], where: str) -> Outline:
     return points
 
 
-def _image_folder(path: Path, name: str) -> Path:
+def image_folder(path: Path, name: str) -> Path:
     """The folder that has an image: the file's own, or one where such files usually have them."""
-    part = path.stem.removeprefix(_PREFIX)
+    part = path.stem
+    for prefix in _PREFIXES:
+        part = part.removeprefix(prefix)
     for above in (path.parent, path.parent.parent):
         for folder in (above / part, above / "images" / part, above / "images", above):
             if path_inside(folder, name, str(path)).is_file():
                 return folder
-    raise DataError(f"{path}: its image '{name[:80]}' isn't beside it; name the folder, coco:{path}?images=FOLDER")
+    raise DataError(f"{path}: its image '{name[:80]}' isn't beside it; name the folder, {path}?images=FOLDER")

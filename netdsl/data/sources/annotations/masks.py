@@ -38,9 +38,14 @@ def class_map(image: AnnotatedImage) -> PixelMap | None:
 
 
 def object_map(image: AnnotatedImage) -> PixelMap | None:
-    """The number of the object, from 1, that each pixel belongs to; else as `class_map`."""
+    """The number of the object, from 1, that each pixel belongs to; else as `class_map`.
+
+    None if only the classes of pixels are known.
+    """
     if image.object_map is not None:
         return read_map(image.object_map, image)
+    if image.class_map is not None and not image.objects:
+        return None
     if len(image.objects) > _MOST_OBJECTS:
         raise DataError(f"{image.path}: has {len(image.objects)} objects, and a map can number {_MOST_OBJECTS}")
     return _map(image, [UNKNOWN if marked.crowd else number for number, marked in enumerate(image.objects, 1)])

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 from netdsl.data.sources.annotations.annotated_image import AnnotatedSet
 from netdsl.data.sources.annotations.class_list import read_class_list
 from netdsl.data.sources.annotations.drawn_objects import SIDE, DrawnObjects
+from netdsl.data.sources.annotations.map_folder import LIST, MAPS, MapFolder
 from netdsl.data.sources.annotations.part_of_set import PartOfSet
 from netdsl.data.sources.annotations.records import AnnotatedRecords, has_annotated_records
 from netdsl.data.sources.annotations.voc import ANNOTATIONS, VocFolder
@@ -114,6 +115,12 @@ ANNOTATED_KINDS = {
         (_CLASSES,),
         _labelme,
         lambda path: False,  # files of other kinds of data have JSON beside them, too
+    ),
+    "maps": AnnotatedKind(
+        "maps:FOLDER?classes=FILE",
+        (_CLASSES,),
+        lambda path, options: MapFolder(path, classes=options.get(_CLASSES)),
+        lambda path: (path / LIST).is_file() and (path / MAPS).is_dir(),
     ),
     "objects": AnnotatedKind(
         "objects:[train|test]?side=N&count=N&kinds=A,B", (_SIDE, _COUNT, _KINDS), _objects, lambda path: False

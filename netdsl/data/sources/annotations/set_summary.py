@@ -36,7 +36,7 @@ class AnnotatedSummary:
     """Counts of images and objects. `sizes` are those of images, most common first; `bad` says what can't be read.
 
     Boxes are small, medium or large by their area, as COCO counts them. Those that go on outside of their image, or
-    have no area, may be mistakes.
+    have no area, may be mistakes. `class_maps` are images in which the classes of pixels are known.
     """
 
     images: int = 0
@@ -51,6 +51,7 @@ class AnnotatedSummary:
     truncated: int = 0
     crowds: int = 0
     with_masks: int = 0
+    class_maps: int = 0
     outside: int = 0
     without_area: int = 0
     bad: list[str] = field(default_factory=list)
@@ -76,6 +77,7 @@ def summarise_set(annotated: AnnotatedSet, *, done: Callable[[], object] = lambd
 def _count(image: AnnotatedImage, summary: AnnotatedSummary) -> None:
     summary.without_objects += not image.objects
     summary.objects += len(image.objects)
+    summary.class_maps += image.class_map is not None
     for label in {marked.label for marked in image.objects}:
         summary.classes[label - 1].images += 1
     for marked in image.objects:

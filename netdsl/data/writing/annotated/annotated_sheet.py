@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet
-from netdsl.data.sources.annotations.masks import object_masks
+from netdsl.data.sources.annotations.masks import UNKNOWN, Mask, object_masks, read_map
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.transforms.decode import Color, decode
 from netdsl.data.writing.annotated.voc_folder import voc_palette
@@ -43,10 +43,9 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
     if pixels.shape[:2] != (image.height, image.width):
         raise DataError(f"{image.path}: has another size than its annotations say")
     colors = voc_palette().astype(np.float64)
-    for marked, mask in zip(image.objects, object_masks(image), strict=True):
-        if mask is not None:
-            under = pixels[mask].astype(np.float64)
-            pixels[mask] = (1 - _OPAQUE) * under + _OPAQUE * colors[marked.label % len(colors)]
+    for label, mask in _labelled_masks(image):
+        under = pixels[mask].astype(np.float64)
+        pixels[mask] = (1 - _OPAQUE) * under + _OPAQUE * colors[label % len(colors)]
     tile = scaled(library.Image.fromarray(pixels), _SIDE)
     draw = library.ImageDraw.Draw(tile)
     across, down = tile.width / image.width, tile.height / image.height
@@ -58,6 +57,19 @@ def _tile(image: AnnotatedImage, classes: Sequence[str]) -> Any:
             draw.rectangle(box, outline=color, width=1 if marked.difficult else _LINE)
         _write_name(draw, classes[marked.label], (max(0, box[0]), max(0, box[1])), color)
     return tile
+
+
+def _labelled_masks(image: AnnotatedImage) -> list[tuple[int, Mask]]:
+    """The labels and the pixels of objects or, where only the classes of pixels are known, of these."""
+    masks = [
+        (marked.label, mask)
+        for marked, mask in zip(image.objects, object_masks(image), strict=True)
+        if mask is not None
+    ]
+    if masks or image.class_map is None:
+        return masks
+    pixels = read_map(image.class_map, image)
+    return [(label, pixels == label) for label in np.unique(pixels).tolist() if label not in (0, UNKNOWN)]
 
 
 def _write_name(draw: Any, name: str, corner: tuple[int, int], color: tuple[int, ...]) -> None:

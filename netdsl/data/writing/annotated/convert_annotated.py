@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from enum import Enum
@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from caffe_proto.errors import few
-from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage, AnnotatedSet, MarkedObject, SetImages
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.transforms.decode import Color, decode, rescale, resize
 from netdsl.data.types import Array
@@ -31,12 +31,16 @@ from netdsl.errors import DataError
 
 
 class Trait(Enum):
-    """What an object may have beside its class and its box; the values are words for messages."""
+    """What an object may have beside its class and its box, or an image; the values are words for messages."""
 
     DIFFICULT = "marks of difficult objects"
     TRUNCATED = "marks of truncated objects"
     CROWD = "marks of crowds"
     MASK = "masks"
+    CLASS_MAP = "maps of classes"
+
+
+PIXEL_TRAITS = (Trait.MASK.value, Trait.CLASS_MAP.value)  # from which maps are made
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ TARGETS = {
         "leveldb:PATH", partial(annotated_database, leveldb_records), frozenset({Trait.DIFFICULT})
     ),
     "voc": AnnotatedTarget(f"voc:FOLDER?set={DEFAULT_SET}", voc_folder, _ALL - {Trait.CROWD}, ("set",), first_pixel=1),
-    "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED}),
+    "coco": AnnotatedTarget("coco:FILE.json", coco_file, _ALL - {Trait.TRUNCATED, Trait.CLASS_MAP}),
     "yolo": AnnotatedTarget("yolo:FOLDER", yolo_folder, frozenset()),
     "maps": AnnotatedTarget("maps:FOLDER", map_folder, _ALL),  # which has no objects, but all of their pixels
 }
@@ -85,7 +89,7 @@ class AnnotatedConversion:
 class AnnotatedReport:
     """The numbers of images and objects that were written, the errors of images that were skipped, and what was lost.
 
-    `left_out` counts the objects by what they have and the written form can't have.
+    `left_out` counts the objects, or images, by what they have and the written form can't have.
     """
 
     written: int = 0
@@ -130,7 +134,7 @@ def convert_annotated(
                 continue
             report.written += 1
             report.objects += len(example.image.objects)
-            lost.update(trait for marked in example.image.objects for trait in _traits(marked, example.image))
+            lost.update(_traits_of(example.image))
         if not report.written:
             raise DataError(f"all {len(report.bad)} images are bad; the first: {report.bad[0]}")
     report.left_out = {trait.value: lost[trait] for trait in Trait if lost[trait] and trait not in kind.keeps}
@@ -165,6 +169,14 @@ def _target(name: str) -> tuple[AnnotatedTarget, Path, list[str]]:
     return TARGETS[kind], Path(path), list(options.values())
 
 
+def _traits_of(image: AnnotatedImage) -> Iterator[Trait]:
+    """The traits of an image's objects, and its own: a map of classes, unless it is that of its objects."""
+    for marked in image.objects:
+        yield from _traits(marked, image)
+    if image.class_map is not None and image.object_map is None:
+        yield Trait.CLASS_MAP
+
+
 def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
     has = {
         Trait.DIFFICULT: marked.difficult and not marked.crowd,
@@ -175,17 +187,6 @@ def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
     return [trait for trait, present in has.items() if present]
 
 
-class _Images:
-    """The images of a set in an order, to be fetched by their places in the set."""
-
-    def __init__(self, source: AnnotatedSet) -> None:
-        self._source = source
-
-    def fetch(self, index: int) -> AnnotatedImage:
-        """One image."""
-        return self._source.image(index)
-
-
 def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[AnnotatedExample | DataError]:
     count, seed = len(source), settings.seed
     order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
@@ -193,7 +194,7 @@ def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[
     def example(position: int, image: AnnotatedImage) -> AnnotatedExample:
         return annotated_example(position, image, source.first_pixel, settings)
 
-    return map_items(_Images(source), order.tolist(), example)
+    return map_items(SetImages(source), order.tolist(), example)
 
 
 def annotated_example(

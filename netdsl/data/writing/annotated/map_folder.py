@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from netdsl.data.sources.annotations.map_folder import LIST, MAPS
 from netdsl.data.sources.class_names import LABELS, write_class_names
 from netdsl.data.writing.annotated.annotated_example import AnnotatedExample, Classes, PutAnnotated
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.new_path import new_path
 from netdsl.errors import DataError
 
-LIST = "list.txt"
-_IMAGES, _MAPS = "images", "labels"
+_IMAGES = "images"
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
     """
     lines: list[str] = []
     with new_path(path) as folder:
-        for part in (_IMAGES, _MAPS):
+        for part in (_IMAGES, MAPS):
             (folder / part).mkdir(parents=True)
         write_class_names(classes, folder / LABELS)
 
@@ -36,7 +36,7 @@ def map_folder(path: Path, classes: Classes) -> Iterator[PutAnnotated]:
                 )
             image, labels = (
                 f"{_IMAGES}/{'_'.join(example.file_name.split())}",
-                f"{_MAPS}/{'_'.join(example.stem.split())}.png",
+                f"{MAPS}/{'_'.join(example.stem.split())}.png",
             )
             (folder / image).write_bytes(example.data)
             (folder / labels).write_bytes(encode(pixels[None], ImageFormat.PNG, str(example.image.path)))

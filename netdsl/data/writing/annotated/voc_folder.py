@@ -42,7 +42,7 @@ def voc_folder(path: Path, classes: Classes, image_set: str = DEFAULT_SET) -> It
                 if pixels is not None:
                     (folder / part).mkdir(exist_ok=True)
                     (folder / part / f"{example.stem}.png").write_bytes(palette_png(pixels))
-            has_maps = all(pixels is not None for pixels in maps.values())
+            has_maps = maps[CLASS_MAPS] is not None
             text = _annotation(example, path.name, classes, segmented=has_maps)
             (folder / ANNOTATIONS / f"{example.stem}.xml").write_bytes(text)
             names.append(example.stem)

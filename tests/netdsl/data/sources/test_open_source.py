@@ -25,6 +25,7 @@ from netdsl.data.sources.open_source import KINDS, chooses_columns, has_kind_pre
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.transforms.decode import Color
 from netdsl.data.writing import contact_sheet
+from netdsl.data.writing.sample_videos import write_video
 from netdsl.errors import DataError
 from netdsl.tables import arrow
 from netdsl.tables.binding import BlobColumn
@@ -63,6 +64,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with h5py.File("t.h5", "w") as file:
         file["data"], file["label"], file["other"] = np.zeros((1, 2)), [12], [13]
     Path("h5list.txt").write_text("t.h5\n")
+    write_video(np.zeros((2, 3, 16, 16), np.uint8), tmp_path)
     return tmp_path
 
 
@@ -94,6 +96,8 @@ CASES = [
     ("list.txt?root=class/", 11),
     ("hdf5:h5list.txt", 12),
     ("h5list.txt?names=data,other", 13),
+    ("video:video.avi", 0),
+    ("video.avi", 0),
     ("digits", 0),
     ("digits:train", 0),
     ("digits:test", 5),

@@ -1,0 +1,42 @@
+"""Folders of images with a map of classes for each, by the list that ImageSegData and DenseImageData read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netdsl.data.sources.annotations.annotated_image import AnnotatedImage
+from netdsl.data.sources.annotations.class_list import class_list
+from netdsl.data.sources.annotations.set_files import image_size, path_inside
+from netdsl.data.sources.listing import listed_lines
+from netdsl.errors import DataError
+
+LIST, MAPS = "list.txt", "labels"
+
+
+class MapFolder:
+    """The images of a list with a path and its map's path on each line; no objects are marked in them.
+
+    The classes are those of a file, given or in the folder.
+    """
+
+    first_pixel = 0
+
+    def __init__(self, path: str | Path, *, classes: str | Path | None = None) -> None:
+        self._path, self._list = Path(path), Path(path, LIST)
+        self._lines = list(listed_lines(self._list))
+        names = class_list(classes, self._path)
+        if names is None:
+            raise DataError(f"{path}: has no labels.txt with the names of classes; name a file, ?classes=FILE")
+        self.classes = names.names
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def image(self, index: int) -> AnnotatedImage:
+        """One image with its map."""
+        number, line = self._lines[index]
+        where, words = f"{self._list}:{number}", line.split()
+        if len(words) != 2:
+            raise DataError(f"{where}: needs the path of an image and the path of its map")
+        image, labels = (path_inside(self._path, word, where) for word in words)
+        return AnnotatedImage(image.stem, image, *image_size(image), (), class_map=labels)

@@ -1,0 +1,146 @@
+"""Images with joints from the lists of caffe-heatmap, the fork that learns maps of joints."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.listing import listed_lines, numbered_lines, read_bytes
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.decode import Color, decode
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+
+_HIDDEN = 40  # how bright a mask is at most where the image is seen
+
+
+class JointLine(NamedTuple):
+    """A line of a list: an image, its joints as (x, y), and the number of its cluster."""
+
+    name: str
+    joints: Pixels
+    cluster: int
+
+
+class JointImage(NamedTuple):
+    """An encoded image, the mask of what is hidden if there is one, and the joints."""
+
+    path: str
+    image: bytes
+    mask: bytes | None
+    joints: Pixels
+
+
+class JointListSource:
+    """The images of a list, in red, green and blue, with the joints in them.
+
+    A line is `path x,y,x,y,... crop cluster`, of which the crop is for mean images alone. With `segmentation` an image
+    is black where its mask, of the same name in the folder segs, is bright.
+    """
+
+    def __init__(self, p: pb.HeatmapDataParameter) -> None:
+        self._folder, self._masked, self._least_height = p.root_img_dir, p.segmentation, p.cropsize
+        chosen = _numbers(p.labelinds, "labelinds")
+        self._lines = [_split(p.source, number, line, chosen) for number, line in listed_lines(p.source)]
+        if len({len(line.joints) for line in self._lines}) > 1:
+            raise DataError(f"{p.source}: its lines have different numbers of joints")
+        self.joints = len(self._lines[0].joints)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def fetch(self, index: int) -> JointImage:
+        """The bytes of an image."""
+        return self._image(self._lines[index])
+
+    def _image(self, line: JointLine) -> JointImage:
+        path = self._folder + line.name
+        mask = read_bytes(f"{self._folder}segs/{line.name}") if self._masked else None
+        return JointImage(path, read_bytes(path), mask, line.joints)
+
+    def item(self, fetched: JointImage) -> Item:
+        """The image and its joints."""
+        image = decode(fetched.image, Color.COLOR, fetched.path)[::-1]
+        if image.shape[1] < self._least_height:
+            raise DataError(f"{fetched.path}: has {image.shape[1]} rows, and cropsize is {self._least_height}")
+        return (image if fetched.mask is None else _seen(image, fetched.mask, fetched.path)), fetched.joints
+
+    def name(self, index: int) -> str:
+        """The path of an image as it is in the list."""
+        return self._lines[index].name
+
+    def close(self) -> None:
+        """Do nothing, since no file stays open."""
+
+
+class ClusteredJoints(JointListSource):
+    """The same without an end: an image of each cluster in turn.
+
+    Where each cluster begins is drawn from the seed, and an item follows from its place alone.
+    """
+
+    def __init__(self, p: pb.HeatmapDataParameter, *, seed: int) -> None:
+        super().__init__(p)
+        clusters = defaultdict[int, list[JointLine]](list)
+        for line in self._lines:
+            clusters[line.cluster].append(line)
+        if set(clusters) != set(range(len(clusters))):
+            raise DataError(f"{p.source}: clusters are numbered from 0 on, and every one needs an image")
+        self._clusters = [clusters[number] for number in range(len(clusters))]
+        random = np.random.default_rng(seed)
+        self._begins = [int(random.integers(len(lines))) for lines in self._clusters]
+
+    def __len__(self) -> int:
+        return sys.maxsize
+
+    @property
+    def image_count(self) -> int:
+        """How many images there are."""
+        return len(self._lines)
+
+    def fetch(self, index: int) -> JointImage:
+        """The bytes of an image."""
+        turn, cluster = divmod(index, len(self._clusters))
+        lines = self._clusters[cluster]
+        return self._image(lines[(self._begins[cluster] + turn) % len(lines)])
+
+
+def listed_joints(path: str) -> int:
+    """How many joints the first line of a list has; 0 if there is no such list."""
+    if not Path(path).is_file():
+        return 0
+    return next((len(_split(path, *line, []).joints) for line in numbered_lines(path)), 0)
+
+
+def _split(path: str | Path, number: int, line: str, chosen: list[float]) -> JointLine:
+    parts, where = line.split(), f"{path}:{number}"
+    if len(parts) != 4 or not parts[3].isdecimal():
+        raise DataError(f"{where}: must be 'path x,y,x,y,... crop cluster', the last one a number from 0 on")
+    values = _numbers(parts[1], where)
+    taken = [value for place, value in enumerate(values, 1) if not chosen or place in chosen]
+    if not taken or len(taken) % 2:
+        raise DataError(f"{where}: has {len(taken)} numbers of joints; a joint has two")
+    return JointLine(parts[0], np.array(taken, np.float32).reshape(-1, 2), int(parts[3]))
+
+
+def _numbers(text: str, where: str) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",") if part]
+    except ValueError:
+        numbers = [float("nan")]
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{where}: '{text[:40]}' isn't numbers with commas between them")
+    return numbers
+
+
+def _seen(image: Array, encoded: bytes, path: str) -> Array:
+    mask = decode(encoded, Color.GRAY, f"the mask of {path}").astype(np.uint8)
+    if mask.shape[1:] != image.shape[1:]:
+        raise DataError(f"{path}: the image is {image.shape[1:]} and its mask {mask.shape[1:]}")
+    return np.where(mask > _HIDDEN, np.uint8(0), image)

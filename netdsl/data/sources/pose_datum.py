@@ -1,0 +1,104 @@
+"""Databases of CMU's pose nets: images with the joints of the people that they show."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netdsl.data.sources.datum import DatumRecord, DatumSource
+from netdsl.data.sources.source import Item
+from netdsl.data.transforms.mean import Pixels
+from netdsl.data.transforms.pose_skeleton import Visibility
+from netdsl.data.types import Array
+from netdsl.errors import DataError
+
+NUMBERS, MASK = 3, 4  # the channels behind an image's three
+SIZE, COUNTS, PLACE, SCALE, JOINTS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
+
+_FAR = 1e6  # pixels
+
+
+class PoseDatumSource:
+    """The images of a database with rows of numbers for each person, of whom the first is the one a record is about.
+
+    The rows are x, y and scale of the person, and x, y and visibility of each joint, with (0, 0) in the middle of the
+    first pixel. A record is an image whose fourth channel holds them as bytes. With `masked` its fifth channel is a
+    mask, which is the second array of an item, and a joint of the first person may be unknown.
+    """
+
+    def __init__(self, records: DatumSource, joints: int, *, masked: bool) -> None:
+        self._records, self._joints, self._masked = records, joints, masked
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def fetch(self, index: int) -> DatumRecord:
+        """One record."""
+        return self._records.fetch(index)
+
+    def item(self, fetched: DatumRecord) -> Item:
+        """The image, maybe its mask, and the people in it."""
+        where = self._records.where(fetched)
+        channels, _ = self._records.item(fetched)
+        needed = 1 + (MASK if self._masked else NUMBERS)
+        if len(channels) < needed or channels.dtype != np.uint8:
+            raise DataError(f"{where}: has {len(channels)} channels of {channels.dtype}; poses need {needed} of bytes")
+        people = self._people(_Rows(channels[NUMBERS], where))
+        if not (np.abs(people) < _FAR).all() or people[0, 0, 2] <= 0:
+            raise DataError(f"{where}: has a joint that is nowhere, or a person of no scale; the record is damaged")
+        mask = (channels[MASK : MASK + 1],) if self._masked else ()
+        return channels[:NUMBERS], *mask, people
+
+    def _people(self, rows: _Rows) -> Pixels:
+        """The person whom the record is about, and all others."""
+        height, width = np.trunc(rows.floats(SIZE, 2))
+        others = rows.byte(COUNTS, 1)
+        people = np.empty((1 + others, 1 + self._joints, 3), np.float32)
+        people[0, 0] = *rows.floats(PLACE, 2), *rows.floats(SCALE, 1)
+        for number in range(others):
+            people[1 + number, 0, :2] = rows.floats(OTHERS + number, 2)
+        if others:
+            people[1:, 0, 2] = rows.floats(OTHERS + others, others)
+        for number in range(1 + others):
+            begin = JOINTS if number == 0 else OTHERS + 1 + others + 3 * (number - 1)
+            people[number, 1:] = np.stack([rows.floats(begin + row, self._joints) for row in range(3)], axis=1)
+        people[..., :2] -= 1  # in a record the first pixel is 1
+        marks = people[:, 1:, 2]
+        unknown = (marks == Visibility.UNKNOWN) & (np.arange(1 + others)[:, None] == 0) & self._masked
+        marks[...] = np.where(unknown, Visibility.UNKNOWN, _seen(people[:, 1:], (width, height)))
+        return people
+
+    def close(self) -> None:
+        """Close the database."""
+        self._records.close()
+
+
+class _Rows:
+    """A channel of bytes whose rows hold numbers."""
+
+    def __init__(self, channel: Array, where: str) -> None:
+        self._width: int = channel.shape[1]
+        self._bytes, self._where = channel.tobytes(), where
+
+    def floats(self, row: int, count: int) -> Pixels:
+        """The first numbers of a row. They may go on in the next one, as in Caffe."""
+        begin = row * self._width
+        self._check(begin + 4 * count)
+        return np.frombuffer(self._bytes, "<f4", count, begin)
+
+    def byte(self, row: int, place: int) -> int:
+        """A byte of a row."""
+        self._check(row * self._width + place + 1)
+        return int(self._bytes[row * self._width + place])
+
+    def _check(self, end: int) -> None:
+        if end > len(self._bytes):
+            raise DataError(
+                f"{self._where}: its fourth channel is too small for the joints of its people; the record is damaged, "
+                "or np_in_lmdb isn't how many joints a person has"
+            )
+
+
+def _seen(joints: Pixels, size: tuple[float, float]) -> NDArray[np.int64]:
+    outside = ((joints[..., :2] < 0) | (joints[..., :2] >= size)).any(-1)
+    return np.where(outside, Visibility.OUTSIDE, np.where(joints[..., 2] == 0, Visibility.HIDDEN, Visibility.SHOWN))

@@ -1,0 +1,82 @@
+"""TSN's crops for training: parts of an image of several sizes, at places of which only some count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.types import Random
+from netdsl.errors import DataError
+
+Size = tuple[int, int]  # height and width
+
+_RATIOS = (1.0, 0.875, 0.75, 0.66)  # where the settings have none
+_NEAR = 3  # pixels: a part whose side is nearer to the crop's has the crop's
+_QUARTERS = 4  # of what an image is larger than its part
+_PLACES = ((0, 0), (0, 4), (4, 0), (4, 4), (2, 2))  # quarters from above and from the left: corners and the middle
+_MORE_PLACES = ((0, 2), (4, 2), (2, 0), (2, 4), (1, 1), (1, 3), (3, 1), (3, 3))
+_OF_IMAGES_ALONE = ("multi_scale", "fix_crop", "is_flow")
+
+
+class CropChoice:
+    """A choice of the part of an image that becomes a crop.
+
+    With `multi_scale` its height and width are shares of the image's shorter side, which differ by no more than
+    `max_distort` places in the list of shares. With `fix_crop` it lies in a corner or in the middle, and with
+    `more_fix_crop` also between those; otherwise anywhere.
+    """
+
+    def __init__(self, p: pb.TransformationParameter, crop: Size) -> None:
+        self._crop = crop
+        self._ratios = np.array(p.scale_ratios or _RATIOS, np.float32) if p.multi_scale else None
+        self._most_apart = p.max_distort
+        self._places = (*_PLACES, *_MORE_PLACES) if p.more_fix_crop else _PLACES
+        self._is_fixed = p.fix_crop
+        if self._ratios is not None and not ((self._ratios > 0) & (self._ratios <= 1)).all():
+            raise DataError("transform_param: scale_ratios are parts of an image's side, so from 0 to 1")
+        if self._ratios is not None and self._most_apart < 0:
+            raise DataError(f"transform_param: max_distort is {self._most_apart}; it must be 0 or more")
+
+    @classmethod
+    def of(cls, p: pb.TransformationParameter, crop: Size | None) -> CropChoice | None:
+        """The choice that settings ask for; None if they ask for an ordinary crop."""
+        if not (p.multi_scale or p.fix_crop):
+            return None
+        if crop is None:
+            raise DataError(
+                "transform_param: multi_scale and fix_crop need a crop_size; without one nothing is cropped"
+            )
+        return cls(p, crop)
+
+    def __call__(self, height: int, width: int, random: Random) -> tuple[int, int, int, int]:
+        """The top, left, height and width of a part of an image of this size, which the crop fits into."""
+        high, wide = self._size(min(height, width), random)
+        free_height, free_width = height - high, width - wide
+        if not self._is_fixed:
+            return int(random.integers(free_height + 1)), int(random.integers(free_width + 1)), high, wide
+        down, right = self._places[random.integers(len(self._places))]
+        return free_height // _QUARTERS * down, free_width // _QUARTERS * right, high, wide
+
+    def _size(self, shorter: int, random: Random) -> Size:
+        """The height and width of a part of an image whose shorter side has so many pixels."""
+        if self._ratios is None:
+            return self._crop
+        sides = [max(1, int(np.float32(shorter) * ratio)) for ratio in self._ratios]
+        sizes = [
+            (_near(high, self._crop[0]), _near(wide, self._crop[1]))
+            for row, high in enumerate(sides)
+            for column, wide in enumerate(sides)
+            if abs(row - column) <= self._most_apart
+        ]
+        return sizes[random.integers(len(sizes))]
+
+
+def _near(side: int, wanted: int) -> int:
+    return wanted if abs(side - wanted) < _NEAR else side
+
+
+def refuse_for(what: str, p: pb.TransformationParameter) -> None:
+    """A DataError if settings ask for what TSN does with images that have nothing but a label beside them."""
+    names = [name for name in _OF_IMAGES_ALONE if getattr(p, name)]
+    if names:
+        raise DataError(f"transform_param: {', '.join(names)}: is TSN's, and not for {what}; remove it")

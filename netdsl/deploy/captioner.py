@@ -1,0 +1,72 @@
+"""A net that writes captions, in its two parts: what is done once for an image, and what is done for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.layer.data import INPUT_TYPE
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, build
+from netdsl.net.graph import Graph, Node, resolve
+from netdsl.net.sequences import beginning_edges, number_edges
+
+
+@dataclass(frozen=True)
+class CaptionerParts:
+    """The net that makes an image's features, and the one that reads words and takes these as inputs."""
+
+    image: pb.NetParameter
+    sentence: pb.NetParameter
+    features: tuple[str, ...]  # the blobs that both have
+
+
+def split_captioner(net: pb.NetParameter) -> CaptionerParts | None:
+    """The parts of a net to be used; None if it reads no words, or nothing else."""
+    graph = resolve(net)
+    sources = {edge for node in graph.nodes if not node.bottoms for edge in node.tops}
+    begins, words = beginning_edges(graph, LAYERS) & sources, number_edges(graph, LAYERS) & sources
+    if not begins or not words:
+        return None
+    steps, changing = [], begins | words
+    for node in graph.nodes:
+        if changing.intersection(node.bottoms):
+            steps.append(node)
+            changing.update(node.tops)
+    features = {edge: None for node in steps for edge in node.bottoms if edge not in changing}
+    if not features:
+        return None
+    built = build(resolve(net), LAYERS)
+    names = tuple(graph.blobs[edge] for edge in features)
+    read = [edge for node in steps for edge in node.bottoms if edge in begins | words]
+    inputs = _inputs(built, dict.fromkeys([*read, *features]))
+    sentence = _net_of(graph, [inputs, *(node.layer for node in steps)])
+    image = _net_of(graph, [node.layer for node in _needed(graph, features)])
+    return CaptionerParts(image, sentence, names)
+
+
+def _needed(graph: Graph, edges: Iterable[int]) -> list[Node]:
+    """The layers that some edges depend on, in order."""
+    needed, nodes = set(edges), list[Node]()
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.tops):
+            nodes.append(node)
+            needed.update(node.bottoms)
+    return nodes[::-1]
+
+
+def _inputs(built: Built, edges: Iterable[int]) -> pb.LayerParameter:
+    layer = pb.LayerParameter(name="inputs", type=INPUT_TYPE)
+    for edge in edges:
+        layer.top.append(built.graph.blobs[edge])
+        layer.input_param.shape.add(dim=built.shapes[edge])
+    return layer
+
+
+def _net_of(graph: Graph, layers: Iterable[pb.LayerParameter]) -> pb.NetParameter:
+    net = pb.NetParameter()
+    net.CopyFrom(graph.net)
+    net.ClearField("layer")
+    net.layer.extend(layers)
+    return net

@@ -1,0 +1,101 @@
+"""DetectNetTransformation: images augmented together with their boxes, and maps of what the boxes cover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.transforms.mean import Mean
+from netdsl.errors import NetError, ShapeError
+from netdsl.layer import Layer, Shape
+from netdsl.layer.running import NeedsValues, not_compiled
+from netdsl.layer.samples import BOX_VALUES, BlobKind
+from netdsl.layers._augmentation import Augmentation, resized
+from netdsl.layers._coverage import CoverageMaps, LabelledBoxes
+from netdsl.layers._forks import refuse
+
+_COLORS = 3
+_OF_SSD = ("resize_param", "noise_param", "distort_param", "expand_param", "emit_constraint")
+
+
+class DetectNetTransformation(NeedsValues, Layer):
+    """Images of DetectNet's size without their mean, and for each a map of cells that see an object, four maps of the
+    object's corners, two of its inverse sizes, one of the inverse of what it covers, and one for each class.
+
+    Images are augmented by chance in TRAIN, and only scaled in TEST. A box's class is numbered as in `object_class`.
+    """
+
+    chooses = "draws on the host how images are changed"
+    config = pb.DetectNetGroundTruthParameter
+    bottoms = (2, 2)
+    tops = (2, 2)
+    no_gradient = (0, 1)
+    bottom_kinds = (BlobKind.NUMBER, BlobKind.COUNTED_BOX)
+
+    def __init__(self, layer: pb.LayerParameter, bottoms: Sequence[Shape]) -> None:
+        super().__init__(layer, bottoms)
+        refuse(layer.detectnet_augmentation_param, *_OF_SSD)
+        _check_transform(layer.transform_param)
+        _check_shapes(*bottoms)
+        self.coverage = CoverageMaps(layer.detectnet_groundtruth_param)
+        self.register_buffer("mean", torch.zeros(_COLORS, 1, 1), persistent=False)
+
+    def allocate(self, device: torch.device | str, done: dict[int, Tensor]) -> None:
+        """Read the mean, too, whose file needn't be where a net is only looked at."""
+        self.mean = _mean(self.layer.transform_param)
+        super().allocate(device, done)
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        _check_shapes(*bottoms)
+        batch = bottoms[0][0]
+        return [(batch, _COLORS, self.coverage.height, self.coverage.width), (batch, *self.coverage.shape)]
+
+    @not_compiled
+    @torch.no_grad()
+    def forward(self, x: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+        size, wanted = (x.shape[2], x.shape[3]), (self.coverage.height, self.coverage.width)
+        objects, images, boxes = LabelledBoxes.of(label), x.new_zeros(len(x), _COLORS, *wanted), list[Tensor]()
+        mean = self._mean_of(size)
+        for image, own, out in zip(x, objects.boxes, images, strict=True):
+            how = self._drawn(size, wanted)
+            how.moved(how.coloured(image) - mean, out)
+            boxes.append(how.moved_boxes(own, size))
+        moved = LabelledBoxes(torch.stack(boxes), objects.classes, objects.valid)
+        return images, self.coverage(moved)
+
+    def _drawn(self, size: tuple[int, int], wanted: tuple[int, int]) -> Augmentation:
+        if not self.training:
+            return Augmentation(wanted)
+        return Augmentation.draw(self.layer.detectnet_augmentation_param, size, wanted)
+
+    def _mean_of(self, size: tuple[int, int]) -> Tensor:
+        """The mean of images of a size; Caffe's rule: a mean image is scaled to it."""
+        mean: Tensor = self.mean
+        return mean if mean.shape[1:] in ((1, 1), size) else resized(mean, size)
+
+
+def _check_transform(p: pb.TransformationParameter) -> None:
+    """Caffe skips all settings but the mean."""
+    others = [field.name for field, _ in p.ListFields() if field.name not in ("mean_file", "mean_value")]
+    if others:
+        raise NetError(f"transform_param's {', '.join(others)} does nothing here; remove it")
+
+
+def _check_shapes(images: Shape, label: Shape) -> None:
+    if len(images) != 4 or images[1] != _COLORS:
+        raise ShapeError(f"the first bottom must have images of {_COLORS} channels, not {list(images)}")
+    if len(label) != 4 or label[0] != images[0] or label[3] != BOX_VALUES:
+        shape = [images[0], 1, "boxes + 1", BOX_VALUES]
+        raise ShapeError(f"the second bottom must have shape {shape}, as DIGITS writes boxes, not {list(label)}")
+
+
+def _mean(p: pb.TransformationParameter) -> Tensor:
+    """The mean image, or one value for each channel; zeros where there is none."""
+    mean = Mean(p)
+    values = mean.of_channels(_COLORS, 1, 1) if mean.image is None else mean.image
+    if values is not None and len(values) != _COLORS:
+        raise NetError(f"mean_file {mean.file} has {len(values)} channels, and images have {_COLORS}")
+    return torch.zeros(_COLORS, 1, 1) if values is None else torch.tensor(values)

@@ -1,0 +1,26 @@
+"""Inputs with steps of sequences, which layers that keep a state read."""
+
+from __future__ import annotations
+
+from netdsl.layer.running import KeepsState
+from netdsl.layer.samples import BlobKind
+from netdsl.net.build import Types, type_of
+from netdsl.net.graph import Graph
+
+
+def beginning_edges(graph: Graph, types: Types) -> set[int]:
+    """The edges whose values are 0 where a sequence begins."""
+    kinds = ((type_of(node, types), node) for node in graph.nodes)
+    return {node.bottoms[kind.begins_at] for kind, node in kinds if kind is not None and issubclass(kind, KeepsState)}
+
+
+def number_edges(graph: Graph, types: Types) -> set[int]:
+    """The edges whose values are numbers of words or characters, or other labels that a layer takes as its input."""
+    kinds = ((type_of(node, types), node) for node in graph.nodes)
+    return {
+        edge
+        for kind, node in kinds
+        if kind is not None
+        for edge, values in zip(node.bottoms, kind.bottom_kinds, strict=False)
+        if values is BlobKind.LABEL
+    }

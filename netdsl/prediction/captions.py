@@ -1,0 +1,113 @@
+"""Captions that a recurrent net writes about images: word by word, with the features of an image in each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.data.sources.vocabulary import Vocabulary
+from netdsl.data.types import Array
+from netdsl.deploy.deploy_net import deploy
+from netdsl.errors import NetError
+from netdsl.prediction.sequence_net import SequenceNet, choose
+from netdsl.weights.match import Weights
+
+_END = 0  # the number of a caption's end, which is also read before its first word
+
+
+@dataclass(frozen=True)
+class CaptionSettings:
+    """How captions are chosen, of at most `length` words.
+
+    At temperature 0 the likeliest are looked for, with the best `beam` beginnings kept after each word; otherwise
+    words are drawn by chance, and the same seed gives the same caption.
+    """
+
+    length: int = 20
+    beam: int = 1
+    temperature: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The words of a caption, the logarithm of how likely they are, and whether the net ended it itself."""
+
+    words: tuple[str, ...]
+    log_likelihood: float
+    ended: bool
+
+    def __str__(self) -> str:
+        return " ".join(self.words if self.ended else (*self.words, "..."))
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The numbers of a caption's words so far, and the logarithm of how likely they are."""
+
+    numbers: tuple[int, ...] = ()
+    score: float = 0.0
+
+    def is_whole(self, length: int) -> bool:
+        """Whether nothing follows: it ended, or has so many words."""
+        return self.numbers[-1:] == (_END,) or len(self.numbers) >= length
+
+
+class CaptionGenerator:
+    """A net with weights that writes captions. Its inputs are `cont`, the number of a word, and an image's features."""
+
+    def __init__(
+        self, net: pb.NetParameter, weights: Weights, vocabulary: Vocabulary, device: torch.device | str = "cpu"
+    ) -> None:
+        self._net, self._vocabulary = SequenceNet(deploy(net, batch=1), weights, device), vocabulary
+        words = len(vocabulary.words)
+        if self._net.outputs != words:
+            found = f"tells {self._net.outputs} words apart, and the vocabulary has {words}, with the end of captions"
+            raise NetError(f"{found}; take the one that it learned")
+
+    def write(self, features: Mapping[str, Array], settings: CaptionSettings = CaptionSettings()) -> list[Caption]:
+        """The captions of an image, the likeliest first, from its features by the names of the net's inputs."""
+        self._net.begin(features)
+        whole = self._by_chance(settings) if settings.temperature else self._by_beams(settings)
+        return [self._caption(sentence) for sentence in whole]
+
+    def _by_beams(self, settings: CaptionSettings) -> list[Sentence]:
+        """The best of all that follows the best beginnings; whole sentences stay among them as they are."""
+        whole, begun = list[Sentence](), [Sentence()]
+        while begun:
+            likely = self._step(begun)
+            with np.errstate(divide="ignore"):
+                scores = np.log(likely) + [[sentence.score] for sentence in begun]
+            best = np.argsort(-scores, axis=None, kind="stable")[: settings.beam]
+            parents, numbers = (places.tolist() for places in np.unravel_index(best, scores.shape))
+            longer = [
+                (Sentence((*begun[parent].numbers, number), float(scores[parent, number])), parent)
+                for parent, number in zip(parents, numbers, strict=True)
+                if likely[parent, number] > 0
+            ]
+            kept = sorted([*((each, -1) for each in whole), *longer], key=lambda pair: -pair[0].score)[: settings.beam]
+            going_on = [pair for pair in kept if not pair[0].is_whole(settings.length)]
+            whole, begun = [each for each, _ in kept if each.is_whole(settings.length)], [each for each, _ in going_on]
+            self._net.follow([parent for _, parent in going_on])
+        return whole
+
+    def _by_chance(self, settings: CaptionSettings) -> list[Sentence]:
+        sentence, random = Sentence(), np.random.default_rng(settings.seed)
+        while not sentence.is_whole(settings.length):
+            (likely,) = self._step([sentence])
+            number = choose(likely, settings.temperature, random)
+            sentence = Sentence((*sentence.numbers, number), sentence.score + float(np.log(likely[number])))
+        return [sentence]
+
+    def _step(self, sentences: Sequence[Sentence]) -> Array:
+        """How likely each word is to follow, a row for each sentence."""
+        return self._net.step([(_END, *sentence.numbers)[-1] for sentence in sentences])
+
+    def _caption(self, sentence: Sentence) -> Caption:
+        ended = sentence.numbers[-1:] == (_END,)
+        numbers = sentence.numbers[:-1] if ended else sentence.numbers
+        return Caption(tuple(self._vocabulary.words[number] for number in numbers), sentence.score, ended)

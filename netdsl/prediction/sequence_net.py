@@ -1,0 +1,93 @@
+"""Nets that remember, run step by step: each step takes a number of every sequence, and says what may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from caffe_proto import caffe_pb2 as pb
+from netdsl.checking.sample_inputs import input_kinds
+from netdsl.data.types import Array
+from netdsl.errors import NetError
+from netdsl.layer.samples import BlobKind
+from netdsl.layers import LAYERS
+from netdsl.net.graph import resolve
+from netdsl.net.sequences import beginning_edges
+from netdsl.prediction.predictor import Predictor
+from netdsl.weights.match import Weights
+
+
+class SequenceNet:
+    """A net to be used, whose inputs are the numbers of words or characters, a marker that is 0 where sequences begin,
+    and perhaps features that stay the same.
+    """
+
+    def __init__(self, net: pb.NetParameter, weights: Weights, device: torch.device | str = "cpu") -> None:
+        if not beginning_edges(resolve(net), LAYERS):
+            raise NetError("can't write: none of its layers keeps what was before")
+        self._predictor = Predictor(net, weights, (), device=device)
+        built = self._predictor.subgraph.built
+        self._layers = [layer for _, layer in built.remembering_layers()]
+        inputs, kinds = {each.edge: each.blob.name for each in self._predictor.inputs}, input_kinds(built)
+        markers = {node.bottoms[layer.begins_at] for node, layer in built.remembering_layers()}
+        numbers = [edge for edge in inputs if edge not in markers and kinds[edge] is BlobKind.LABEL]
+        if len(markers) != 1 or not markers <= inputs.keys() or len(numbers) != 1:
+            raise NetError(
+                "can't write: its inputs must be the number of a word or a character, and what says whether the "
+                f"sequence goes on; they are {', '.join(map(repr, inputs.values())) or 'none'}"
+            )
+        self._numbers, self._goes_on = numbers[0], markers.pop()
+        self.feature_shapes = {
+            name: built.shapes[edge][1:] for edge, name in inputs.items() if edge not in (self._numbers, self._goes_on)
+        }
+        prediction = self._predictor.subgraph.prediction
+        self.outputs = 0 if prediction is None else built.shapes[prediction][-1]
+        self._features: dict[int, Tensor] = {}
+        self._edges = {name: edge for edge, name in inputs.items()}
+        self._begins = True
+
+    def begin(self, features: Mapping[str, Array]) -> None:
+        """Forget what was before, and take other features, each of one item."""
+        shapes = {name: tuple(value.shape) for name, value in features.items()}
+        if shapes != self.feature_shapes:
+            wanted = ", ".join(f"'{name}' of {list(shape)}" for name, shape in self.feature_shapes.items()) or "none"
+            raise NetError(f"takes features {wanted}; there are {shapes or 'none'}")
+        self._features = {
+            self._edges[name]: torch.from_numpy(np.float32(value[None])) for name, value in features.items()
+        }
+        self._begins = True
+        for layer in self._layers:
+            layer.reset()
+
+    def step(self, numbers: Sequence[int]) -> Array:
+        """How likely each output is after these numbers, a row for each sequence."""
+        count = len(numbers)
+        goes_on = torch.full((1, count), float(not self._begins))
+        edges = {self._numbers: torch.tensor([numbers], dtype=torch.float32), self._goes_on: goes_on}
+        edges |= {edge: value.expand(count, *value.shape[1:]) for edge, value in self._features.items()}
+        self._begins = False
+        tops = self._predictor.run(edges)
+        prediction = self._predictor.subgraph.prediction
+        likely = tops[prediction].astype(np.float64) if prediction in tops else np.zeros((count, 0))
+        likely = likely.reshape(count, likely.size // count)
+        if not likely.size or not np.isfinite(likely).all() or likely.min() < 0:
+            raise NetError("doesn't say what follows: its only output must have probabilities of words or characters")
+        return likely
+
+    def follow(self, sequences: Sequence[int]) -> None:
+        """Go on with these of the sequences of the last step, in this order."""
+        for layer in self._layers:
+            layer.follow(sequences)
+
+
+def choose(likely: Array, temperature: float, random: np.random.Generator) -> int:
+    """One of the outputs by chance: the higher the temperature, the bolder; at 0 it is the likeliest one."""
+    if temperature == 0:
+        return int(likely.argmax())
+    with np.errstate(divide="ignore"):
+        scores = np.log(likely) / temperature
+    parts = np.exp(scores - scores.max()).cumsum()
+    return int(np.searchsorted(parts, random.random() * parts[-1], side="right"))

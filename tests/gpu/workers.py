@@ -1,0 +1,43 @@
+"""Workers in threads of one process, on the device that NETDSL_DEVICE names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+import torch
+from torch import distributed as dist
+
+from netdsl.distributed.transports.torch_group import Library, TorchGroup
+from tests.device import DEVICE
+from tests.netdsl.distributed.workers import TIMEOUT
+
+Task = Callable[[TorchGroup, torch.device], Any]
+
+LIBRARIES = [
+    Library.GLOO,
+    pytest.param(Library.NCCL, marks=pytest.mark.skipif(DEVICE.type != "cuda", reason="NCCL is between GPUs")),
+]
+
+
+def devices_of(library: Library) -> list[torch.device]:
+    """Those of two workers that share a device, or of one worker for each GPU, which NCCL wants."""
+    if library is Library.GLOO:
+        return [torch.device("cuda", 0) if DEVICE.type == "cuda" else DEVICE] * 2
+    return [torch.device("cuda", index) for index in range(torch.cuda.device_count())]
+
+
+def as_workers(library: Library, devices: Sequence[torch.device], task: Task) -> list[Any]:
+    """Do something as every worker, and give what each returns."""
+    store, size = dist.HashStore(), len(devices)
+
+    def one(rank: int) -> Any:
+        group = TorchGroup(store, rank, size, library=library, device=devices[rank], timeout=TIMEOUT)
+        with closing(group):
+            return task(group, devices[rank])
+
+    with ThreadPoolExecutor(size) as pool:
+        return list(pool.map(one, range(size)))

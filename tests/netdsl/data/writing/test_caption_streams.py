@@ -1,0 +1,91 @@
+"""Captions written as LRCN's streams: where they begin and end, and which images go with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from netdsl.data.sources.class_names import class_names_in
+from netdsl.data.sources.hdf5 import Hdf5Source
+from netdsl.data.sources.images import ImageSource
+from netdsl.data.writing.caption_streams import CaptionReport, CaptionSpec, write_caption_streams
+from netdsl.errors import DataError
+
+CAPTIONS = {"a.png": ["A dog.", "a red dog runs"], "b c.png": ["A cat"]}
+TOPS = ["input_sentence", "target_sentence", "cont_sentence"]
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> Path:
+    images = [{"id": number, "file_name": name} for number, name in enumerate(CAPTIONS)]
+    annotations = [
+        {"image_id": number, "caption": caption}
+        for number, captions in enumerate(CAPTIONS.values())
+        for caption in captions
+    ]
+    for name in CAPTIONS:
+        (tmp_path / name).touch()
+    path = tmp_path / "captions.json"
+    path.write_text(json.dumps({"images": images, "annotations": annotations}))
+    return path
+
+
+def rows(folder: Path) -> list[np.ndarray]:
+    source = Hdf5Source(folder / "list.txt", TOPS)
+    return list(source.take(np.arange(len(source))) or ())
+
+
+def test_streams_are_lrcns(captions: Path, tmp_path: Path) -> None:
+    spec = CaptionSpec.of(f"captions:{captions}?images={tmp_path}&streams=2&steps=4&least=2")
+    assert write_caption_streams(spec, tmp_path / "h5") == CaptionReport(3, 1, streams=2, words=4, cut=1)
+    assert class_names_in(tmp_path / "h5") == ("<EOS>", "<unk>", "a", "dog")
+    inputs, targets, cont = rows(tmp_path / "h5")
+    assert inputs[:4].T.tolist() == [[0, 2, 3, 0], [0, 2, 1, 3]]  # behind the end nothing is read, here 0
+    assert targets[:4].T.tolist() == [[2, 3, 0, -1], [2, 1, 3, 1]]  # the second one is cut
+    assert cont[:4].T.tolist() == [[0, 1, 1, 0], [0, 1, 1, 1]]
+    assert targets[4:].T.tolist() == [[2, 1, 0, -1], [2, 3, 0, -1]]  # the first one once more fills the last stream
+    source = ImageSource(tmp_path / "h5/images.txt")
+    assert [source.name(index) for index in range(4)] == [f"{tmp_path}/{x}.png" for x in ("a", "a", "b c", "a")]
+
+
+def test_a_seed_shuffles_captions_with_their_images(captions: Path, tmp_path: Path) -> None:
+    spec = CaptionSpec(captions, streams=3, steps=6, least=1)
+    orders = []
+    for seed in (1, 2, 3, 4):
+        write_caption_streams(spec, folder := tmp_path / str(seed), seed)
+        words, images = class_names_in(folder), ImageSource(folder / "images.txt")
+        targets = rows(folder)[1].T.astype(int).tolist()
+        sentences = [" ".join(words[number] for number in stream if number > 0) for stream in targets]
+        names = [Path(images.name(index)).name for index in range(3)]
+        known = {(name, text.lower().rstrip(".")) for name, texts in CAPTIONS.items() for text in texts}
+        assert set(zip(names, sentences, strict=True)) == known
+        orders.append(sentences)
+    assert any(order != orders[0] for order in orders)
+
+
+def test_another_set_may_have_the_same_words(captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("<unk>\ncat\na\n")  # as LRCN writes them, without the end
+    write_caption_streams(CaptionSpec(captions, classes=tmp_path / "words.txt", streams=3, steps=3), tmp_path / "h5")
+    assert rows(tmp_path / "h5")[1].T.tolist() == [[3, 1, 0], [3, 1, 1], [3, 2, 0]]
+
+
+def test_missing_images_are_an_error_or_left_out(captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "b c.png").unlink()
+    spec = CaptionSpec(captions, tmp_path, streams=1)
+    with pytest.raises(DataError, match=r"b c.png: isn't there; put it there, or leave such images out by --skip-bad"):
+        write_caption_streams(spec, tmp_path / "h5")
+    assert not (tmp_path / "h5").exists()
+    report = write_caption_streams(spec, tmp_path / "h5", skip_bad=True)
+    assert (report.captions, report.missing) == (2, (f"{tmp_path}/b c.png: isn't there",))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [("streams=0", "streams is '0'; it must be"), ("steps=x", "steps is 'x'"), ("min=3", "has no option 'min'")],
+)
+def test_wrong_options_are_said(options: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        CaptionSpec.of(f"captions:a.json?{options}")

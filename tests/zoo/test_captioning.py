@@ -1,0 +1,30 @@
+"""The net of the page about captions says of drawings that it never saw what is on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_docs import DOCS, steps_of
+from tests.test_house import ROOT
+
+RIGHT = 40  # of 45 drawings, whose shape and colour must be said; by chance it would be 5
+
+
+@pytest.mark.slow
+def test_held_out_drawings_get_their_captions(tmp_path: Path) -> None:
+    steps = steps_of(DOCS / "captions.md")
+    program = [sys.executable, ROOT / "tests/run_page.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(program, input=json.dumps(steps), cwd=tmp_path, env=environment, text=True, check=True)
+    drawn = json.loads((tmp_path / "captions_test.json").read_text())
+    true = {each["image_id"]: each["caption"].lower().rstrip(".") for each in drawn["annotations"]}
+    answers = [json.loads(line) for line in (tmp_path / "captions.jsonl").read_text().splitlines()]
+    said = {int(Path(answer["image"]).stem): answer["captions"][0]["caption"] for answer in answers}
+    assert said.keys() == true.keys()
+    assert sum(said[number] == true[number] for number in true) >= RIGHT
