@@ -82,8 +82,7 @@ class FlatWeights:
     @staticmethod
     def view(buffer: Tensor, blob: FlatBlob) -> Tensor:
         """A blob's part of a buffer with this layout, in the blob's shape and with its order of axes in memory."""
-        strides = torch.empty_like(blob.tensor, device="meta").stride()
-        return buffer[blob.start : blob.stop].as_strided(blob.tensor.shape, strides)
+        return buffer[blob.start : blob.stop].as_strided(blob.tensor.shape, blob.tensor.stride())
 
 
 class FlatGradients:
