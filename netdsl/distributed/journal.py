@@ -22,7 +22,7 @@ from netdsl.solver.snapshot_files import ResumePoint, first_whole
 
 _WHOLE = "whole.json"
 _NAME = re.compile(r"round-([0-9]{8})")
-_VERSION = 1  # of `whole.json`; the first files had no number
+_VERSION = 2  # of `whole.json` and the tensors beside it; the first files had no number
 _PARTS = ("npz", "json")  # the kinds of files of each worker
 _ARCHIVE = re.compile(r"worker-([0-9]{1,8})\.npz")
 
@@ -48,7 +48,7 @@ class _Contents(msgspec.Struct, frozen=True):
     round: int
     score: float | None  # of the last test; more is better
     files: dict[str, str]  # hashes by name
-    version: int = _VERSION
+    version: int = 1
     members: tuple[int, ...] = ()  # the numbers of the workers that did the round; the first entries had none
 
 
@@ -115,7 +115,7 @@ class Journal:
             if value is None:
                 raise DistributedError(f"{entry / name}: can't be read; do all workers see this folder?")
             files[name] = value
-        contents = msgspec.json.encode(_Contents(after, score, files, members=tuple(members)))
+        contents = msgspec.json.encode(_Contents(after, score, files, _VERSION, tuple(members)))
         write_pieces(entry / _WHOLE, [msgspec.json.format(contents, indent=1) + b"\n"], durable=True)
         self._remove_old(after)
 

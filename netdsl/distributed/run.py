@@ -28,7 +28,7 @@ from netdsl.tables.table import Table
 
 NEWEST = "auto"  # as a snapshot: the newest whole one, if there is one
 _RUN, _SOLVER = "run.json", "solver.prototxt"
-_VERSION = 2  # of the file; the first one had no number
+_VERSION = 3  # of the folder: the file, and the order of the weights in the journal
 
 
 @dataclass(frozen=True)

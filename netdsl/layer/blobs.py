@@ -64,6 +64,10 @@ class LayerBlobs(nn.Module):
             return getattr(owner, owned).view(shape)
         return super().__getattr__(name)
 
+    def reshaped_blobs(self) -> list[str]:
+        """The names of the blobs that are another layer's, in a shape of this one's own."""
+        return list(self._reshaped)
+
     def owner_of(self, name: str) -> Tensor:
         """The tensor that a blob's values are really in, which may have another shape."""
         owner, owned, _ = self._reshaped.get(name, (self, name, None))

@@ -109,10 +109,14 @@ class Convolving(AbsorbsAffine, HasOnnxForm, MakesNewMemory, PrefersChannelsLast
             found = f"a bottom {list(bottom)} has {bottom[self.axis]} on axis {self.axis}"
             raise ShapeError(f"takes {self.channels} channels, and {found}")
 
+    def _filters_for(self, x: Tensor) -> Tensor:
+        """The filters, with channels last only if x has them so: torch takes them for a wish, and would copy x."""
+        return self.weight if x.dim() != 4 or x.stride(1) == 1 else self.weight.contiguous()
+
     def _one(self, x: Tensor) -> Tensor:
         self.check_channels(x.shape)
         if self.axis == 1 and self.spatial:
-            return self.slide(x, self.weight)
+            return self.slide(x, self._filters_for(x))
         outer, flat = x.shape[: self.axis], x.reshape(-1, *x.shape[self.axis :])
         if not self.spatial:
             return self.slide(flat.unsqueeze(-1), self.weight.unsqueeze(-1)).reshape(*outer, -1)

@@ -169,8 +169,8 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
 
     @torch.no_grad()
     def _add(self, mean: Tensor, variance: Tensor) -> None:
-        self.mean.mul_(self.fraction).add_(mean)
-        self.variance.mul_(self.fraction).add_(variance)
+        for blob, new in ((self.mean, mean), (self.variance, variance)):
+            torch.add(new, blob, alpha=self.fraction, out=blob)
         self.factor.mul_(self.fraction).add_(1)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
 import torch
 from torch import Tensor
 
@@ -13,18 +15,46 @@ _OF_ONEDNN = (torch.float32, torch.bfloat16)  # the numbers that it convolves
 _OF_TWO_BYTES = (torch.float16, torch.bfloat16)
 
 
+class Wish(Enum):
+    """How a layer wants images to lie."""
+
+    CHANNELS_FIRST = auto()
+    CHANNELS_LAST = auto()  # where convolutions are quicker so
+    ANY = auto()
+
+
+def wish_of(layer: Layer) -> Wish:
+    """How a layer wants its bottoms to lie."""
+    if isinstance(layer, PrefersChannelsLast) and layer.prefers_channels_last():
+        return Wish.CHANNELS_LAST
+    return Wish.ANY if layer.any_layout else Wish.CHANNELS_FIRST
+
+
 def channels_last_pays(built: Built) -> bool:
     """Whether a net has layers that can be quicker with channels last."""
-    return any(map(_prefers, built.layers))
+    return any(wish_of(layer) is Wish.CHANNELS_LAST for layer in built.layers)
 
 
-def laid_out(bottom: Tensor, layer: Layer) -> Tensor:
-    """A layer's bottom in the layout that the layer wants; a copy only if it has another one."""
+def lay_out_filters(built: Built) -> None:
+    """Give filters the layout that their layers want of images, so that no pass over a batch has to copy them.
+
+    It depends on the net alone, not on the device, so the workers of a training have their weights in one order. What
+    other layers share in another shape stays as it is.
+    """
+    shared = {id(layer.owner_of(name)) for layer in built.layers for name in layer.reshaped_blobs()}
+    for layer in built.layers:
+        for filters in layer.blob_tensors() if wish_of(layer) is Wish.CHANNELS_LAST else ():
+            if filters.dim() == 4 and id(filters) not in shared:
+                filters.data = filters.detach().contiguous(memory_format=torch.channels_last)
+
+
+def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
+    """A bottom as its layer wants it to lie; a copy only if it lies otherwise."""
     if bottom.dim() != 4 or bottom.is_meta or torch.compiler.is_compiling():
         return bottom
-    if _prefers(layer) and _convolved_quicker(bottom):
-        return _with_channels_last(bottom)
-    return bottom if layer.any_layout else bottom.contiguous()
+    if wish is Wish.CHANNELS_LAST:
+        return _with_channels_last(bottom) if _convolved_quicker(bottom) else bottom
+    return bottom.contiguous() if wish is Wish.CHANNELS_FIRST else bottom
 
 
 def _convolved_quicker(images: Tensor) -> bool:
@@ -41,10 +71,6 @@ def _convolved_quicker(images: Tensor) -> bool:
         return onednn and images.dtype in _OF_ONEDNN
     halved = images.dtype is torch.float32 and torch.is_autocast_enabled(images.device.type)
     return images.is_cuda and (halved or images.dtype in _OF_TWO_BYTES)
-
-
-def _prefers(layer: Layer) -> bool:
-    return isinstance(layer, PrefersChannelsLast) and layer.prefers_channels_last()
 
 
 def _with_channels_last(images: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
-from netdsl.net.memory_format import channels_last_pays, laid_out
+from netdsl.net.memory_format import Wish, channels_last_pays, laid_out, lay_out_filters, wish_of
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Step:
     tops: tuple[int, ...]
     unneeded: tuple[int, ...]
     cut: tuple[int, ...]  # positions of bottoms that get no gradient
+    wish: Wish  # how the bottoms should lie
 
 
 class NetModule(nn.Module):
@@ -63,6 +64,7 @@ class NetModule(nn.Module):
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
         """Give all blobs memory and their first values."""
         allocate_layers(self.built, device)
+        lay_out_filters(self.built)
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -112,10 +114,8 @@ class NetModule(nn.Module):
 
     def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
         """The bottoms of a step. One that has to be brought into another layout is so for those who read it later."""
-        if self.channels_last:
-            layer = self.layers[step.key]
-            assert isinstance(layer, Layer)
-            edges |= {edge: laid_out(edges[edge], layer) for edge in step.bottoms}
+        if self.channels_last and step.wish is not Wish.ANY:
+            edges |= {edge: laid_out(edges[edge], step.wish) for edge in step.bottoms}
         return [edges[edge] for edge in step.bottoms]
 
     def _tops(self, step: Step, bottoms: list[Tensor], contents: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
@@ -178,8 +178,8 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
             edge for edge in (*node.bottoms, *nodes[end].tops) if last[edge] in (index, end) and edge not in kept
         ]
         following = keys[end] if end != index else None
-        unneeded = tuple(dict.fromkeys(ends_here))
-        steps.append(Step(key, following, node.bottoms, nodes[end].tops, unneeded, cut_of(built, node, layer)))
+        unneeded, cut = tuple(dict.fromkeys(ends_here)), cut_of(built, node, layer)
+        steps.append(Step(key, following, node.bottoms, nodes[end].tops, unneeded, cut, wish_of(layer)))
     return steps
 
 

@@ -25,7 +25,7 @@ from netdsl.net.build import Built, running, set_batch
 from netdsl.net.graph import Phase, filter_layers, state_of
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
-from netdsl.net.memory_format import channels_last_pays, laid_out
+from netdsl.net.memory_format import channels_last_pays, laid_out, wish_of
 from netdsl.net.module import NetModule
 from netdsl.planner.layer_costs import layer_costs
 
@@ -159,7 +159,7 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
             continue
         cut = cut_of(built, node, layer)
         if channels_last:
-            edges |= {edge: laid_out(edges[edge], layer) for edge in node.bottoms}
+            edges |= {edge: laid_out(edges[edge], wish_of(layer)) for edge in node.bottoms}
         bottoms = [
             _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
         ]

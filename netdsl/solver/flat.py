@@ -81,8 +81,8 @@ class FlatWeights:
 
     @staticmethod
     def view(buffer: Tensor, blob: FlatBlob) -> Tensor:
-        """A blob's part of a buffer with this layout, in the blob's shape."""
-        return buffer[blob.start : blob.stop].view(blob.tensor.shape)
+        """A blob's part of a buffer with this layout, in the blob's shape and with its order of axes in memory."""
+        return buffer[blob.start : blob.stop].as_strided(blob.tensor.shape, blob.tensor.stride())
 
 
 class FlatGradients:

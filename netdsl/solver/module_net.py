@@ -55,6 +55,7 @@ class ModuleOnBatches:
     def __init__(self, module: NetModule, next_batch: Callable[[], dict[int, Tensor]], compute: Compute) -> None:
         self.module, self.built, self.compute = module, module.built, compute
         self.next_batch = next_batch
+        self._parameters = list(module.parameters())  # torch's `zero_grad` goes through all layers in each step
         self._forward = torch.compile(self._loss_and_outputs) if compute.compiled else self._loss_and_outputs
         self.last_outputs: Mapping[str, Tensor] = {}
         self.loss_scale = LossScale(compute.device) if compute.precision is ComputePrecision.FP16 else None
@@ -85,7 +86,8 @@ class ModuleOnBatches:
 
     def clear_gradients(self) -> None:
         """Clear the gradients of all blobs."""
-        self.module.zero_grad()
+        for parameter in self._parameters:
+            parameter.grad = None
 
     def forward(self) -> Tensor:
         """The loss of the next batch."""

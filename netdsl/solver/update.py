@@ -18,7 +18,7 @@ from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.rules import Factor, rule_of
 
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
-_CACHED = 1 << 17  # values: a stretch of weights, gradients and history together stays in a core's cache
+_CACHED = 1 << 18  # values: a stretch of weights, gradients and history together stays in the cache
 _COPIED = 1 << 24  # values of a stretch that a GPU keeps until it is known whether the step counts
 
 
@@ -109,14 +109,20 @@ class Updater:
             torch.where(cast(Tensor, finite), values, old, out=values)
 
     def _step(self, stretch: Stretch, scale: Tensor | float) -> None:
-        group, part = stretch.group, slice(stretch.start, stretch.stop)
-        weights, gradient = self.weights.buffer[part], self._scaled[: stretch.stop - stretch.start]
-        torch.mul(self.gradients.buffer[part], scale, out=gradient)  # a copy, since rules may write over it
-        decay = self.param.weight_decay * group.decay_mult
-        if decay:
-            gradient.add_(weights if self.param.regularization_type == "L2" else weights.sign(), alpha=decay)
-        histories = [history[part] for history in self.histories]
+        part = slice(stretch.start, stretch.stop)
+        weights, histories = self.weights.buffer[part], [history[part] for history in self.histories]
+        gradient = self._regularised(self.gradients.buffer[part], weights, scale, stretch.group.decay_mult)
         self.rule(weights, gradient, histories, self._factors[stretch.index])
+
+    def _regularised(self, gradient: Tensor, weights: Tensor, scale: Tensor | float, decay_mult: float) -> Tensor:
+        """A gradient times the scale, with weight decay: a copy, since rules may write over it."""
+        scaled, decay = self._scaled[: len(gradient)], self.param.weight_decay * decay_mult
+        if isinstance(scale, Tensor) or scale != 1 or not decay:
+            gradient = torch.mul(gradient, scale, out=scaled)
+        if not decay:
+            return gradient
+        penalty = weights if self.param.regularization_type == "L2" else weights.sign()
+        return torch.add(gradient, penalty, alpha=decay, out=scaled)
 
     def _scale(self) -> Tensor | float:
         """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.

@@ -37,11 +37,25 @@ class Batch:
         self.number, self.size, self.missing = number, size, size
         self.tops: tuple[Tensor, ...] = ()
         self.skipped: list[str] = []
-        self.problem: Exception | None = None
+        self._problems: dict[int, Exception] = {}  # by slot
         self._transforms, self._item_transform, self._collate = transforms, item_transform, collate
         self._pinned, self._lock = pinned, Lock()
         self._arrays: list[Array] = []  # views on the tops
         self._items: dict[int, Item] = {}  # by slot, to be collated when all are there
+
+    @property
+    def problem(self) -> Exception | None:
+        """Why the batch can't be made: what is wrong with the first bad item, whichever thread was quicker."""
+        return self._problems[min(self._problems)] if self._problems else None
+
+    def give_up(self, slot: int, problem: Exception) -> None:
+        """Leave a slot empty, for which no item is to be had."""
+        self._problems.setdefault(slot, problem)
+        self.missing -= 1
+
+    def give_up_all(self, problem: Exception) -> None:
+        """Leave all slots empty."""
+        self._problems, self.missing = {0: problem}, 0
 
     def put(self, slot: int, item: Item, random: Random) -> None:
         """Transform an item into its slot, or collate all if it's the last one."""

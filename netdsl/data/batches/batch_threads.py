@@ -71,11 +71,12 @@ class BatchThreads:
     def wait(self, number: int) -> Batch:
         """Wait for a batch to be complete; an error if it can't be completed, or if it takes too long."""
         with self._ready:
-            if not self._ready.wait_for(lambda: self._is_ready(number), self._loading.deadline):
-                raise DataError(f"batch {number} isn't there after {self._loading.deadline:g} s: {self._delay()}")
-            batch = self._batches[number]
-        if batch.problem is not None:
+            ready = self._ready.wait_for(lambda: self._is_ready(number), self._loading.deadline)
+            batch = self._batches.get(number)
+        if batch is not None and batch.problem is not None:
             raise batch.problem
+        if batch is None or not ready:
+            raise DataError(f"batch {number} isn't there after {self._loading.deadline:g} s: {self._delay()}")
         return batch
 
     def take(self, number: int) -> Batch:
@@ -89,7 +90,7 @@ class BatchThreads:
 
     def _is_ready(self, number: int) -> bool:
         batch = self._batches.get(number)
-        return batch is not None and (not batch.missing or batch.problem is not None)
+        return batch is not None and not batch.missing
 
     def _delay(self) -> str:
         if self._fetching is not None:
@@ -235,18 +236,19 @@ class BatchThreads:
             self._queue_items(batch)
             return
         with self._ready:
-            batch.problem = problem
+            batch.give_up_all(problem)
             self._ready.notify_all()
 
     def _reject(self, slot: Slot, problem: Exception) -> None:
         """Replace a bad item by the next one, or give its batch the problem, which is raised where it is taken."""
         with self._ready:
             if not isinstance(problem, DataError) or self._loading.bad is BadItems.STOP:
-                slot.batch.problem = slot.batch.problem or problem
+                slot.batch.give_up(slot.position, problem)
             elif slot.tries + 1 < min(_MOST_BAD_IN_A_ROW, len(self._order)):
                 slot.batch.skipped.append(str(problem))
                 self._to_fetch.appendleft([replace(slot, tries=slot.tries + 1)])
                 self._room.notify()
             else:
-                slot.batch.problem = DataError(f"{slot.tries + 1} items in a row are bad; the last: {problem}")
+                last = f"{slot.tries + 1} items in a row are bad; the last: {problem}"
+                slot.batch.give_up(slot.position, DataError(last))
             self._ready.notify_all()

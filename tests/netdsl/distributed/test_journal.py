@@ -42,6 +42,7 @@ OF_WHOLE: dict[str, Callable[[Path], object]] = {
     "other types": changed(files=[1, 2]),
     "another round": changed(round=2),
     "another version": changed(version=99),
+    "the first version": lambda path: path.write_text(path.read_text().replace('"version": 2,', "")),
 }
 CASES = [("whole.json", name) for name in OF_WHOLE]
 CASES += [(file, name) for file in ("worker-0.npz", "worker-1.json") for name in DAMAGE]
@@ -90,17 +91,6 @@ def test_an_entry_names_the_workers_of_its_round_and_one_that_lacks_parts_is_dam
     changed(members=[0, 1, 2, 5])(entry.path / "whole.json")
     entry = journal.newest()
     assert entry is not None and entry.round == 1
-
-
-def test_an_entry_of_an_older_version_is_read(run: Simulate, folder: Path) -> None:
-    journal = Journal(folder, Retention())
-    run(STRATEGY, journal=journal, stop=2)
-    whole = folder / "round-00000002" / "whole.json"
-    content = json.loads(whole.read_text())
-    del content["version"]
-    whole.write_text(json.dumps(content))
-    ended = run(STRATEGY, journal=journal)
-    assert [record.number for record in ended.records if record.rank == 0] == [3, 4]
 
 
 def test_a_state_that_is_not_finite_is_not_saved(run: Simulate, folder: Path, param: pb.SolverParameter) -> None:

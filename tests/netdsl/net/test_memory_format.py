@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
@@ -12,6 +13,7 @@ from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
+from netdsl.solver.flat import FlatWeights
 from tests.netdsl.test_every_layer_on_a_gpu import NETS, module_of
 from tests.netdsl.test_every_layer_on_a_gpu import run as run_case
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
@@ -141,3 +143,29 @@ def test_a_layer_on_a_gpu_has_the_same_numbers_in_whatever_layout_images_come(ca
 
 def _lies_in(top: Tensor, layout: torch.memory_format) -> bool:
     return top.is_contiguous(memory_format=layout) or top._is_view()
+
+
+def test_filters_lie_as_their_images_also_in_the_solvers_buffer() -> None:
+    net = module()
+    filters = net.layers["conv"].weight
+    expected = filters.detach().clone()
+    weights = FlatWeights(net.built)
+    assert filters.is_contiguous(memory_format=torch.channels_last)
+    torch.testing.assert_close(filters.detach(), expected, rtol=0, atol=0)
+    in_buffer = weights.buffer[: filters.numel()].view(6, 3, 3, 2).permute(0, 3, 1, 2)
+    torch.testing.assert_close(in_buffer, expected, rtol=0, atol=0)
+
+
+def test_filters_that_another_layer_has_in_another_shape_lie_as_in_caffe() -> None:
+    shared = 'param { name: "w" share_mode: PERMISSIVE } convolution_param'
+    layer = (
+        'layer { name: "%s" type: "Convolution" bottom: "%s" top: "%s" ' + shared + " { num_output: %d kernel_size: 3 "
+    )
+    filler = 'weight_filler { type: "xavier" } } }'
+    begin = NET[: NET.index('layer { name: "conv"')]
+    net = module(begin + layer % ("a", "x", "a", 6) + filler + layer % ("b", "a", "b", 2) + "} }")
+    assert net.layers["a"].weight.is_contiguous()
+    weights = net.layers["a"].weight.reshape(2, 6, 3, 3)
+    x = torch.randn(3, 2, 9, 8)
+    expected = F.conv2d(F.conv2d(x, net.layers["a"].weight), weights)
+    torch.testing.assert_close(net(x)["b"], expected, **CLOSE)

@@ -144,6 +144,25 @@ def test_a_bad_item_is_an_error_when_its_batch_is_asked_for(source: Images) -> N
         assert labels(batches, 1) == [[6, 7]]
 
 
+class FirstIsSlow(Images):
+    """All are bad, and the first is found to be so after the second."""
+
+    def __init__(self) -> None:
+        super().__init__(2, bad=(0, 1))
+        self._second_was_tried = threading.Event()
+
+    def item(self, fetched: int) -> tuple[np.ndarray, ...]:
+        if fetched == 0:
+            assert self._second_was_tried.wait(PATIENCE)
+        self._second_was_tried.set()
+        return super().item(fetched)
+
+
+def test_of_several_bad_items_the_first_is_told_whichever_thread_is_quicker() -> None:
+    with Batches(Reading(FirstIsSlow(), 2), Loading(workers=2)) as batches, pytest.raises(DataError, match="item 0 is"):
+        next(batches)
+
+
 def test_a_bad_item_gives_its_place_to_the_next(caplog: pytest.LogCaptureFixture) -> None:
     source = Images(8, bad=(1, 4), lost=(5,))
     with Batches(Reading(source, 3), Loading(bad=BadItems.SKIP, workers=2)) as batches:

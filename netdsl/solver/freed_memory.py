@@ -1,0 +1,25 @@
+"""What becomes of memory that a training frees: on a CPU it is kept for the next step."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+from functools import cache
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers of its settings
+_NEVER = -1
+_LARGEST = 1 << 25  # bytes that glibc takes for an mmap threshold
+
+
+@cache
+def keep_freed_memory() -> None:
+    """Let this process keep what it frees, as a GPU's memory is kept, until it ends; only glibc can be told so.
+
+    By itself it gives large blocks back to the system, which hands them out again page by page and clears each one. A
+    step's activations are such blocks, so a step of ResNet-50 or MobileNet took an eighth longer.
+    """
+    if platform.libc_ver()[0] != "glibc":
+        return
+    allocator = ctypes.CDLL(None)
+    allocator.mallopt(_TRIM_THRESHOLD, _NEVER)
+    allocator.mallopt(_MMAP_THRESHOLD, _LARGEST)
