@@ -95,8 +95,10 @@ def test(
     model.net.state.MergeFrom(pb.NetState(phase=pb.TEST, level=request.level, stage=request.stages))
     model = replace(model, net=filter_layers(model.net, model.net.state))
     if request.data is not None and request.data.startswith(CAPTIONS):
+        _check_once(request, request.data, backend)
         return _on_captions(request, request.data, device, listen)
     if request.data is not None and _names_pictures(request.data, model.net):
+        _check_once(request, request.data, backend)
         return _on_pictures(request, request.data, device, listen)
     try:
         if isinstance(backend, SparkBackend):
@@ -114,6 +116,17 @@ def _names_pictures(data: str, net: pb.NetParameter) -> bool:
     """Whether data are images with marked objects, and no database that layers of the net read."""
     reads_databases = any(layer.HasField("data_param") for layer in net.layer)
     return names_annotated_files(data) or (names_annotated_set(data) and not reads_databases)
+
+
+def _check_once(request: TestRequest, data: str, backend: LocalBackend | SparkBackend) -> None:
+    """Raise a DataError for what isn't there to choose where every image is answered once, here."""
+    chosen = {
+        "--iterations": request.batches is not None,
+        "--column": bool(request.columns),
+        "--backend spark": isinstance(backend, SparkBackend),
+    }
+    if names := ", ".join(name for name, is_set in chosen.items() if is_set):
+        raise DataError(f"{data}: all of its images are tested once, on this machine; leave out {names}")
 
 
 def _answerer(request: TestRequest, device: torch.device | None, listen: Listener) -> Answerer:

@@ -120,6 +120,19 @@ def test_a_model_that_only_classifies_is_refused(zoo, digits) -> None:
     assert "neither detects nor segments" in done.err
 
 
+@pytest.mark.parametrize(
+    ("flags", "names"), [(["--iterations", "3"], "--iterations"), (["--column", "data=x"], "--column")]
+)
+def test_what_chooses_batches_or_columns_is_refused_where_every_picture_is_taken_once(
+    zoo, digits, flags: list[str], names: str
+) -> None:
+    write_voc(Path("voc"), [VocImage("a", 8, 8, [VocObject("cat", (1, 1, 4, 4))])])
+    for data in ("voc:voc", "captions:captions.json?images=voc"):
+        done = zoo("test", digits.net, "--weights", digits.weights, "--data", data, *flags)
+        assert done.code == 2
+        assert f"{data}: all of its images are tested once, on this machine; leave out {names}" in done.err
+
+
 def test_a_detector_of_the_catalogue_is_made_for_other_classes(zoo) -> None:
     write_voc(Path("voc"), [VocImage("a", 8, 8, [VocObject("cat", (1, 1, 4, 4)), VocObject("ant", (2, 2, 5, 5))])])
     done = zoo("import", "ssd-shapes", "--classes", "voc:voc", "-o", "mine")
