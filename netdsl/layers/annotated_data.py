@@ -31,7 +31,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
+from netdsl.layers._data import DataLayer, check_database, decodes_gray, open_database, passed_over
 from netdsl.layers._forks import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
@@ -73,6 +73,9 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         scales = max(1, p.seg_scales)
         size = _map_size(p) or (image[1] // scales, image[2] // scales)
         return [image, boxes, (self._map_channels(), *size)]
+
+    def is_gray(self) -> bool:
+        return decodes_gray(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param

@@ -19,7 +19,7 @@ from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DatumData, check_database, open_database, passed_over
+from netdsl.layers._data import DatumData, check_database, decodes_gray, open_database, passed_over
 
 
 class Data(DatumData, HasSampleFiles):
@@ -34,6 +34,9 @@ class Data(DatumData, HasSampleFiles):
     def unknown_source(self) -> str | None:
         source = self.layer.data_param.source
         return source if source and has_kind_prefix(source) else None
+
+    def is_gray(self) -> bool:
+        return decodes_gray(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
