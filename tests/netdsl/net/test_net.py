@@ -75,11 +75,11 @@ def test_phase_level_and_stages_say_which_layers_there_are() -> None:
 
 
 def test_types_of_one_s_own() -> None:
-    class Twice(Layer):
+    class Doubling(Layer):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return 2 * x
 
-    made = net(TEXT.replace('"Power"', '"Twice"'), types=LAYERS | {"Twice": Twice}, level=1, stages=["raw"])
+    made = net(TEXT.replace('"Power"', '"Twice"'), types=LAYERS | {"Twice": Doubling}, level=1, stages=["raw"])
     assert made.forward(**given())["loud"].shape == (2, 6)
 
 
