@@ -14,7 +14,7 @@ from typing import NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.dialects import BVLC, PRIVATE, STORED, Dialect, all_dialects, schema_name
+from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects, schema_name
 from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
@@ -87,7 +87,7 @@ def _renumbered_fields(data: bytes, descriptor: Descriptor, dialect: Dialect) ->
         schema_field = table.get(field.number)
         if schema_field is None:
             continue
-        if dialect.number(descriptor, schema_field.name) != schema_field.number < PRIVATE:
+        if dialect.number(descriptor, schema_field.name) != schema_field.number:
             yield message, schema_field.name, field.number == schema_field.number
         submessage = schema_field.message_type
         if submessage is not None and field.kind == LENGTH and dialect.touches(submessage):

@@ -182,7 +182,12 @@ def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) ->
     """The database that a layer names."""
     if p.backend not in _DATABASES:
         raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
-    return _DATABASES[p.backend](p.source, Color.COLOR if p.force_encoded_color else Color.of(transform))
+    return _DATABASES[p.backend](p.source, database_color(p, transform))
+
+
+def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
+    """The channels that encoded images of a database are decoded to."""
+    return Color.COLOR if p.force_encoded_color else Color.of(transform)
 
 
 def decodes_gray(layer: pb.LayerParameter) -> bool:
