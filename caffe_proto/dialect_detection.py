@@ -7,14 +7,15 @@ impossible wire type or an unknown field, and the cheapest reading wins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from caffe_proto.descriptors import enum_of
-from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects
-from caffe_proto.errors import BinaryError
+from caffe_proto.dialects import BVLC, STORED, Dialect, all_dialects, schema_name
+from caffe_proto.errors import BinaryError, DialectError
 from caffe_proto.wire import FIXED32, FIXED64, LENGTH, MAX_DEPTH, VARINT, Field, fields, read_varint, value_in
 
 # The costs. An explicit default is a faint hint only: writers rarely spell one out, and rather `true` than a name.
@@ -57,6 +58,40 @@ def detect_dialect(skeleton: bytes, descriptor: Descriptor) -> Dialect:
         all_dialects().values(),
         key=lambda dialect: sum(_cost(dialect, field) for field in ambiguous) + dialect.rank * _COST_PER_RANK,
     )
+
+
+def with_numbers_of(skeleton: bytes, descriptor: Descriptor, dialect: Dialect) -> Dialect:
+    """A dialect as an encoded message uses it: with BVLC's numbers for the fields that it has under them.
+
+    A fork that gave such a field another number didn't write it, and others read it under BVLC's number only.
+    """
+    used = set(_renumbered_fields(skeleton, descriptor, dialect))
+    kept = {(message, name) for message, name, is_bvlc in used if is_bvlc}
+    for message, name, is_bvlc in sorted(used):
+        if not is_bvlc and (message, name) in kept:
+            raise DialectError(
+                f"'{name}' of {message} is there under BVLC's number and under that of dialect '{dialect.name}', so "
+                "it can't be written again as it is; name another dialect"
+            )
+    numbers = {
+        message: {name: number for name, number in names.items() if (message, name) not in kept}
+        for message, names in dialect.numbers.items()
+    }
+    return replace(dialect, numbers=numbers, _tables={}, _touched={}) if kept else dialect
+
+
+def _renumbered_fields(data: bytes, descriptor: Descriptor, dialect: Dialect) -> Iterator[tuple[str, str, bool]]:
+    """The fields that the dialect renumbered: their message and name, and whether they have BVLC's number."""
+    message, table = schema_name(descriptor), dialect.table(descriptor)
+    for field in fields(data):
+        schema_field = table.get(field.number)
+        if schema_field is None:
+            continue
+        if dialect.number(descriptor, schema_field.name) != schema_field.number:
+            yield message, schema_field.name, field.number == schema_field.number
+        submessage = schema_field.message_type
+        if submessage is not None and field.kind == LENGTH and dialect.touches(submessage):
+            yield from _renumbered_fields(data[field.value : field.end], submessage, dialect)
 
 
 def _ambiguous_fields(

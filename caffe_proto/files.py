@@ -18,7 +18,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.blobs import Blobs
 from caffe_proto.check import check_message
 from caffe_proto.descriptors import descriptor_of
-from caffe_proto.dialect_detection import detect_dialect
+from caffe_proto.dialect_detection import detect_dialect, with_numbers_of
 from caffe_proto.dialects import BVLC, Dialect, dialect_for, dialect_named
 from caffe_proto.errors import CaffeError, DialectError, FileError, TextError, UnknownNameError
 from caffe_proto.net_dialect import mark, marks_of
@@ -226,6 +226,7 @@ def _read_binary(data: memoryview, kind: type[Message] | None, dialect: Dialect 
     skeleton = binary.cut(data, descriptor, blobs)
     dialect = dialect or detect_dialect(skeleton, descriptor)
     message = binary.parse(dialect.decode(skeleton, descriptor), kind)
+    dialect = with_numbers_of(skeleton, descriptor, dialect)
     check_message(message, blobs)
     if isinstance(message, pb.NetParameter):
         _mark(message, dialect)

@@ -30,7 +30,7 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
 @dataclass(frozen=True)
-class Block:
+class CodeBlock:
     """A block of code in a page, and the comment before it."""
 
     kind: str
@@ -51,8 +51,8 @@ class Block:
                 yield "console", command
 
 
-def blocks_of(page: Path) -> list[Block]:
-    return [Block(match["kind"], match["body"], match["note"] or "") for match in _BLOCK.finditer(page.read_text())]
+def blocks_of(page: Path) -> list[CodeBlock]:
+    return [CodeBlock(match["kind"], match["body"], match["note"] or "") for match in _BLOCK.finditer(page.read_text())]
 
 
 def steps_of(page: Path) -> list[tuple[str, str]]:

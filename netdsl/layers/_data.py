@@ -15,6 +15,7 @@ from netdsl.data.batches.reading import Intake
 from netdsl.data.sources.datum import DatumSource
 from netdsl.data.sources.leveldb import LevelDbSource
 from netdsl.data.sources.lmdb import LmdbSource
+from netdsl.data.transforms.channels import COLORS, GRAY
 from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images, write_list, write_mean_file
@@ -78,10 +79,14 @@ class DataLayer(BringsData):
         """Only the data say what shapes items have."""
         if self.layer.HasField("transform_param") and not self.images_alone:
             raise refuse_table()
-        tops, gray = tuple(self.layer.top), self.layer.transform_param.force_gray
-        return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), gray)
+        tops = tuple(self.layer.top)
+        return Intake(tops, self.batch_size(), (None,) * len(tops), self.transform(), self.is_gray())
 
-    def image(self, *sizes: Size, channels: int = 3) -> Shape:
+    def is_gray(self) -> bool:
+        """Whether images are read without colours. Caffe asks `force_gray` only about encoded images of databases."""
+        return False
+
+    def image(self, *sizes: Size) -> Shape:
         """Channels, height and width of the first top: assumed, or what the first of these sizes that is set makes."""
         if self.assumed and self.assumed[0]:
             return self.assumed[0][-3:]
@@ -89,7 +94,7 @@ class DataLayer(BringsData):
         crops = (p.crop_size, p.crop_size), (p.crop_h, p.crop_w), (p.crop_height, p.crop_width)
         resized = [(each.height, each.width) for each in p.resize_param[:1]]
         height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL_SIDE, TYPICAL_SIDE))
-        return (1 if p.force_gray else 3 if p.force_color else channels, height, width)
+        return GRAY if self.is_gray() else COLORS, height, width
 
 
 class DatumData(DataLayer, HasDatabaseForm):
@@ -130,8 +135,11 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
 
     def item_shapes(self) -> list[Shape]:
         p = self.layer.image_data_param
-        image = self.image(both_or_none(p.new_height, p.new_width, "new"), channels=3 if p.is_color else 1)
+        image = self.image(both_or_none(p.new_height, p.new_width, "new"))
         return [image, (1, *image[-2:])]
+
+    def is_gray(self) -> bool:
+        return not self.layer.image_data_param.is_color
 
     def write_samples(self, folder: Path, values: Sequence[Array]) -> pb.LayerParameter:
         made = self._with_own_settings()
@@ -174,7 +182,17 @@ def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) ->
     """The database that a layer names."""
     if p.backend not in _DATABASES:
         raise NetError(f"backend {pb.DataParameter.DB.Name(p.backend)} can't be read; take LMDB or LEVELDB")
-    return _DATABASES[p.backend](p.source, Color.COLOR if p.force_encoded_color else Color.of(transform))
+    return _DATABASES[p.backend](p.source, database_color(p, transform))
+
+
+def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
+    """The channels that encoded images of a database are decoded to."""
+    return Color.COLOR if p.force_encoded_color else Color.of(transform)
+
+
+def decodes_gray(layer: pb.LayerParameter) -> bool:
+    """Whether the encoded images of a database that a layer names lose their colours."""
+    return layer.transform_param.force_gray and not layer.data_param.force_encoded_color
 
 
 def passed_over(rand_skip: int, seed: int) -> int:

@@ -22,7 +22,6 @@ from netdsl.data.transforms.annotated_transform import AnnotatedTransform
 from netdsl.data.transforms.box_sampling import BatchSamplers, Jitter, WindowDraw
 from netdsl.data.transforms.box_tops import batch_rows, centred_rows
 from netdsl.data.transforms.class_maps import ClassMaps
-from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array, Random
 from netdsl.data.writing.annotated_samples import annotated_samples, write_class_groups
 from netdsl.data.writing.databases import write_records
@@ -31,7 +30,7 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
+from netdsl.layers._data import DataLayer, check_database, database_color, decodes_gray, open_database, passed_over
 from netdsl.layers._forks import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
@@ -73,6 +72,9 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         scales = max(1, p.seg_scales)
         size = _map_size(p) or (image[1] // scales, image[2] // scales)
         return [image, boxes, (self._map_channels(), *size)]
+
+    def is_gray(self) -> bool:
+        return decodes_gray(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param
@@ -152,7 +154,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
         A database's classes are named by the label map, if there is one, which Caffe never opens.
         """
         p, name, has_maps = self.layer.annotated_data_param, self.layer.data_param.source, len(self.layer.top) > _MAP
-        color = Color.of(self.layer.transform_param)
+        color = database_color(self.layer.data_param, self.layer.transform_param)
         if names_annotated_files(name):
             return MarkedItems(open_annotated_set(name), color, maps=has_maps)
         if has_kind_prefix(name):

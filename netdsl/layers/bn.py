@@ -20,7 +20,7 @@ _OF_SEGNET = ("scale_filler", "shift_filler", "var_eps", "decay", "moving_averag
 _EPS_OF_SEGNET = 1e-9
 
 
-class _Rule(Enum):
+class _BNRule(Enum):
     """Whose BN a layer is."""
 
     SEGNET = auto()
@@ -30,11 +30,11 @@ class _Rule(Enum):
 
 
 _BY_DIALECT = {
-    "segnet": _Rule.SEGNET,
-    "deconvnet": _Rule.SEGNET,
-    "synopsys": _Rule.SEGNET,
-    "happynear": _Rule.HAPPYNEAR,
-    "happynear-ms": _Rule.HAPPYNEAR,
+    "segnet": _BNRule.SEGNET,
+    "deconvnet": _BNRule.SEGNET,
+    "synopsys": _BNRule.SEGNET,
+    "happynear": _BNRule.HAPPYNEAR,
+    "happynear-ms": _BNRule.HAPPYNEAR,
 }
 _DOUBT_OF_PSPNET = (
     "BN is taken as PSPNet's and TSN's; happynear's averages inverse deviations in its fourth blob, "
@@ -69,34 +69,34 @@ class BN(HasOnnxForm):
         if not 2 <= len(bottoms[0]) <= 4:
             raise ShapeError(f"needs a bottom of 2 to 4 axes, not {len(bottoms[0])}")
         self.rule = self._rule(p)
-        first = self.rule is _Rule.HAPPYNEAR_FIRST
+        first = self.rule is _BNRule.HAPPYNEAR_FIRST
         refuse(p, "across_spatial", *(() if first else ("moving_average",)))
         if first and not p.moving_average and p.HasField("moving_average"):
             raise NetError("moving_average: false isn't supported; it normalises otherwise in TEST than it trained")
         shape = (1, bottoms[0][1], 1, 1)
-        self.runs = self.rule is not _Rule.SEGNET
+        self.runs = self.rule is not _BNRule.SEGNET
         self.plain = p.bn_mode == pb.BNParameter.INFERENCE
         self.count = len(layer.top)
         if self.plain and len(layer.top) > 1:
             raise NetError("bn_mode: INFERENCE has no mean and variance to give as tops")
-        of_pspnet = self.rule in (_Rule.PSPNET, _Rule.HAPPYNEAR)
+        of_pspnet = self.rule in (_BNRule.PSPNET, _BNRule.HAPPYNEAR)
         self.frozen, self.momentum = of_pspnet and p.frozen, p.momentum if of_pspnet else p.decay
         self.eps = p.eps if of_pspnet else p.var_eps if first or p.HasField("var_eps") else _EPS_OF_SEGNET
         self.slope = new_blob(p.slope_filler if of_pspnet else p.scale_filler, shape)
         self.bias = new_blob(p.bias_filler if of_pspnet else p.shift_filler, shape)
         self._keep_averages(shape)
 
-    def _rule(self, p: pb.BNParameter) -> _Rule:
+    def _rule(self, p: pb.BNParameter) -> _BNRule:
         if p.icnet:
-            return _Rule.PSPNET
+            return _BNRule.PSPNET
         if len(self.layer.top) > 1 or p.HasField("bn_mode"):
-            return _Rule.SEGNET
+            return _BNRule.SEGNET
         if any(p.HasField(name) for name in _OF_SEGNET):
-            return self.by_dialect({"happynear": _Rule.HAPPYNEAR_FIRST}, _Rule.SEGNET, _DOUBT_OF_SEGNET)
+            return self.by_dialect({"happynear": _BNRule.HAPPYNEAR_FIRST}, _BNRule.SEGNET, _DOUBT_OF_SEGNET)
         rules = dict(_BY_DIALECT)
         if len(self.layer.dialects) > 1 and any(p.HasField(name) for name in _OF_PSPNET):
             del rules["synopsys"]  # a net of its kind with these would have icnet, too
-        return self.by_dialect(rules, _Rule.PSPNET, _DOUBT_OF_PSPNET)
+        return self.by_dialect(rules, _BNRule.PSPNET, _DOUBT_OF_PSPNET)
 
     def _keep_averages(self, shape: Shape) -> None:
         if not self.runs:
@@ -104,7 +104,7 @@ class BN(HasOnnxForm):
             self.register_buffer("variance", None)
             return
         variance = new_statistics(shape)
-        if self.frozen or self.rule is not _Rule.PSPNET:
+        if self.frozen or self.rule is not _BNRule.PSPNET:
             variance.filler = pb.FillerParameter(value=1)  # type: ignore[attr-defined]
         if self.frozen:
             self.slope.requires_grad_(False)
@@ -162,10 +162,10 @@ class BN(HasOnnxForm):
 
     @property
     def _keeps_inverses(self) -> bool:
-        return self.rule is _Rule.HAPPYNEAR
+        return self.rule is _BNRule.HAPPYNEAR
 
     def _eps(self, averaged: bool) -> float:
-        return 0.0 if averaged and self.rule is _Rule.HAPPYNEAR_FIRST else self.eps
+        return 0.0 if averaged and self.rule is _BNRule.HAPPYNEAR_FIRST else self.eps
 
     @torch.no_grad()
     def _average(self, mean: Tensor, spread: Tensor) -> None:

@@ -11,7 +11,6 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Reading
 from netdsl.data.sources.open_source import has_kind_prefix, open_source
 from netdsl.data.sources.source import Source
-from netdsl.data.transforms.decode import Color
 from netdsl.data.types import Array
 from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.example import Example
@@ -19,7 +18,7 @@ from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DatumData, check_database, open_database, passed_over
+from netdsl.layers._data import DatumData, check_database, database_color, decodes_gray, open_database, passed_over
 
 
 class Data(DatumData, HasSampleFiles):
@@ -35,6 +34,9 @@ class Data(DatumData, HasSampleFiles):
         source = self.layer.data_param.source
         return source if source and has_kind_prefix(source) else None
 
+    def is_gray(self) -> bool:
+        return decodes_gray(self.layer)
+
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param
         check_database(p)
@@ -47,7 +49,7 @@ class Data(DatumData, HasSampleFiles):
         if not p.source:
             raise NetError("names no source of its data; set data_param's source")
         if has_kind_prefix(p.source):
-            return open_source(p.source, color=Color.of(self.layer.transform_param))
+            return open_source(p.source, color=database_color(p, self.layer.transform_param))
         return open_database(p, self.layer.transform_param)
 
     def stored(self, values: Array, kind: BlobKind) -> Array:

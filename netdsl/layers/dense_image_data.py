@@ -29,8 +29,11 @@ class DenseImageData(DataLayer, HasSampleFiles):
         p = self.layer.dense_image_data_param
         crop = both_or_none(p.crop_height, p.crop_width, "crop")
         new = both_or_none(p.new_height, p.new_width, "new")
-        image = self.image(crop, new, _CAMVID, channels=3 if p.is_color else 1)
+        image = self.image(crop, new, _CAMVID)
         return [image, (1, *image[-2:])]
+
+    def is_gray(self) -> bool:
+        return not self.layer.dense_image_data_param.is_color
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.dense_image_data_param

@@ -26,7 +26,10 @@ class ImageData(DatumData, HasSampleFiles):
     def item_shapes(self) -> list[Shape]:
         p = self.layer.image_data_param
         new = both_or_none(p.new_height, p.new_width, "new")
-        return [self.image(new, channels=3 if p.is_color else 1), ()]
+        return [self.image(new), ()]
+
+    def is_gray(self) -> bool:
+        return not self.layer.image_data_param.is_color
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.image_data_param

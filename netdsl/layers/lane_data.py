@@ -18,7 +18,7 @@ from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
-from netdsl.layers._data import DataLayer, check_database, open_database, passed_over
+from netdsl.layers._data import DataLayer, check_database, decodes_gray, open_database, passed_over
 from netdsl.layers._forks import refuse
 
 _OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
@@ -38,6 +38,9 @@ class LaneData(DataLayer, HasSampleFiles):
         image, divisor = self.image(), self._divisor()
         size = self._map_size() or (image[1] // divisor, image[2] // divisor)
         return [image, (MOST_LANES, MOST_POINTS, 3), (1, *size)]
+
+    def is_gray(self) -> bool:
+        return decodes_gray(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param

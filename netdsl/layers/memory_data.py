@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.batches.reading import Intake
+from netdsl.data.transforms.channels import GRAY
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import DataOrigin
@@ -34,6 +35,9 @@ class MemoryData(DataLayer):
 
     def item_shapes(self) -> list[Shape]:
         return [self._shape(), ()]
+
+    def is_gray(self) -> bool:
+        return self.layer.memory_data_param.channels == GRAY
 
     def intake(self) -> Intake:
         """Its settings say the shapes."""

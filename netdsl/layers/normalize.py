@@ -18,7 +18,7 @@ from netdsl.layer.running import in_single
 from netdsl.layers._forks import refuse
 
 
-class _Rule(Enum):
+class _NormRule(Enum):
     """Whose Normalize a layer is."""
 
     SSD = auto()
@@ -26,7 +26,7 @@ class _Rule(Enum):
     TSN = auto()
 
 
-_BY_DIALECT = {"happynear": _Rule.HAPPYNEAR, "happynear-ms": _Rule.HAPPYNEAR, "tsn": _Rule.TSN}
+_BY_DIALECT = {"happynear": _NormRule.HAPPYNEAR, "happynear-ms": _NormRule.HAPPYNEAR, "tsn": _NormRule.TSN}
 _DOUBT = (
     "Normalize is taken as SSD's, over whole items and with a scale; happynear's is over every place, and learns none"
 )
@@ -53,14 +53,14 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         if len(bottoms[0]) < 2:
             raise ShapeError(f"needs a bottom with channels, which has 2 axes or more, not {list(bottoms[0])}")
         self.rule = self._rule()
-        p = layer.normalize_param if self.rule is _Rule.HAPPYNEAR else layer.norm_param
+        p = layer.normalize_param if self.rule is _NormRule.HAPPYNEAR else layer.norm_param
         self.shows_norm = len(layer.top) > 1
-        if self.shows_norm and self.rule is not _Rule.HAPPYNEAR:
+        if self.shows_norm and self.rule is not _NormRule.HAPPYNEAR:
             raise NetError(
                 "a second top, with what it divided by, is for happynear's Normalize; give a normalize_param"
             )
         self.scale = None
-        if self.rule is _Rule.SSD:
+        if self.rule is _NormRule.SSD:
             refuse(p, "fix_scale", "normalize_type", "fix_gradient", "bp_norm")
             shape = () if p.channel_shared else bottoms[0][1:2]
             self.scale = new_blob(p.scale_filler, shape, value=None if p.HasField("scale_filler") else 1)
@@ -71,18 +71,18 @@ class Normalize(HasOnnxForm, ReadsInBackward):
         if p.normalize_type not in ("L1", "L2"):
             raise NetError(f"normalize_type is '{p.normalize_type}'; it can be L1 or L2")
         self.absolute, self.passes_norm = p.normalize_type == "L1", p.bp_norm and self.shows_norm
-        self.across_spatial = self.rule is not _Rule.HAPPYNEAR and p.across_spatial
-        eps = {_Rule.SSD: p.eps, _Rule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _Rule.TSN: 0.0}[self.rule]
+        self.across_spatial = self.rule is not _NormRule.HAPPYNEAR and p.across_spatial
+        eps = {_NormRule.SSD: p.eps, _NormRule.HAPPYNEAR: _EPS_OF_HAPPYNEAR, _NormRule.TSN: 0.0}[self.rule]
         beside = self.across_spatial and not p.add_eps_before_sqrt
         self.eps, self.beside = (0.0, eps) if beside else (eps, 0.0)  # in the root, beside it
 
-    def _rule(self) -> _Rule:
+    def _rule(self) -> _NormRule:
         settings = {name for name in ("norm_param", "normalize_param") if self.layer.HasField(name)}
         if len(settings) == 2:
             raise NetError("has norm_param, of SSD, and normalize_param, of happynear; remove one of them")
         if settings:
-            return _Rule.SSD if "norm_param" in settings else _Rule.HAPPYNEAR
-        return self.by_dialect(_BY_DIALECT, _Rule.SSD, _DOUBT)
+            return _NormRule.SSD if "norm_param" in settings else _NormRule.HAPPYNEAR
+        return self.by_dialect(_BY_DIALECT, _NormRule.SSD, _DOUBT)
 
     @in_single
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, Tensor]:

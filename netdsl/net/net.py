@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,8 @@ class Net:
     `module` is the torch module. `forward(data=x)` runs it without gradients. `dialect` is the fork of Caffe that the
     net is for, where it doesn't say it itself. With `caffe_gradients` it is trained with Caffe's gradients also where
     Caffe writes over what it reads backward.
+
+    Threads bring the data of a net that trains or tests, until it is closed, as by `with Net(...) as net:`.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class Net:
         self._values: dict[Phase, Values | Table] = {}
         self._running: dict[Phase, ModuleNet] = {}
         self._solver: Solver | None = None
+        self._closed = False
         graph = resolve(self._net, self.phase, level=level, stages=stages)
         self.module = NetModule(build(graph, types)).allocate()
         reports = [copy_model(model, self.module.built)] if model.weights else []
@@ -126,6 +130,7 @@ class Net:
 
     def forward(self, **inputs: Any) -> dict[str, Tensor]:
         """The outputs by name, for inputs by name: tensors or arrays of any type and any batch size."""
+        self._check_open()
         tensors = {name: self._input(name, value) for name, value in inputs.items()}
         edges = self.module.edges_of(**tensors)
         with torch.no_grad(), running(self.module.built, edges):
@@ -207,6 +212,7 @@ class Net:
         self._set_data(Phase.TEST, values)
 
     def _set_data(self, phase: Phase, values: Values | Table) -> None:
+        self._check_open()
         check_not_empty(values)
         self._close(phase)
         self._values[phase] = values
@@ -220,6 +226,7 @@ class Net:
 
     def _net_of(self, phase: Phase) -> ModuleNet:
         """The net for a phase, with the data that were set, or those that its data layers read."""
+        self._check_open()
         if phase not in self._running:
             message = pb.NetParameter()
             message.CopyFrom(self._net)
@@ -270,6 +277,27 @@ class Net:
     def save(self, path: str | Path) -> None:
         """Write the net with its weights, as in Caffe's snapshots."""
         save_net(self.module.built, path)
+
+    def close(self) -> None:
+        """End the threads that bring its data, and close the files that they read.
+
+        A closed net doesn't run, train or test any more; its weights stay, to be copied or saved.
+        """
+        self._close(*Phase)
+        self._values.clear()
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise NetError(f"net '{self._net.name}' is closed, and only has its weights; make another one to run it")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _paths(weights: Paths) -> list[str | Path]:

@@ -65,7 +65,7 @@ def profile_step(run: Run) -> StepProfile:
         settled.solver, folder=settled.folder, compute=compute, weights=settled.weights, tables=settled.tables
     )
     with opening as solver, compute_threads(threads):
-        return _Measurement(solver, compute.device).profile()
+        return _SolverClock(solver, compute.device).profile()
 
 
 def iteration_seconds(iterate: Callable[[], object], now: Callable[[], float] = time.perf_counter) -> list[float]:
@@ -80,7 +80,7 @@ def iteration_seconds(iterate: Callable[[], object], now: Callable[[], float] = 
     return seconds
 
 
-class _Measurement:
+class _SolverClock:
     """The clock of a solver that runs for a while."""
 
     def __init__(self, solver: Solver, device: torch.device) -> None:

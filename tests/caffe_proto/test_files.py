@@ -216,6 +216,37 @@ def test_a_fork_s_net_is_guessed_kept_and_written_in_its_dialect(tmp_path: Path)
     assert (tmp_path / "y.caffemodel").read_bytes() == data.replace(varint(5, 0), varint(5, 1))
 
 
+@pytest.mark.parametrize(
+    ("dialect", "kind", "of_bvlc", "of_fork"),
+    [("tsn", b"Scale", 142, 160), ("lrcn", b"Embed", 137, 132), ("parsenet", b"Tile", 138, 135)],
+)
+def test_a_field_that_a_fork_renumbered_keeps_the_number_that_it_was_read_under(
+    dialect: str, kind: bytes, of_bvlc: int, of_fork: int, tmp_path: Path
+) -> None:
+    read_nets = []
+    for number in (of_bvlc, of_fork):
+        data = layer(length(number, varint(1, 2)), name=b"old", kind=kind)
+        file = read_net(file_of(tmp_path, data), dialect=dialect)
+        read_nets.append(str(file.message))
+        file.message.layer[0].name = "new"
+        write(file, tmp_path / "y.caffemodel")
+        assert (tmp_path / "y.caffemodel").read_bytes().startswith(data.replace(b"old", b"new"))
+        write(file, tmp_path / "y.caffemodel", dialect=dialect)
+        data = layer(length(of_fork, varint(1, 2)), name=b"new", kind=kind)
+        assert (tmp_path / "y.caffemodel").read_bytes().startswith(data)
+    assert read_nets[0] == read_nets[1]
+
+
+def test_a_field_under_both_of_its_numbers_is_refused(tmp_path: Path) -> None:
+    data = layer(length(142, varint(1, 2)), kind=b"Scale") + layer(length(160, varint(1, 2)), kind=b"Scale")
+    what = (
+        r"x\.caffemodel: 'scale_param' of LayerParameter is there under BVLC's number and under that of dialect 'tsn'"
+    )
+    with pytest.raises(DialectError, match=what):
+        read_net(file_of(tmp_path, data), dialect="tsn")
+    assert read_net(tmp_path / "x.caffemodel", dialect="bvlc").message.layer[0].scale_param.axis == 2
+
+
 def test_a_dialect_that_is_named_is_taken(tmp_path: Path) -> None:
     path = file_of(tmp_path, layer(length(143, varint(1, 33)), kind=b"Mystery"))
     assert read_net(path, dialect="pspnet").message.layer[0].interp_param.height == 33

@@ -12,8 +12,8 @@ from tests.chaos.references import Reference
 from tests.chaos.user_command import UserCommands
 from tests.chaos.verdict import (
     PROCESSES,
+    CaseVerdict,
     SharedFiles,
-    Verdict,
     judge_command,
     judge_folder,
     judge_model,
@@ -29,14 +29,14 @@ _VANISH = 60.0  # seconds for processes to end after their command
 class Attack:
     """What really happened in a case, and the verdict."""
 
-    verdict: Verdict
+    verdict: CaseVerdict
     story: str
     seconds: float
 
 
 def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
     """Train in a folder while all that happens, and judge what comes out."""
-    setting, verdict, start = case.setting, Verdict(), time.monotonic()
+    setting, verdict, start = case.setting, CaseVerdict(), time.monotonic()
     story: list[str] = []
     setting.write_files(folder)
     if case.deadline is not None:
@@ -58,7 +58,7 @@ def attack(case: ChaosCase, folder: Path, reference: Reference) -> Attack:
     return Attack(verdict, "; ".join(story), time.monotonic() - start)
 
 
-def _run(case: ChaosCase, folder: Path, commands: UserCommands, verdict: Verdict, story: list[str]) -> bool:
+def _run(case: ChaosCase, folder: Path, commands: UserCommands, verdict: CaseVerdict, story: list[str]) -> bool:
     """Run the commands of a case, and one that is left alone; returns whether that one came to a good end."""
     for plan in case.commands:
         result = commands.run(plan.disturbances)

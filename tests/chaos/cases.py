@@ -9,7 +9,7 @@ from random import Random
 from netdsl.distributed.transports.transport import Transport
 from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import OF_WORKERS, Disturbance, DisturbanceKind
-from tests.chaos.settings import ELASTIC, ONE, STRATEGY_TEXTS, THREE, LauncherName, Setting
+from tests.chaos.settings import ELASTIC, ONE, STRATEGY_TEXTS, THREE, LauncherName, TrainingSetting
 
 DEADLINE = 20.0  # seconds without a heartbeat, in runs whose workers are stopped for longer than that
 _LONG = 1.5 * DEADLINE
@@ -48,7 +48,7 @@ class ChaosCase:
     """A setting and its commands, one after the other until the last of them is left alone."""
 
     seed: int
-    setting: Setting
+    setting: TrainingSetting
     commands: tuple[DisturbedCommand, ...]
 
     @property
@@ -69,10 +69,10 @@ def draw_case(seed: int, *, spark: bool = False) -> ChaosCase:
     return ChaosCase(seed, setting, tuple(_draw_command(random, launcher) for _ in range(count)))
 
 
-def _draw_setting(random: Random, launcher: LauncherName) -> Setting:
+def _draw_setting(random: Random, launcher: LauncherName) -> TrainingSetting:
     if launcher is LauncherName.ALONE:
-        return Setting(launcher, hdf5=random.random() < 0.5, iterations=_ITERATIONS_ALONE)
-    setting = Setting(launcher, random.choice(STRATEGY_TEXTS), random.choice(_TRANSPORTS[launcher]))
+        return TrainingSetting(launcher, hdf5=random.random() < 0.5, iterations=_ITERATIONS_ALONE)
+    setting = TrainingSetting(launcher, random.choice(STRATEGY_TEXTS), random.choice(_TRANSPORTS[launcher]))
     if launcher is LauncherName.EXTERNAL:
         return replace(setting, restarts=random.choice((0, 2)))
     if launcher is LauncherName.LOCAL and not setting.strategy.startswith(_OF_TWO) and random.random() < 0.4:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from tests.chaos.settings import RUN, Setting
+from tests.chaos.settings import RUN, TrainingSetting
 
 
 class DamageKind(Enum):
@@ -31,7 +31,7 @@ class Damage:
     which: float = 0.0
     where: float = 0.0
 
-    def happen(self, setting: Setting, folder: Path) -> str:
+    def happen(self, setting: TrainingSetting, folder: Path) -> str:
         """Damage a file of the newest state; returns what was done, or nothing if there is no state."""
         files = newest_state(setting, folder)
         if not files:
@@ -56,7 +56,7 @@ def hidden_name(path: Path, number: int) -> str:
     return f".{path.name[:40]}.{'planted':x<15}{number}"
 
 
-def newest_state(setting: Setting, folder: Path) -> list[Path]:
+def newest_state(setting: TrainingSetting, folder: Path) -> list[Path]:
     """The files of the newest state that is whole; none if there is no state."""
     number = setting.progress(folder)
     if not number:

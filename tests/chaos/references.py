@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from caffe_proto.files import read_net
 from netdsl.solver.events import as_numbers
 from netdsl.weights.match import arrays_of
-from tests.chaos.settings import TWO, LauncherName, Setting
+from tests.chaos.settings import TWO, LauncherName, TrainingSetting
 from tests.chaos.user_command import UserCommands
 from zoo.testing import TestRequest, test
 
@@ -38,9 +38,9 @@ class References:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._made: dict[Setting, Reference] = {}
+        self._made: dict[TrainingSetting, Reference] = {}
 
-    def of(self, setting: Setting) -> Reference:
+    def of(self, setting: TrainingSetting) -> Reference:
         """The undisturbed training to compare with. The bits are the same over all transports."""
         launcher = LauncherName.LOCAL if setting.launcher in _LIKE_LOCAL else setting.launcher
         plain = replace(setting, launcher=launcher, transport=None, restarts=0, workers=TWO, resumed="")
@@ -48,7 +48,7 @@ class References:
             self._made[plain] = self._make(plain)
         return self._made[plain]
 
-    def _make(self, setting: Setting) -> Reference:
+    def _make(self, setting: TrainingSetting) -> Reference:
         folder = self._folder / str(len(self._made))
         setting.write_files(folder)
         with UserCommands(setting, folder, 0, _PATIENCE) as commands:

@@ -69,7 +69,7 @@ class LauncherName(Enum):
 
 
 @dataclass(frozen=True)
-class Setting:
+class TrainingSetting:
     """How a small net is trained. Only `ALONE` has no strategy, and chooses the form of snapshots."""
 
     launcher: LauncherName

@@ -27,17 +27,17 @@ from tests.chaos.damage import Damage, DamageKind
 from tests.chaos.disturbances import Disturbance, DisturbanceKind
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
 from tests.chaos.references import Reference, read_blobs
-from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, Setting
+from tests.chaos.settings import ELASTIC, ONE, RUN, STRATEGY_TEXTS, THREE, TWO, ZOO, LauncherName, TrainingSetting
 from tests.chaos.user_command import CommandResult
-from tests.chaos.verdict import FAILURES, OTHER_BITS, Verdict, judge_command, judge_model, tracebacks
+from tests.chaos.verdict import FAILURES, OTHER_BITS, CaseVerdict, judge_command, judge_model, tracebacks
 from zoo.training import train
 
-LOCAL = Setting(LauncherName.LOCAL, "averaging:tau=4", Transport.SHARED_MEMORY, iterations=36)
+LOCAL = TrainingSetting(LauncherName.LOCAL, "averaging:tau=4", Transport.SHARED_MEMORY, iterations=36)
 KILLS = 10
-ALONE = Setting(LauncherName.ALONE, iterations=60)
+ALONE = TrainingSetting(LauncherName.ALONE, iterations=60)
 
 
-def attacked(setting: Setting, kind: DisturbanceKind, damage: Damage) -> ChaosCase:
+def attacked(setting: TrainingSetting, kind: DisturbanceKind, damage: Damage) -> ChaosCase:
     """A case with one command that is disturbed, and one that isn't."""
     return ChaosCase(0, setting, (DisturbedCommand((Disturbance(kind, progress=0.5),), damage),))
 
@@ -48,7 +48,7 @@ CASES = {
 }
 
 
-def undisturbed(setting: Setting, folder: Path) -> Reference:
+def undisturbed(setting: TrainingSetting, folder: Path) -> Reference:
     """What a training ends with that has no processes of its own."""
     setting.write_files(folder)
     run, world = setting.run(folder).settled(), World(2, lambda rank, iteration: 1.0)
@@ -94,7 +94,10 @@ def test_any_rank_may_be_killed_at_ten_moments(launcher: LauncherName, transport
 
     Even if a busy machine kills late, the training is long enough for all ten.
     """
-    setting, draw = Setting(launcher, "averaging:tau=4", transport, iterations=960), random.Random(launcher.value)
+    setting, draw = (
+        TrainingSetting(launcher, "averaging:tau=4", transport, iterations=960),
+        random.Random(launcher.value),
+    )
     if setting.restarts_workers:
         moments = [(number + draw.random()) / KILLS for number in range(KILLS)]
         commands = (tuple(killed(DisturbanceKind.KILL_WORKER, moment, draw) for moment in moments),)
@@ -167,7 +170,7 @@ def test_tracebacks_are_found() -> None:
 def test_other_bits_are_noticed(tmp_path: Path) -> None:
     net = pb.NetParameter(layer=[pb.LayerParameter(name="ip", type="InnerProduct", blobs=[pb.BlobProto(data=[1.0])])])
     ALONE.model(tmp_path).write_bytes(net.SerializeToString())
-    same, other = Verdict(), Verdict()
+    same, other = CaseVerdict(), CaseVerdict()
     one = np.ones(1, np.float32)
     judge_model(ALONE, tmp_path, Reference({"ip": [one]}, 1.0, 1, 1.0), same)
     judge_model(ALONE, tmp_path, Reference({"ip": [np.nextafter(one, one + 1)]}, 1.0, 1, 1.0), other)
@@ -185,6 +188,6 @@ def test_a_command_that_fails_by_itself_is_noticed() -> None:
         (CommandResult(143, "", 1.0, [asked]), False),
         (CommandResult(0, "", 1.0), False),
     ]:
-        verdict = Verdict()
+        verdict = CaseVerdict()
         judge_command(LOCAL, result, verdict)
         assert verdict.counts[FAILURES] == wrong, result

@@ -12,7 +12,7 @@ from typing import Self
 
 from tests.chaos.disturbances import Disturbance
 from tests.chaos.processes import MarkedCommand, kill_all, marked_processes, wait_until
-from tests.chaos.settings import RUN, Setting
+from tests.chaos.settings import RUN, TrainingSetting
 
 _LOOK = 0.03  # seconds between two looks
 _SAY_WHERE = 5.0  # seconds for a process that hangs to say where
@@ -40,7 +40,7 @@ class UserCommands:
     Leaving it ends whatever they have started.
     """
 
-    def __init__(self, setting: Setting, folder: Path, total: int, patience: float) -> None:
+    def __init__(self, setting: TrainingSetting, folder: Path, total: int, patience: float) -> None:
         self._setting, self._folder, self._mark = setting, folder, secrets.token_hex(8)
         self._total, self._patience = total, patience
         self._later: list[tuple[float, Callable[[], object]]] = []

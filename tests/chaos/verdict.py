@@ -18,7 +18,7 @@ from netdsl.distributed.run_log import EVENTS, read_moments, read_records
 from tests.chaos.disturbances import OF_WORKERS
 from tests.chaos.processes import wait_until
 from tests.chaos.references import Reference, accuracy, read_blobs
-from tests.chaos.settings import RANK_LOGS, RUN, Setting
+from tests.chaos.settings import RANK_LOGS, RUN, TrainingSetting
 from tests.chaos.user_command import CommandResult
 
 TRACEBACKS, HANGS, FAILURES, OTHER_BITS, PROCESSES, FILES, LOGS, SCORES = WRONG = (
@@ -41,7 +41,7 @@ _BY_SIGNAL = (130, 143)  # exit codes of a command that a signal ended
 
 
 @dataclass
-class Verdict:
+class CaseVerdict:
     """What was counted in a case, and a line about everything that is wrong."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -54,7 +54,7 @@ class Verdict:
         self.problems.append(f"{kind}: {problem}")
 
 
-def judge_command(setting: Setting, result: CommandResult, verdict: Verdict) -> None:
+def judge_command(setting: TrainingSetting, result: CommandResult, verdict: CaseVerdict) -> None:
     """Judge how a command ended, by what happened to it."""
     if result.hung:
         verdict.blame(HANGS, result.hung)
@@ -68,7 +68,7 @@ def judge_command(setting: Setting, result: CommandResult, verdict: Verdict) -> 
         verdict.blame(FAILURES, f"a command ended with code {result.code} without saying why")
 
 
-def judge_model(setting: Setting, folder: Path, reference: Reference, verdict: Verdict) -> None:
+def judge_model(setting: TrainingSetting, folder: Path, reference: Reference, verdict: CaseVerdict) -> None:
     """Compare the model with the undisturbed training's."""
     try:
         blobs = read_blobs(setting.model(folder))
@@ -96,7 +96,7 @@ def _same(arrays: list[np.ndarray] | None, others: list[np.ndarray]) -> bool:
     return arrays is not None and [each.tobytes() for each in arrays] == [each.tobytes() for each in others]
 
 
-def judge_folder(setting: Setting, folder: Path, verdict: Verdict) -> None:
+def judge_folder(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -> None:
     """Judge what a training that has finished leaves in its folder."""
     hidden = [path for path in folder.rglob(".*") if "planted" not in path.name and folder / "tmp" not in path.parents]
     left = [*hidden, *folder.rglob("control.json")]
@@ -110,7 +110,7 @@ def judge_folder(setting: Setting, folder: Path, verdict: Verdict) -> None:
             verdict.blame(LOGS, str(problem))
 
 
-def judge_output(setting: Setting, folder: Path, verdict: Verdict) -> None:
+def judge_output(setting: TrainingSetting, folder: Path, verdict: CaseVerdict) -> None:
     """Look for tracebacks in what a user can see: of torchrun and mpiexec only those of the workers."""
     outputs = [] if setting.is_started else list(folder.glob("output-*.txt"))
     for path in [*outputs, *folder.glob(f"{RUN}/logs/*"), *(folder / RANK_LOGS).rglob("*.log")]:
@@ -130,7 +130,7 @@ class SharedFiles:
     def __init__(self) -> None:
         self._since = time.time()
 
-    def judge(self, verdict: Verdict) -> None:
+    def judge(self, verdict: CaseVerdict) -> None:
         """Look for files that were made meanwhile, and that nobody removes."""
         if not wait_until(lambda: not self._new(), _VANISH):
             verdict.blame(FILES, ", ".join(map(str, self._new())))

@@ -19,7 +19,7 @@ from random import Random
 
 from caffe_proto.errors import CaffeError
 from tests.fuzz.damages import damaged
-from tests.fuzz.readers import READERS, FileReader
+from tests.fuzz.readers import READERS, FuzzedReader
 
 _SECONDS = 20  # of processor time, so that a busy machine doesn't count
 _WAITING = 300  # seconds for what waits for something that doesn't come
@@ -28,7 +28,7 @@ _ROOM = 3 << 30  # bytes of addresses beyond that: what is reserved and never us
 _LONGEST_MESSAGE = 2000
 
 
-class Outcome(Enum):
+class ReadingOutcome(Enum):
     """What came of reading a file."""
 
     READ = "read"
@@ -39,14 +39,14 @@ class Outcome(Enum):
     MEMORY = "too much memory"
 
 
-_GOOD = (Outcome.READ, Outcome.REFUSED)
+_GOOD = (ReadingOutcome.READ, ReadingOutcome.REFUSED)
 
 
 @dataclass
 class Counts:
     """How often each outcome was, and where the files are for which it was a bad one."""
 
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    outcomes: Counter[ReadingOutcome] = field(default_factory=Counter)
     kept: list[Path] = field(default_factory=list)
 
 
@@ -67,7 +67,7 @@ class Fuzzing:
         """Remove all files but those that are kept."""
         shutil.rmtree(self._work, ignore_errors=True)
 
-    def run(self, name: str, seed: int) -> Outcome:
+    def run(self, name: str, seed: int) -> ReadingOutcome:
         """One case."""
         reader, random = READERS[name], Random(f"{name} {seed}")
         samples = sorted((self._work / "good" / name).iterdir())
@@ -82,9 +82,9 @@ class Fuzzing:
         """What is wrong with the good files of a reader; nothing, if the reader reads them."""
         samples, report = self._work / "good" / name, self._work / "report"
         outcome = _in_a_child(partial(_read_all, READERS[name], samples), report)
-        return [] if outcome is Outcome.READ else [f"{name}: {outcome.value}: {report.read_text()}"]
+        return [] if outcome is ReadingOutcome.READ else [f"{name}: {outcome.value}: {report.read_text()}"]
 
-    def _outcome(self, name: str, seed: int, file: Path) -> Outcome:
+    def _outcome(self, name: str, seed: int, file: Path) -> ReadingOutcome:
         report, counts = self._work / "report", self.counts[name]
         outcome = _in_a_child(partial(READERS[name].read, self._work / "case"), report)
         counts.outcomes[outcome] += 1
@@ -97,12 +97,12 @@ class Fuzzing:
         return outcome
 
 
-def _make(reader: FileReader, folder: Path) -> None:
+def _make(reader: FuzzedReader, folder: Path) -> None:
     folder.mkdir(parents=True)
     reader.make(folder)
 
 
-def _read_all(reader: FileReader, folder: Path) -> None:
+def _read_all(reader: FuzzedReader, folder: Path) -> None:
     for sample in sorted(folder.iterdir()):
         try:
             reader.read(sample)
@@ -110,7 +110,7 @@ def _read_all(reader: FileReader, folder: Path) -> None:
             raise AssertionError(f"{sample.name}: {problem}") from None
 
 
-def _in_a_child(call: Callable[[], None], report: Path) -> Outcome:
+def _in_a_child(call: Callable[[], None], report: Path) -> ReadingOutcome:
     """What comes of a call in a process that is forked from this one, where everything is imported already."""
     report.unlink(missing_ok=True)
     before = _resident()
@@ -120,10 +120,10 @@ def _in_a_child(call: Callable[[], None], report: Path) -> Outcome:
     _, status, usage = os.wait4(child, 0)
     report.touch()
     if os.WIFSIGNALED(status):
-        return Outcome.SLOW if os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM) else Outcome.CRASH
+        return ReadingOutcome.SLOW if os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM) else ReadingOutcome.CRASH
     if usage.ru_maxrss * 1024 - before > _MEMORY:
-        return Outcome.MEMORY
-    return list(Outcome)[os.WEXITSTATUS(status)]
+        return ReadingOutcome.MEMORY
+    return list(ReadingOutcome)[os.WEXITSTATUS(status)]
 
 
 def _resident() -> int:
@@ -132,7 +132,7 @@ def _resident() -> int:
 
 def _run_child(call: Callable[[], None], report: Path) -> None:
     """Make the call within the limits, and end with the number of the outcome."""
-    outcome = Outcome.TRACEBACK
+    outcome = ReadingOutcome.TRACEBACK
     try:
         output = os.open(report, os.O_WRONLY | os.O_CREAT)
         os.dup2(output, 1)
@@ -145,15 +145,15 @@ def _run_child(call: Callable[[], None], report: Path) -> None:
         warnings.simplefilter("ignore")
         try:
             call()
-            outcome = Outcome.READ
+            outcome = ReadingOutcome.READ
         except CaffeError as problem:
             text = str(problem)
             assert "\n" not in text and len(text) < _LONGEST_MESSAGE, f"not one line: {text}"
             os.write(output, text.encode("utf-8", "replace"))
-            outcome = Outcome.REFUSED
+            outcome = ReadingOutcome.REFUSED
     except BaseException:
         os.write(2, traceback.format_exc().encode("utf-8", "replace"))
-    os._exit(list(Outcome).index(outcome))
+    os._exit(list(ReadingOutcome).index(outcome))
 
 
 def cases(names: list[str], first: int) -> Iterator[tuple[str, int]]:
@@ -165,9 +165,9 @@ def cases(names: list[str], first: int) -> Iterator[tuple[str, int]]:
 
 def table(all_counts: Mapping[str, Counts]) -> str:
     """Figures by reader."""
-    lines = [f"{'':<16}" + "".join(f"{outcome.value:>17}" for outcome in Outcome)]
+    lines = [f"{'':<16}" + "".join(f"{outcome.value:>17}" for outcome in ReadingOutcome)]
     lines += [
-        f"{name:<16}" + "".join(f"{counts.outcomes[outcome]:>17,}" for outcome in Outcome)
+        f"{name:<16}" + "".join(f"{counts.outcomes[outcome]:>17,}" for outcome in ReadingOutcome)
         for name, counts in all_counts.items()
     ]
     return "\n".join(lines)

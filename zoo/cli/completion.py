@@ -39,13 +39,13 @@ def complete_values(command: click.Command) -> None:
     for parameter in command.params:
         parameter.callback = None  # which may import torch or make a folder
         if isinstance(parameter.type, (click.types.StringParamType, click.Path)):
-            parameter.type = _Named((parameter.metavar or (parameter.name or "").upper()).strip("[]"))
+            parameter.type = _NamedValue((parameter.metavar or (parameter.name or "").upper()).strip("[]"))
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             complete_values(inner)
 
 
-class _Named(click.ParamType[str]):
+class _NamedValue(click.ParamType[str]):
     """Text that is the name of a model, of a data set, or of a file."""
 
     name = "text"

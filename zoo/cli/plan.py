@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -203,12 +204,13 @@ def _request(
     from netdsl.solver.nets import inline_nets
 
     cluster = DeviceCluster(read_device(device), devices, machines, network, latency, stragglers, slowdown)
-    if items is None:
-        items = _IMAGENET if data is None else len(open_source(train_and_test(data)[0]))
+    if items is None and data is not None:
+        with closing(open_source(train_and_test(data)[0])) as source:
+            items = len(source)
     return PlanRequest(
         inline_nets(param, folder),
         cluster,
-        items,
+        _IMAGENET if items is None else items,
         ComputePrecision(precision),
         batch,
         () if strategy is None else (parse(strategy),),

@@ -2,102 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from netdsl.distributed.link import Link, SparkLink
 from netdsl.planner.units import bandwidth, seconds
-from zoo.cli import options
-from zoo.cli.options import Decorator, as_json
+from zoo.cli import options, simulation_options
+from zoo.cli.options import as_json
 from zoo.cli.output import complain, print_json
+from zoo.cli.simulated_figures import alexnet_command, cost_command, methods_command, speedup_command
+from zoo.cli.simulation_display import print_table, trainings_bar
+from zoo.cli.simulation_options import COUNT
 from zoo.names import solver_of
 
 if TYPE_CHECKING:
     from zoo.simulating.estimate import SpeedupEstimate
-    from zoo.simulating.pool import ProgressCallback
-    from zoo.simulating.tables import Table
-
-_COUNT = click.IntRange(min=1)
 
 
-def _numbers(ctx: click.Context, parameter: click.Parameter, value: str) -> tuple[int, ...]:
-    words = value.split(",")
-    if not all(word.isdecimal() and int(word) for word in words):
-        raise click.BadParameter(f"'{value}' isn't like 1,2,5, whole numbers above 0")
-    return tuple(dict.fromkeys(map(int, words)))
+_FIGURES = (speedup_command, cost_command, methods_command, alexnet_command)
 
 
-def _existing_folder(ctx: click.Context, parameter: click.Parameter, value: Path) -> Path:
-    """Create an output folder before anything is trained."""
-    try:
-        value.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise click.BadParameter(f"{value} can't be created: {problem.strerror}") from None
-    return value
-
-
-def _link(function: Callable[..., Any]) -> Callable[..., Any]:
-    function = click.option(
-        "--latency", metavar="TIME", default="0.1ms", show_default=True, help="The time until the first byte arrives."
-    )(function)
-    return click.option(
-        "--bandwidth",
-        "width",
-        metavar="RATE",
-        default="1Gbit",
-        show_default=True,
-        help="Per second, for each worker and direction.",
-    )(function)
-
-
-_output: Decorator = click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=".", callback=_existing_folder, metavar="FOLDER",
-    help="Where the files go.",
-)  # fmt: skip
-_cache: Decorator = click.option(
-    "--cache", type=click.Path(path_type=Path), default="~/.cache/netdsl/simulate", show_default=True, metavar="FOLDER",
-    help="Where the results of trainings are kept.",
-)  # fmt: skip
-_seeds: Decorator = click.option(
-    "--seeds", type=_COUNT, metavar="N", default=3, show_default=True, help="How often each training is repeated."
-)
-_goal: Decorator = click.option(
-    "--accuracy",
-    type=click.FloatRange(0, 1),
-    metavar="A",
-    default=0.96,
-    show_default=True,
-    help="The accuracy to reach.",
-)
-_taus: Decorator = click.option(
-    "--taus",
-    metavar="N,N,...",
-    default="1,2,5,10,25,100,250",
-    show_default=True,
-    callback=_numbers,
-    help="Iterations of a round; several values.",
-)
-
-
-def _iterations(count: int) -> Decorator:
-    return click.option(
-        "--iterations",
-        type=_COUNT,
-        metavar="N",
-        default=count,
-        show_default=True,
-        help="The most iterations of a training.",
-    )
-
-
-@click.group("simulate", short_help="Simulate training with several machines.")
+@click.group("simulate", commands=_FIGURES, short_help="Simulate training with several machines.")
 def command() -> None:
     """Simulate training with several machines. Every worker is really trained, in the memory of this machine; only the
     time that computing and exchanging take is simulated.
@@ -105,162 +33,6 @@ def command() -> None:
     `run` simulates a net of your own. The other commands draw figures of the SparkNet and MPCA papers again, with a
     small net on digits, and write a PNG and CSV files.
     """
-
-
-@command.command("speedup", short_help="Draw SparkNet's Figure 3: speed-up by workers and tau.")
-@_output
-@click.option(
-    "--workers",
-    metavar="K,K,...",
-    default="1,2,3,4,5,6",
-    show_default=True,
-    callback=_numbers,
-    help="Numbers of workers, K.",
-)
-@_taus
-@_goal
-@_seeds
-@_iterations(4000)
-@_cache
-@as_json
-def speedup_command(
-    output: Path,
-    workers: tuple[int, ...],
-    taus: tuple[int, ...],
-    accuracy: float,
-    seeds: int,
-    iterations: int,
-    cache: Path,
-    as_json: bool,
-) -> None:
-    """Draw how many times faster K workers, which average their models after every tau iterations, reach an accuracy
-    than one worker, if exchanging costs no time: N_a / (tau M_a), with medians over the seeds.
-    """
-    from netdsl.planner.convergence_grid import write_grid
-    from zoo.simulating import figures, tables
-    from zoo.simulating.cache import TrialCache
-    from zoo.simulating.convergence import ConvergenceExperiment
-    from zoo.simulating.digits import DigitsTask
-    from zoo.simulating.speedup import convergence_grid, speedups
-
-    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
-    with _progress("speedup") as progress:
-        results = speedups(experiment, progress, TrialCache(cache), workers=workers, taus=taus)
-    tables.write_csv(output / "speedup.csv", tables.speedup_table(results))
-    figures.draw_speedups(results, accuracy, output / "speedup.png")
-    write_grid(convergence_grid(experiment, results), output / "speedup.json")
-    _show_table(tables.speedup_grid(results), as_json, output, "speedup.csv", "speedup.png", "speedup.json")
-
-
-@command.command("cost", short_help="Draw SparkNet's Figure 4: speed-up by the cost of exchanges.")
-@_output
-@click.option(
-    "--workers", type=click.IntRange(min=2), metavar="K", default=5, show_default=True, help="The number of workers, K."
-)
-@_taus
-@_goal
-@_seeds
-@_iterations(4000)
-@_link
-@_cache
-@as_json
-def cost_command(
-    output: Path,
-    workers: int,
-    taus: tuple[int, ...],
-    accuracy: float,
-    seeds: int,
-    iterations: int,
-    width: str,
-    latency: str,
-    cache: Path,
-    as_json: bool,
-) -> None:
-    """Draw the speed-up of K workers by the cost of an exchange, S, in units of an iteration, C(b): for model averaging
-    with the best tau, and for batches that are divided among the workers.
-
-    A table has the time of a batch of size b on this machine, C(b), the time of an exchange on the network, S, and the
-    number of iterations that one machine needs with such batches, N_a(b).
-    """
-    from zoo.simulating import figures, tables
-    from zoo.simulating.cache import TrialCache
-    from zoo.simulating.convergence import ConvergenceExperiment
-    from zoo.simulating.cost import batch_costs, costs
-    from zoo.simulating.digits import DigitsTask
-    from zoo.simulating.speedup import speedups
-
-    experiment = ConvergenceExperiment(accuracy, seeds, DigitsTask(iterations=iterations))
-    result_cache = TrialCache(cache)
-    link = Link(bandwidth(width), seconds(latency))
-    with _progress("cost") as progress:
-        speedup_costs = costs(speedups(experiment, progress, result_cache, workers=[workers], taus=taus))
-    with _progress("batches") as progress:
-        batches = tables.batch_table(batch_costs(experiment, workers, link, progress, result_cache))
-    tables.write_csv(output / "cost.csv", tables.cost_table(speedup_costs))
-    tables.write_csv(output / "batches.csv", batches)
-    figures.draw_costs(speedup_costs, workers, output / "cost.png")
-    _show_table(batches, as_json, output, "cost.csv", "batches.csv", "cost.png")
-
-
-@command.command("methods", short_help="Draw the MPCA paper's comparison of four methods.")
-@_output
-@click.option(
-    "--workers", type=click.IntRange(min=2), metavar="K", default=8, show_default=True, help="The number of workers, K."
-)
-@_seeds
-@_iterations(4000)
-@_cache
-@as_json
-def methods_command(output: Path, workers: int, seeds: int, iterations: int, cache: Path, as_json: bool) -> None:
-    """Draw the error over time of one machine, of synchronous averaging, of elastic averaging (EASGD) and of MPCA, on
-    networks that average the models of all workers in the time of 10 and of 100 iterations: by a ring of workers, where
-    that takes little more than sending a model once, and by Spark's own jobs, where it takes 12.6 times as long.
-    """
-    from zoo.simulating import figures, tables
-    from zoo.simulating.cache import TrialCache
-    from zoo.simulating.digits import DigitsTask
-    from zoo.simulating.methods import MethodComparison, compare_methods
-
-    comparison = MethodComparison(workers, seeds, DigitsTask(iterations=iterations))
-    with _progress("methods") as progress:
-        results = compare_methods(comparison, progress, TrialCache(cache))
-    table = tables.methods_table(results)
-    tables.write_csv(output / "methods.csv", table)
-    figures.draw_methods(results, output / "methods.png")
-    _show_table(table, as_json, output, "methods.csv", "methods.png")
-
-
-@command.command("alexnet", short_help="Draw SparkNet's Figures 5 and 7: AlexNet by workers and tau.")
-@_output
-@click.option(
-    "--accuracy",
-    type=click.FloatRange(0, 1),
-    metavar="A",
-    default=0.9,
-    show_default=True,
-    help="The accuracy of the table.",
-)
-@_seeds
-@_iterations(1500)
-@_cache
-@as_json
-def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, cache: Path, as_json: bool) -> None:
-    """Draw the accuracy over time of a small AlexNet on digits: of 1, 3, 5 and 10 workers that average after every 50
-    iterations, and of 5 workers for several taus. An iteration takes 2 seconds and an exchange among five 20 seconds,
-    as in the SparkNet paper.
-    """
-    from zoo.simulating import figures, tables
-    from zoo.simulating.alexnet import AlexNetTask
-    from zoo.simulating.cache import TrialCache
-    from zoo.simulating.scaling import ScalingExperiment, scale_alexnet
-
-    experiment = ScalingExperiment(seeds, AlexNetTask(iterations=iterations))
-    with _progress("alexnet") as progress:
-        results = scale_alexnet(experiment, progress, TrialCache(cache))
-    table = tables.scaling_table(results, accuracy)
-    tables.write_csv(output / "alexnet.csv", table)
-    figures.draw_scaling(results, output / "alexnet.png")
-    _show_table(table, as_json, output, "alexnet.csv", "alexnet.png")
 
 
 @command.command("run", short_help="Simulate the training of a net of your own.")
@@ -274,8 +46,8 @@ def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, 
     show_default=True,
     help="As of `zoo train`: averaging:tau=50.",
 )
-@click.option("--workers", type=_COUNT, metavar="K", default=4, show_default=True, help="How many machines.")
-@_link
+@click.option("--workers", type=COUNT, metavar="K", default=4, show_default=True, help="How many machines.")
+@simulation_options.link
 @click.option("--step", metavar="TIME", help="The time of an iteration on one machine; measured here by default.")
 @click.option("--stragglers", type=click.IntRange(min=0), metavar="N", default=0, help="How many machines are slow.")
 @click.option(
@@ -308,8 +80,8 @@ def alexnet_command(output: Path, accuracy: float, seeds: int, iterations: int, 
     metavar="A",
     help="Train until it is reached, and compare the times until then.",
 )
-@click.option("--max-iter", type=_COUNT, metavar="N", help="Train to this iteration instead.")
-@click.option("--test-interval", type=_COUNT, metavar="N", help="Test after this many iterations instead.")
+@click.option("--max-iter", type=COUNT, metavar="N", help="Train to this iteration instead.")
+@click.option("--test-interval", type=COUNT, metavar="N", help="Test after this many iterations instead.")
 @click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", help="The random seed instead; 0 if the settings have none."
 )
@@ -358,7 +130,7 @@ def run_command(
     link = (SparkLink if spark else Link)(bandwidth(width), seconds(latency))
     step_seconds = None if step is None else seconds(step)
     scene = SimulatedCluster(link, step_seconds, stragglers, slowdown, jitter, lost, lost_after)
-    with _progress("simulating") as progress:
+    with trainings_bar("simulating") as progress:
         result = estimate_speedup(Run(param, parse(strategy), workers, folder), scene, progress, accuracy)
     _show(result, as_json)
 
@@ -369,56 +141,6 @@ def _show(result: SpeedupEstimate, as_json: bool) -> None:
         return
     from zoo.simulating.tables import estimate_table
 
-    _print(estimate_table(result))
+    print_table(estimate_table(result))
     if result.speedup is not None:
         click.echo(f"{result.speedup:.2f} times as fast as one machine")
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[ProgressCallback]:
-    """A function that shows how many trainings are done: by a bar on a terminal, elsewhere by a line for each tenth."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _progress_lines(label)
-        return
-    columns = TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(label, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def _progress_lines(label: str) -> ProgressCallback:
-    shown = -1
-
-    def show(done: int, total: int) -> None:
-        nonlocal shown
-        if 10 * done // total > shown:
-            shown = 10 * done // total
-            click.echo(f"{label}: {done} of {total} trainings done", err=True)
-
-    return show
-
-
-def _show_table(table: Table, as_json: bool, folder: Path, *names: str) -> None:
-    """Print a table, or its rows as JSON with the files that were written."""
-    if not as_json:
-        _print(table)
-        return
-    heads, *rows = table
-    cells = [dict(zip(heads, map(_cell, row), strict=True)) for row in rows]
-    print_json({"files": [str(folder / name) for name in names], "rows": cells})
-
-
-def _cell(text: str) -> str | float:
-    """A table's cell: a number, if it is one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _print(table: Table) -> None:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for first, *others in table:
-        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
-        click.echo("  ".join(cells).rstrip())

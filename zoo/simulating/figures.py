@@ -68,7 +68,7 @@ def draw_methods(results: Sequence[MethodResult], path: Path) -> None:
             axis.set_yscale("log")
             axis.set_xlabel("time in iterations of one machine")
             axis.set_ylabel("test error")
-            axis.set_title(f"{setting.cluster.value}: an exchange takes {setting.ratio} iterations")
+            axis.set_title(f"{setting.network.value}: an exchange takes {setting.ratio} iterations")
             _finish(axis)
 
 

@@ -37,7 +37,7 @@ class Method(Enum):
     MPCA = "MPCA"
 
 
-class Cluster(Enum):
+class NetworkKind(Enum):
     """A network, with a name for it as its value."""
 
     SWITCH = "switch"  # workers exchange with each other, a mean by a ring
@@ -48,7 +48,7 @@ class Cluster(Enum):
 class Setting:
     """What a method is compared on: a network, and the iterations that a mean of all workers' models takes on it."""
 
-    cluster: Cluster
+    network: NetworkKind
     ratio: int
 
     def link(self, workers: int, size: int) -> Link:
@@ -61,12 +61,12 @@ class Setting:
         return self._link_with(1.0).seconds(ExchangeKind.MEAN, workers, 1)
 
     def _link_with(self, bandwidth: float) -> Link:
-        if self.cluster is Cluster.SWITCH:
+        if self.network is NetworkKind.SWITCH:
             return Link(bandwidth)
         return SparkLink(bandwidth, codec=_CODING * bandwidth, job=0.0, depth=3)
 
 
-SETTINGS = tuple(Setting(cluster, ratio) for cluster in Cluster for ratio in RATIOS)
+SETTINGS = tuple(Setting(network, ratio) for network in NetworkKind for ratio in RATIOS)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def methods_table(results: Sequence[MethodResult]) -> Table:
     end = common_end(results)
     rows = [
         (
-            result.setting.cluster.value,
+            result.setting.network.value,
             str(result.setting.ratio),
             result.method.value,
             *(_number(result.time_to_reach(level), ".0f") for level in LEVELS),

@@ -39,7 +39,7 @@ class PixelFiles(Protocol):
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedFiles:
     beginning: str
     ending: str
 
@@ -49,7 +49,7 @@ class _Named:
 
 
 @dataclass(frozen=True)
-class ColorFiles(_Named):
+class ColorFiles(_NamedFiles):
     """Images minus a mean, as blue, green, red, or in their own order with `as_stored`."""
 
     mean: Mean
@@ -62,7 +62,7 @@ class ColorFiles(_Named):
 
 
 @dataclass(frozen=True)
-class DepthFiles(_Named):
+class DepthFiles(_NamedFiles):
     """Images of how far away things are, of which the logarithm is taken."""
 
     def read(self, data: bytes, where: str) -> Array:
@@ -74,7 +74,7 @@ class DepthFiles(_Named):
 
 
 @dataclass(frozen=True)
-class IndexFiles(_Named):
+class IndexFiles(_NamedFiles):
     """Images whose pixels are indices of a palette's colours: the classes."""
 
     def read(self, data: bytes, where: str) -> Array:
@@ -83,7 +83,7 @@ class IndexFiles(_Named):
 
 
 @dataclass(frozen=True)
-class MatlabLabels(_Named):
+class MatlabLabels(_NamedFiles):
     """Matrices of labels. The classes begin with `first`, which becomes 0; pixels below belong to none."""
 
     place: tuple[str, ...]  # the matrix's name in the file
@@ -96,7 +96,7 @@ class MatlabLabels(_Named):
 
 
 @dataclass(frozen=True)
-class RenumberedLabels(_Named):
+class RenumberedLabels(_NamedFiles):
     """Matrices of labels, of which `numbers` says what each becomes."""
 
     place: tuple[str, ...]

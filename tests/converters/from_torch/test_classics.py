@@ -115,7 +115,7 @@ class Inverted(nn.Module):
         return x + y if self.same else y
 
 
-class MobileNet(nn.Module):
+class LaterMobileNet(nn.Module):
     """The second, or gated the third."""
 
     def __init__(self, *, gated: bool) -> None:
@@ -140,7 +140,7 @@ class Inception(nn.Module):
         return torch.cat([F.relu(self.one(x)), self.three(averaged), self.five(x), pooled], 1)
 
 
-class GoogLeNet(nn.Module):
+class TransformedGoogLeNet(nn.Module):
     """With the input transformed as torchvision's is."""
 
     def __init__(self) -> None:
@@ -197,9 +197,9 @@ NETS = {
     "VGG-11": vgg_11,
     "ResNet-18": ResNet18,
     "SqueezeNet": squeeze_net,
-    "MobileNetV2": lambda: MobileNet(gated=False),
-    "MobileNetV3": lambda: MobileNet(gated=True),
-    "GoogLeNet": GoogLeNet,
+    "MobileNetV2": lambda: LaterMobileNet(gated=False),
+    "MobileNetV3": lambda: LaterMobileNet(gated=True),
+    "GoogLeNet": TransformedGoogLeNet,
     "DenseNet": DenseNet,
     "ShuffleNetV2": Shuffle,
 }

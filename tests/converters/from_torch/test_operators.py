@@ -15,7 +15,7 @@ from netdsl.model import Model, built_of
 from netdsl.net.module import NetModule
 
 
-class Function(nn.Module):
+class FunctionModule(nn.Module):
     def __init__(self, function: Callable[..., object]) -> None:
         super().__init__()
         self.function = function
@@ -27,7 +27,7 @@ class Function(nn.Module):
 def same(function: Callable[..., object], *shapes: tuple[int, ...], positive: bool = False) -> Model:
     """The net that is made; other values and one item more give the same."""
     torch.manual_seed(7)
-    module = (function if isinstance(function, nn.Module) else Function(function)).eval()
+    module = (function if isinstance(function, nn.Module) else FunctionModule(function)).eval()
 
     def inputs(more: int) -> list[Tensor]:
         made = [torch.randn(shape[0] + more, *shape[1:]) for shape in shapes]
@@ -165,13 +165,15 @@ def test_padding_that_is_larger_at_the_end() -> None:
 
 
 def test_an_input_that_is_an_output_too() -> None:
-    model = from_torch(Function(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
+    model = from_torch(FunctionModule(lambda a, b: (a, b.relu())), [torch.randn(2, 3), torch.randn(2, 5)])
     net = NetModule(built_of(model))
     assert set(net.outputs) == {"inputs_0/output", "relu"}
 
 
 def test_results_in_a_dict_and_an_input_that_nobody_reads() -> None:
-    model = from_torch(Function(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)])
+    model = from_torch(
+        FunctionModule(lambda a, b: {"z": b.relu(), "y": [b.tanh()]}), [torch.randn(2, 3), torch.randn(2, 5)]
+    )
     net = NetModule(built_of(model))
     assert list(net.inputs) == ["inputs_0", "inputs_1"]
     assert set(net.outputs) == {"relu", "tanh"}

@@ -192,11 +192,11 @@ def test_what_fails_only_when_it_runs_is_resolved_but_does_not_run(check) -> Non
     ],
 )
 def test_no_file_stops_the_others(check, problem: Exception, what: str) -> None:
-    class Broken(LAYERS["ReLU"]):
+    class RaisingReLU(LAYERS["ReLU"]):
         def forward(self, x):
             raise problem
 
-    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": Broken})
+    found = check(IMAGE, RELU, types=LAYERS | {"ReLU": RaisingReLU})
     assert (found.resolved, found.ran) == (True, False)
     assert what in found.reason
 
@@ -225,13 +225,13 @@ def seen(check, *layers) -> list[tuple[int, ...]]:
     """The shapes on which a net is run."""
     shapes = []
 
-    class Looking(LAYERS["ReLU"]):
+    class LookingReLU(LAYERS["ReLU"]):
         def forward(self, x):
             if not x.is_meta:
                 shapes.append(tuple(x.shape))
             return super().forward(x)
 
-    assert check(*layers, types=LAYERS | {"ReLU": Looking}).ran
+    assert check(*layers, types=LAYERS | {"ReLU": LookingReLU}).ran
     return shapes
 
 
@@ -256,7 +256,7 @@ def test_weights_share_one_memory(check) -> None:
     flat = "layer { name: '%s' type: 'InnerProduct' bottom: '%s' top: '%s' " + big + " }"
     homes = set()
 
-    class Looking(LAYERS["InnerProduct"]):
+    class LookingInnerProduct(LAYERS["InnerProduct"]):
         def forward(self, x):
             if not x.is_meta:
                 homes.add(self.weight.untyped_storage().data_ptr())
@@ -264,7 +264,7 @@ def test_weights_share_one_memory(check) -> None:
 
     data = IMAGE.replace("[1, 3, 12, 14]", "[1, 3, 5, 5]")
     more = flat.replace("30000", "40") % ("b", "a", "b")
-    assert check(data, flat % ("a", "data", "a"), more, types=LAYERS | {"InnerProduct": Looking}).ran
+    assert check(data, flat % ("a", "data", "a"), more, types=LAYERS | {"InnerProduct": LookingInnerProduct}).ran
     assert len(homes) == 1
 
 
@@ -300,7 +300,7 @@ def test_each_phase_runs_unless_both_are_the_same(check) -> None:
 def test_labels_are_zero(check) -> None:
     found = []
 
-    class Looking(Layer):
+    class LookingLayer(Layer):
         bottoms, tops, no_gradient = (2, 2), (1, 1), (1,)
 
         def forward(self, x, label):
@@ -308,7 +308,7 @@ def test_labels_are_zero(check) -> None:
             return x
 
     look = "layer { name: 'look' type: 'Looking' bottom: 'data' bottom: 'label' top: 'x' }"
-    assert check(DATA, look, types=LAYERS | {"Looking": Looking}).ran
+    assert check(DATA, look, types=LAYERS | {"Looking": LookingLayer}).ran
     assert not any(label.any() for label in found if not label.is_meta)
 
 

@@ -26,7 +26,7 @@ CHANNELS, HEIGHT, WIDTH = 3, 7, 9
 MEAN = np.random.default_rng(1).random((1, CHANNELS, HEIGHT, WIDTH), np.float32) * 200
 
 
-class OneByOne:
+class WithoutBatches:
     """A source that no longer gives whole batches."""
 
     def __init__(self, source: Source) -> None:
@@ -99,7 +99,7 @@ def test_whole_batches_are_those_of_single_items(data: Path, name: str, shuffle:
     assert isinstance(opened(data, name), WholeSource)
     for loading in (Loading(seed=3, workers=1), Loading(seed=3, rank=2, size=3, workers=2)):
         ours = batches(opened(data, name), loading, shuffle=shuffle)
-        theirs = batches(OneByOne(opened(data, name)), loading, shuffle=shuffle)
+        theirs = batches(WithoutBatches(opened(data, name)), loading, shuffle=shuffle)
         assert_equal(ours, theirs)
 
 
@@ -135,7 +135,7 @@ def test_whole_batches_are_transformed_as_single_items(
     transform = Transform(pb.TransformationParameter(**settings), train=train)
     loading = Loading(seed=1, workers=2)
     ours = batches(opened(data, "arrow:."), loading, transform, shuffle=True)
-    assert_equal(ours, batches(OneByOne(opened(data, "arrow:.")), loading, transform, shuffle=True))
+    assert_equal(ours, batches(WithoutBatches(opened(data, "arrow:.")), loading, transform, shuffle=True))
 
 
 class Pairs:
@@ -170,7 +170,7 @@ def test_several_transforms_draw_the_same_numbers() -> None:
     transforms = [Transform(pb.TransformationParameter(crop_size=2, mirror=True), train=True)] * 2
     loading = Loading(seed=8, workers=1)
     ours = batches(Pairs(), loading, *transforms, shuffle=False)
-    assert_equal(ours, batches(OneByOne(Pairs()), loading, *transforms, shuffle=False))
+    assert_equal(ours, batches(WithoutBatches(Pairs()), loading, *transforms, shuffle=False))
     assert [tuple(top.shape) for top in ours[0]] == [(7, 1, 2, 2), (7, 2, 2, 2)]
 
 
@@ -196,11 +196,11 @@ def test_a_transform_that_fails_tells_why() -> None:
         next(found)
 
 
-class Broken(Pairs):
+class BrokenPairs(Pairs):
     def take(self, indices: np.ndarray) -> Item | None:
         raise KeyError("ours")
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_to_the_caller() -> None:
-    with Batches(Reading(Broken(), 4)) as found, pytest.raises(KeyError, match="ours"):
+    with Batches(Reading(BrokenPairs(), 4)) as found, pytest.raises(KeyError, match="ours"):
         next(found)

@@ -18,7 +18,7 @@ IMAGES, BOXES, CLASSES = 3, 24, 4
 
 
 @dataclass
-class Batch:
+class BoxBatch:
     locations: np.ndarray  # images x boxes x 4
     scores: np.ndarray
     priors: np.ndarray  # boxes x 4
@@ -33,7 +33,7 @@ class Batch:
         return [torch.tensor(array, dtype=torch.float64) for array in arrays]
 
 
-def batch(seed: int = 0) -> Batch:
+def batch(seed: int = 0) -> BoxBatch:
     rng = np.random.default_rng(seed)
 
     def some(count: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def batch(seed: int = 0) -> Batch:
     objects = [list(zip(rng.integers(1, CLASSES, count), some(count), strict=True)) for count in (3, 0, 2)]
     shapes = (IMAGES, BOXES, 4), (IMAGES, BOXES, CLASSES)
     locations, scores = (rng.normal(0, 1, shape) for shape in shapes)
-    return Batch(locations, scores, some(BOXES), rng.uniform(0.1, 0.3, (BOXES, 4)), objects)
+    return BoxBatch(locations, scores, some(BOXES), rng.uniform(0.1, 0.3, (BOXES, 4)), objects)
 
 
 def made(settings: str, bottoms: list[torch.Tensor], outside: str = "") -> MultiBoxLoss:
@@ -74,7 +74,7 @@ def matched(priors: np.ndarray, objects: list[tuple[int, np.ndarray]], threshold
     return matches, [max((covers[i, j] for j in range(len(objects))), default=0) for i in range(len(priors))]
 
 
-def location_loss(given: Batch, n: int, i: int, box: np.ndarray) -> float:
+def location_loss(given: BoxBatch, n: int, i: int, box: np.ndarray) -> float:
     """Smooth L1 of a centre-size code."""
     prior = given.priors[i]
     side, own = prior[2:] - prior[:2], box[2:] - box[:2]
@@ -92,7 +92,7 @@ def confidence_loss(kind: str, scores: np.ndarray, label: int) -> float:
     return float(-(np.log(np.where(wanted, chance, 1 - chance))).sum())
 
 
-def plain(given: Batch, kind: str, mining: str) -> float:
+def plain(given: BoxBatch, kind: str, mining: str) -> float:
     """With a ratio of 2, examples of 7, thresholds of 0.4, and VALID."""
     total, count = 0.0, 0
     for n, objects in enumerate(given.objects):

@@ -53,11 +53,11 @@ def test_all_unknown_types_are_told_at_once_with_what_may_be_meant():
 
 
 def test_types_of_one_s_own():
-    class Twice(Layer):
+    class TwiceAsWide(Layer):
         def forward(self, x):
             return torch.cat([x, x], 1)
 
-    assert built(layer("Twice", ""), types=LAYERS | {"Twice": Twice}).shapes[-1] == (2, 12)
+    assert built(layer("Twice", ""), types=LAYERS | {"Twice": TwiceAsWide}).shapes[-1] == (2, 12)
 
 
 @pytest.mark.parametrize(

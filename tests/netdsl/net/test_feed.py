@@ -23,7 +23,7 @@ from netdsl.net.module import NetModule
 from netdsl.tables.table import Table
 
 
-class Rows:
+class NumberedRows:
     """Item i is 3 x 2 x 5 x 4 times i, a vector of i, and i."""
 
     def __init__(self, length: int) -> None:
@@ -44,10 +44,10 @@ class Rows:
         self.closed = True
 
 
-opened: list[Rows] = []
+opened: list[NumberedRows] = []
 
 
-class Counting(DataLayer):
+class CountedData(DataLayer):
     """Reads as many rows as num_output of its settings says."""
 
     tops = (1, None)
@@ -56,7 +56,7 @@ class Counting(DataLayer):
         return 2
 
     def reading(self, seed: int) -> Reading:
-        opened.append(Rows(self.layer.inner_product_param.num_output))
+        opened.append(NumberedRows(self.layer.inner_product_param.num_output))
         return Reading(opened[-1], self.batch_size())
 
 
@@ -67,7 +67,7 @@ class OfAnotherProgram(DataLayer):
         return 2
 
 
-TYPES = LAYERS | {"Counting": Counting, "OfAnotherProgram": OfAnotherProgram}
+TYPES = LAYERS | {"Counting": CountedData, "OfAnotherProgram": OfAnotherProgram}
 TWO = """
 layer { name: "one" type: "Counting" top: "volume" top: "vector" top: "number" inner_product_param { num_output: 5 } }
 layer { name: "two" type: "Counting" top: "other" inner_product_param { num_output: 3 } }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -75,11 +77,11 @@ def test_phase_level_and_stages_say_which_layers_there_are() -> None:
 
 
 def test_types_of_one_s_own() -> None:
-    class Twice(Layer):
+    class Doubling(Layer):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return 2 * x
 
-    made = net(TEXT.replace('"Power"', '"Twice"'), types=LAYERS | {"Twice": Twice}, level=1, stages=["raw"])
+    made = net(TEXT.replace('"Power"', '"Twice"'), types=LAYERS | {"Twice": Doubling}, level=1, stages=["raw"])
     assert made.forward(**given())["loud"].shape == (2, 6)
 
 
@@ -264,3 +266,47 @@ def test_a_net_is_saved_under_a_name_that_says_how(tmp_path: Path) -> None:
 def test_a_net_can_be_moved() -> None:
     made = net()
     assert made.to("cpu") is made and made.to(torch.device("meta")).device.type == "meta"
+
+
+DIGITS = """layer { name: "d" type: "Data" top: "x" top: "label" data_param { source: "digits:train" batch_size: 8 }
+  transform_param { crop_size: 8 force_gray: true } }
+layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 10 } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }"""
+
+
+def test_closing_a_net_ends_its_threads_and_leaves_its_weights(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with net(DIGITS) as made:
+        made.train(1)
+        made.test(1)
+        assert set(threading.enumerate()) > before
+    assert set(threading.enumerate()) <= before
+    made.close()
+    made.save(tmp_path / "saved.caffemodel")
+    assert WeightCollection.load(tmp_path / "saved.caffemodel").distance(made.get_weights()) == 0
+
+
+def test_a_net_is_closed_after_an_error_too() -> None:
+    before = set(threading.enumerate())
+    with pytest.raises(ZeroDivisionError), net(DIGITS) as made:
+        made.test(1)
+        raise ZeroDivisionError
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda closed: closed.forward(**given()),
+        lambda closed: closed.train(1),
+        lambda closed: closed.test(1),
+        lambda closed: closed.score(1),
+        lambda closed: closed.set_training_data([given()]),
+        lambda closed: closed.set_validation_data([given()]),
+    ],
+)
+def test_a_closed_net_says_so(use: Callable[[Net], object]) -> None:
+    closed = net()
+    closed.close()
+    with pytest.raises(NetError, match="net 'small' is closed, and only has its weights; make another one to run it"):
+        use(closed)

@@ -36,7 +36,7 @@ TOKEN = "a token of many letters"
 
 
 @dataclass(frozen=True)
-class Reply:
+class ServerReply:
     """What a server said."""
 
     status: int
@@ -48,17 +48,17 @@ class Reply:
         return json.loads(self.body)
 
 
-def ask(server: Server | str, path: str, data: bytes | None = None, **headers: str) -> Reply:
+def ask(server: Server | str, path: str, data: bytes | None = None, **headers: str) -> ServerReply:
     address = server if isinstance(server, str) else server.address
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     if data is not None:
         names = {"Content-Type": "application/octet-stream"} | names
     try:
         with urlopen(Request(address + path, data, names), timeout=60) as reply:
-            return Reply(reply.status, reply.headers, reply.read())
+            return ServerReply(reply.status, reply.headers, reply.read())
     except HTTPError as problem:
         with problem:
-            return Reply(problem.code, problem.headers, problem.read())
+            return ServerReply(problem.code, problem.headers, problem.read())
 
 
 @contextmanager

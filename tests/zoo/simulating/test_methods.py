@@ -4,11 +4,11 @@ import pytest
 
 from netdsl.distributed.link import ExchangeKind, Link
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from zoo.simulating.methods import SETTINGS, Cluster, Method, MethodComparison, MethodResult, Setting, common_end
+from zoo.simulating.methods import SETTINGS, Method, MethodComparison, MethodResult, NetworkKind, Setting, common_end
 from zoo.simulating.trial import AccuracyPoint, TrialOutcome
 
 SIZE = 8_000
-RING, SPARK = Setting(Cluster.SWITCH, 10), Setting(Cluster.SPARK, 10)
+RING, SPARK = Setting(NetworkKind.SWITCH, 10), Setting(NetworkKind.SPARK, 10)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

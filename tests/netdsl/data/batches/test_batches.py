@@ -203,7 +203,7 @@ class Flat(Images):
         return (np.zeros(3, np.float32),)
 
 
-class Boxes(Images):
+class ImagesWithBoxes(Images):
     """Image i has i % 3 boxes."""
 
     def item(self, fetched: int) -> tuple[np.ndarray, ...]:
@@ -217,7 +217,7 @@ def rows_behind_each_other(items: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.
 
 
 def test_tops_can_have_any_number_of_rows_for_an_item() -> None:
-    reading = Reading(Boxes(7, bad=(4,)), 3, collate=rows_behind_each_other)
+    reading = Reading(ImagesWithBoxes(7, bad=(4,)), 3, collate=rows_behind_each_other)
     with Batches(reading, Loading(workers=3, bad=BadItems.SKIP)) as batches:
         for items in ([0, 1, 2], [3, 5, 5], [6, 0, 1]):
             images, boxes = next(batches)
@@ -254,14 +254,14 @@ def test_only_images_are_transformed() -> None:
         next(batches)
 
 
-class Broken(Images):
+class BrokenImages(Images):
     def item(self, fetched: int) -> tuple[np.ndarray, ...]:
         raise KeyError("ours")
 
 
 def test_what_goes_wrong_in_a_thread_is_raised_to_the_caller() -> None:
     for bad in BadItems:
-        with Batches(Reading(Broken(5), 2), Loading(bad=bad)) as batches, pytest.raises(KeyError, match="ours"):
+        with Batches(Reading(BrokenImages(5), 2), Loading(bad=bad)) as batches, pytest.raises(KeyError, match="ours"):
             next(batches)
 
 

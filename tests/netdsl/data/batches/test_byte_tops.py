@@ -27,7 +27,7 @@ TRANSFORMS = [
 ]
 
 
-class OneByOne(ArraySource):
+class ArraysOneByOne(ArraySource):
     """Images that threads transform one by one."""
 
     take = None  # type: ignore[assignment]
@@ -44,7 +44,7 @@ def batches(images: np.ndarray, settings: str, train: bool, pinned: bool, kind: 
     return [torch.cat([top.flatten() for top in finished(reading.transforms, each)]) for each in tops]
 
 
-@pytest.mark.parametrize("kind", [ArraySource, OneByOne])
+@pytest.mark.parametrize("kind", [ArraySource, ArraysOneByOne])
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("settings", TRANSFORMS)
 def test_they_have_the_bits_of_images_that_are_transformed_on_a_cpu(settings: str, train: bool, kind) -> None:

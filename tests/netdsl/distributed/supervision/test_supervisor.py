@@ -40,7 +40,7 @@ class TaskLauncher(LocalLauncher):
 def supervise(param, tmp_path):
     """Do a task; what happened is its `records`, `restarts` and `end`."""
 
-    class Supervised:
+    class SupervisedRun:
         def __init__(self, task, size=2, *, deadline=PATIENCE, retries=1, told=lambda record: None, **options):
             self.records, self.restarts, self.folder = [], [], tmp_path / "run"
             self.told = told
@@ -58,7 +58,7 @@ def supervise(param, tmp_path):
             self.records.append(record)
             self.told(record)
 
-    return Supervised
+    return SupervisedRun
 
 
 def descriptors():

@@ -14,7 +14,7 @@ from netdsl.distributed.supervision.protocol import Ending
 from netdsl.errors import CaffeError, DataError, PeerLostError
 
 
-class Task:
+class WorkerTask:
     def __init__(self, spec, control, attempt):
         self.rank, self.attempt, self.control = spec.rank, attempt, control
 
@@ -88,7 +88,7 @@ if __name__ == "__main__":
     spec = WorkerSpec.of(sys.stdin.readline())
     with ControlClient(spec.control, spec.rank, spec.beat) as control:
         try:
-            getattr(Task(spec, control, attempt), task)()
+            getattr(WorkerTask(spec, control, attempt), task)()
             control.report_end(Ending.DONE)
         except PeerLostError as problem:
             control.report_end(Ending.LOST, str(problem))
