@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -230,6 +230,26 @@ def _data_layer(node: Node, types: Types) -> BringsData | None:
     message = pb.LayerParameter()
     message.CopyFrom(node.layer)
     return kind(message, [])
+
+
+def state_data_that_is_there(graph: Graph, types: Types) -> None:
+    """Write the shapes of data into the messages of the layers that read them, without which they would be assumed.
+
+    Data that aren't there, or can't be read, are an error only when they are asked for.
+    """
+    for node in graph.nodes:
+        with suppress(CaffeError):
+            layer = _data_layer(node, types)
+            if layer is not None and layer.data_origin is DataOrigin.FILES and not layer.any_size:
+                _state_tops(node.layer, _shapes_of(layer.reading(0)))
+
+
+def _shapes_of(reading: Reading) -> list[Shape]:
+    """The shapes of a batch, for which one item is read where all are alike."""
+    count = reading.batch_size if reading.collate else 1
+    with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
+        shapes = batches.shapes()
+    return shapes if reading.collate else [(reading.batch_size, *shape[1:]) for shape in shapes]
 
 
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:

@@ -32,6 +32,7 @@ from netdsl.model import (
 )
 from netdsl.net.build import Types, build, running
 from netdsl.net.caffe_memory import memory_notes
+from netdsl.net.feed import state_data_that_is_there
 from netdsl.net.graph import Phase, phase_of, resolve, state_of
 from netdsl.net.module import NetModule
 from netdsl.solver.evaluation import average_batches
@@ -83,6 +84,7 @@ class Net:
         self._solver: Solver | None = None
         self._closed = False
         graph = resolve(self._net, self.phase, level=level, stages=stages)
+        state_data_that_is_there(graph, types)
         self.module = NetModule(build(graph, types)).allocate()
         reports = [copy_model(model, self.module.built)] if model.weights else []
         if weights is not None:

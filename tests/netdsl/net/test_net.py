@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from caffe_proto.errors import FileError
 from netdsl.dsl import LinearLayer, NetParams, RDDLayer
-from netdsl.errors import NetError, ShapeError, WeightsError, WeightsWarning
+from netdsl.errors import DataError, NetError, ShapeError, WeightsError, WeightsWarning
 from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from netdsl.net.graph import Phase
@@ -272,6 +272,30 @@ DIGITS = """layer { name: "d" type: "Data" top: "x" top: "label" data_param { so
   transform_param { crop_size: 8 force_gray: true } }
 layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 10 } }
 layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }"""
+
+
+ON_DATA = """
+name: "digits"
+layer { name: "data" type: "Data" top: "data" top: "label" data_param { source: "%s" batch_size: 8 } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip"
+        inner_product_param { num_output: 10 weight_filler { type: "xavier" } } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+"""
+
+
+def test_a_net_has_the_shapes_of_the_data_that_it_names() -> None:
+    net_text = ON_DATA % "digits:train"
+    with Net(from_text(net_text, pb.NetParameter)) as net:
+        assert net.get_weights()["ip"][0].shape == (10, 64)
+        assert net.train(1, base_lr=0.001) > 0
+        assert "input_param" not in str(net.message)
+
+
+def test_data_that_are_not_there_are_an_error_only_where_they_are_read() -> None:
+    with Net(from_text(ON_DATA % "nowhere", pb.NetParameter)) as net:
+        assert net.get_weights()["ip"][0].shape == (10, 3 * 224 * 224)
+        with pytest.raises(DataError, match="nowhere"):
+            net.train(1)
 
 
 def test_closing_a_net_ends_its_threads_and_leaves_its_weights(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -49,8 +50,16 @@ def test_a_model_by_its_name_learns_the_labels_of_the_rows(pictures: Any) -> Non
         ({"model": "shapes", "net": "lenet"}, "set one of them", NetError),
     ],
 )
-def test_what_is_wrong_is_told(pictures: Any, params: dict[str, Any], problem: str, kind: type[Exception]) -> None:
+def test_what_is_wrong_is_told(
+    pictures: Any,
+    params: dict[str, Any],
+    problem: str,
+    kind: type[Exception],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from netdsl.spark import NetEstimator
 
+    monkeypatch.setenv("NETDSL_HOME", str(tmp_path))  # where nobody has trained anything
     with pytest.raises(kind, match=problem):
         NetEstimator(solver=SETTINGS, **params).fit(pictures)
