@@ -17,6 +17,7 @@ from netdsl.checking.sample_inputs import sample_inputs
 from netdsl.errors import ConversionError, first_line
 from netdsl.net.build import Built, running
 from netdsl.net.graph import Phase
+from netdsl.net.memory_format import filters_as_in_caffe
 from netdsl.net.module import NetModule
 from netdsl.net.net import Net
 from netdsl.weights.files import array_of
@@ -33,7 +34,12 @@ def save(net: Net | Built, path: str | Path, *, verify: bool = True, tolerance: 
         raise ConversionError("a net of the TRAIN phase isn't exported; take the TEST phase")
     program = BytesIO()
     try:
-        with torch.no_grad(), running(module.built), redirect_stderr(StringIO()):  # torch prints its progress
+        with (
+            torch.no_grad(),
+            running(module.built),
+            filters_as_in_caffe(module.built),
+            redirect_stderr(StringIO()),  # torch prints its progress
+        ):
             torch.export.save(_program(module), program)
     except Exception as problem:  # from the code of a layer, or from torch where it can't trace that
         raise ConversionError(f"torch can't export the net: {first_line(problem)}") from problem

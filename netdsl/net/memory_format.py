@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 
 import torch
@@ -46,6 +48,19 @@ def lay_out_filters(built: Built) -> None:
         for filters in layer.blob_tensors() if wish_of(layer) is Wish.CHANNELS_LAST else ():
             if filters.dim() == 4 and id(filters) not in shared:
                 filters.data = filters.detach().contiguous(memory_format=torch.channels_last)
+
+
+@contextmanager
+def filters_as_in_caffe(built: Built) -> Iterator[None]:
+    """Inside, filters lie with channels first, as those who write them expect."""
+    filters = {blob: blob.data for layer in built.layers for blob in layer.parameters() if not blob.is_contiguous()}
+    try:
+        for blob in filters:
+            blob.data = blob.data.contiguous()
+        yield
+    finally:
+        for blob, before in filters.items():
+            blob.data = before
 
 
 def laid_out(bottom: Tensor, wish: Wish) -> Tensor:
