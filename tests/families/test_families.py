@@ -75,10 +75,19 @@ class Family:
     solver: str = "type: 'Adam' base_lr: 0.002 momentum: 0.9 momentum2: 0.999 lr_policy: 'poly' power: 1"
 
 
-def _precision(folder: Path, pictures: Path, used: str = "") -> float:
-    """The mean average precision of VOC 2007, of a net for use or of the one that was trained."""
-    (folder / "used.prototxt").write_text(used or (folder / "net.prototxt").read_text())
-    return _scores(folder, "used.prototxt", "--data", f"voc:{pictures / 'test'}")["mAP VOC 2007"]
+def _precision(folder: Path, pictures: Path, net: str = "net.prototxt") -> float:
+    """The mean average precision of VOC 2007."""
+    return _scores(folder, net, "--data", f"voc:{pictures / 'test'}")["mAP VOC 2007"]
+
+
+def _precision_of_regions(folder: Path, pictures: Path, used: str) -> float:
+    """That of a net for use, whose card says that images aren't enlarged and have no mean, as they were trained on."""
+    (folder / "used").mkdir()
+    (folder / "used" / "deploy.prototxt").write_text(used)
+    image = f"size: [{detecting.SIDE}, {detecting.SIDE}], channels: BGR, mean: [0, 0, 0]"
+    card = f"name: regions\nsummary: Regions.\ntask: detection\ninput: {{{image}}}\ncaffemodel: none"
+    (folder / "used" / "README.md").write_text(f"---\n{card}\n---\n")
+    return _precision(folder, pictures, "used")
 
 
 def _overlap(folder: Path, pictures: Path) -> float:
@@ -124,13 +133,13 @@ FAMILIES = {
     "faster-rcnn": Family(
         lambda pictures: detecting.faster_rcnn(f"voc:{pictures / 'trainval'}"),
         800,
-        lambda folder, pictures: _precision(folder, pictures, detecting.faster_rcnn_for_tests()),
+        lambda folder, pictures: _precision_of_regions(folder, pictures, detecting.faster_rcnn_for_tests()),
         0.5,
     ),
     "rfcn": Family(
         lambda pictures: detecting.rfcn(f"voc:{pictures / 'trainval'}"),
         800,
-        lambda folder, pictures: _precision(folder, pictures, detecting.rfcn_for_tests()),
+        lambda folder, pictures: _precision_of_regions(folder, pictures, detecting.rfcn_for_tests()),
         0.4,
     ),
     "fcn": Family(
