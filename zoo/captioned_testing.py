@@ -11,7 +11,7 @@ from netdsl.errors import DataError
 from netdsl.scores.bleu import bleu
 from zoo.answers.answer import AnswerSettings, Captions
 from zoo.answers.answerer import Answerer
-from zoo.answers.answering import answers, decode_images
+from zoo.answers.answering import answers_on
 from zoo.answers.inputs import ImageFiles
 from zoo.answers.output import CaptionReader
 
@@ -33,9 +33,7 @@ def score_captions(answerer: Answerer, images: Sequence[CaptionedImage]) -> list
         raise DataError("the model writes no captions, and only these are tested on images with captions")
     source = ImageFiles([str(image.path) for image in images], answerer.preparation.color)
     sentences = []
-    for answer in answers(answerer, decode_images(answerer, [("", source)]), AnswerSettings()):
-        if answer.problem:
-            raise DataError(answer.problem)
+    for answer in answers_on(answerer, source, AnswerSettings()):
         assert isinstance(answer.answer, Captions)
         sentences.append(answer.answer.best[0].words)
     return bleu(sentences, [[words_of(caption) for caption in image.captions] for image in images])

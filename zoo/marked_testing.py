@@ -17,7 +17,7 @@ from netdsl.scores.voc import judge_as_voc
 from netdsl.solver.events import Listener, Notice
 from zoo.answers.answer import AnswerSettings, Boxes, ImageAnswer, Segments
 from zoo.answers.answerer import Answerer
-from zoo.answers.answering import answers, decode_images
+from zoo.answers.answering import answers_on
 from zoo.answers.inputs import MarkedImages
 from zoo.answers.output import DetectionReader, SegmentReader
 from zoo.answers.regions import RegionReader
@@ -57,12 +57,8 @@ class MarkedTest:
 
     def _answers(self) -> Iterator[tuple[AnnotatedImage, ImageAnswer]]:
         source = MarkedImages(self.marked, self.answerer.preparation.color)
-        images = decode_images(self.answerer, [("", source)])
-        for index, answer in enumerate(
-            answers(self.answerer, images, AnswerSettings(threshold=self.answerer.reads.LEAST_SCORE))
-        ):
-            if answer.problem:
-                raise DataError(answer.problem)
+        settings = AnswerSettings(threshold=self.answerer.reads.LEAST_SCORE)
+        for index, answer in enumerate(answers_on(self.answerer, source, settings)):
             yield self.marked.image(index), answer
 
     def _detection(self) -> ScoreTable:

@@ -57,6 +57,14 @@ def answer_images(
     return broken
 
 
+def answers_on(answerer: Answerer, source: Source, settings: AnswerSettings) -> Iterator[ImageAnswer]:
+    """An answer for each image of a source; one that has none is an error."""
+    for answer in answers(answerer, decode_images(answerer, [("", source)]), settings):
+        if answer.problem:
+            raise DataError(answer.problem)
+        yield answer
+
+
 def answers(answerer: Answerer, images: Iterable[DecodedImage], settings: AnswerSettings) -> Iterator[ImageAnswer]:
     """An answer for each image, in their order."""
     waiting, good = list[DecodedImage](), 0

@@ -115,18 +115,19 @@ def convert_command(
     from netdsl.data.writing.text_streams import PREFIX as TEXT
 
     image_format, order = ImageFormat(encoded) if encoded else None, seed if shuffle else None
+    changes_images = size or min_dim or max_dim or encoded or gray
     if source.startswith(CAPTIONS):
-        if size or min_dim or max_dim or encoded or gray:
+        if changes_images:
             raise click.UsageError(
                 "images with captions stay as they are; of the other options --shuffle and --skip-bad"
             )
         text_data.convert_captions(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif source.startswith(TEXT):
-        if size or min_dim or max_dim or encoded or gray or shuffle or skip_bad:
+        if changes_images or shuffle or skip_bad:
             raise click.UsageError("a text is written as it is; the other options are for images and other items")
         text_data.convert_text(source, target, as_json)
     elif names_annotated_set(source) and target.startswith(f"{POSES}:"):
-        if size or min_dim or max_dim or encoded or gray:
+        if changes_images:
             raise click.UsageError("images of people stay as they are; of the other options --shuffle and --skip-bad")
         annotated_data.convert_people(source, target, order, skip_bad=skip_bad, as_json=as_json)
     elif names_annotated_set(source):

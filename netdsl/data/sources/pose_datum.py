@@ -13,7 +13,7 @@ from netdsl.data.types import Array
 from netdsl.errors import DataError
 
 NUMBERS, MASK = 3, 4  # the channels behind an image's three
-SIZE, COUNTS, PLACE, SCALE, JOINTS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
+SIZE, COUNTS, PLACE, SCALE, _JOINTS, OTHERS = 1, 2, 3, 4, 5, 8  # the rows of numbers; the first has the set's name
 
 _FAR = 1e6  # pixels
 _FLOAT = 4  # bytes
@@ -59,7 +59,7 @@ class PoseDatumSource:
         if others:
             people[1:, 0, 2] = rows.floats(OTHERS + others, others)
         for number in range(1 + others):
-            begin = JOINTS if number == 0 else OTHERS + 1 + others + 3 * (number - 1)
+            begin = first_joint_row(number, others)
             people[number, 1:] = np.stack([rows.floats(begin + row, self._joints) for row in range(3)], axis=1)
         people[..., :2] -= 1  # in a record the first pixel is 1
         marks = people[:, 1:, 2]
@@ -70,6 +70,11 @@ class PoseDatumSource:
     def close(self) -> None:
         """Close the database."""
         self._records.close()
+
+
+def first_joint_row(person: int, others: int) -> int:
+    """The first of the three rows with a person's joints. Those of others follow their places and their scales."""
+    return _JOINTS if person == 0 else OTHERS + others + 1 + 3 * (person - 1)
 
 
 def is_pose_record(channels: Array) -> bool:
@@ -101,7 +106,7 @@ class _Rows:
     def floats(self, row: int, count: int) -> Pixels:
         """The first numbers of a row. They may go on in the next one, as in Caffe."""
         begin = row * self._width
-        self._check(begin + 4 * count)
+        self._check(begin + _FLOAT * count)
         return np.frombuffer(self._bytes, "<f4", count, begin)
 
     def byte(self, row: int, place: int) -> int:

@@ -14,6 +14,7 @@ from netdsl.data.sources.annotations.coco_captions import CaptionedImage, read_c
 from netdsl.data.sources.class_names import LABELS, read_class_names, write_class_names
 from netdsl.data.sources.vocabulary import Vocabulary, words_of
 from netdsl.data.writing.hdf5 import Hdf5Rows
+from netdsl.data.writing.map_items import writing_order
 from netdsl.data.writing.new_path import new_path
 from netdsl.errors import DataError
 
@@ -90,8 +91,7 @@ def write_caption_streams(
         raise DataError(f"{spec.path}: has no captions of images that are there")
     words = [sentence for _, sentence in pairs]
     known = Vocabulary(read_class_names(spec.classes)) if spec.classes else Vocabulary.of(words, spec.least)
-    order = np.arange(len(pairs)) if seed is None else np.random.default_rng(seed).permutation(len(pairs))
-    order = np.resize(order, -(-len(pairs) // spec.streams) * spec.streams)
+    order = np.resize(writing_order(len(pairs), seed), -(-len(pairs) // spec.streams) * spec.streams)
     numbers = [known.numbers(sentence, str(spec.path)) for sentence in words]
     with new_path(target) as folder:
         folder.mkdir()

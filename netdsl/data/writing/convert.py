@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from caffe_proto import caffe_pb2 as pb
 from netdsl.data.sources.class_names import classes_of
 from netdsl.data.sources.columns import Cells
@@ -23,7 +21,7 @@ from netdsl.data.writing.class_folders import folder_writer
 from netdsl.data.writing.databases import leveldb_writer, lmdb_writer
 from netdsl.data.writing.encode import ImageFormat, encode
 from netdsl.data.writing.example import Example, Put
-from netdsl.data.writing.map_items import map_items
+from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.new_path import new_path
 from netdsl.data.writing.parquet import parquet_writer
 from netdsl.errors import DataError
@@ -96,8 +94,7 @@ def _target(name: str) -> tuple[Path, WriterFactory]:
 
 
 def _examples(source: Source, settings: Conversion) -> Generator[Example | DataError]:
-    count, seed = len(source), settings.seed
-    order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
+    order = writing_order(len(source), settings.seed)
 
     def example(position: int, fetched: Any) -> Example:
         name = source.name(int(order[position])) if isinstance(source, NamedItems) else ""

@@ -9,6 +9,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from netdsl.errors import DataError
 
 T = TypeVar("T")
@@ -22,6 +25,11 @@ class FetchesItems(Protocol):
     def fetch(self, index: int) -> Any:
         """One item as it is stored."""
         ...
+
+
+def writing_order(count: int, seed: int | None) -> NDArray[np.int64]:
+    """The order in which items are written: their own, or with a seed a random one."""
+    return np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
 
 
 def map_items(

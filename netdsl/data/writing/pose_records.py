@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.data.sources.pose_datum import COUNTS, JOINTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE
+from netdsl.data.sources.pose_datum import COUNTS, NUMBERS, OTHERS, PLACE, SCALE, SIZE, first_joint_row
 from netdsl.data.transforms.mean import Pixels
 from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import as_pixels
@@ -54,9 +54,8 @@ def _numbers(people: Pixels, size: tuple[int, int], width: int, dataset: str, nu
         _put(rows, OTHERS + person, stored[1 + person, 0, :2])
     _put(rows, OTHERS + others, stored[1:, 0, 2])
     for person, joints in enumerate(stored[:, 1:]):
-        begin = JOINTS if person == 0 else OTHERS + 1 + others + 3 * (person - 1)
-        for row, values in enumerate(joints.T):
-            _put(rows, begin + row, values)
+        for row, values in enumerate(joints.T, first_joint_row(person, others)):
+            _put(rows, row, values)
     return rows
 
 

@@ -26,7 +26,7 @@ from netdsl.data.writing.annotated.voc_folder import DEFAULT_SET, voc_folder
 from netdsl.data.writing.annotated.yolo_folder import yolo_folder
 from netdsl.data.writing.databases import leveldb_records, lmdb_records
 from netdsl.data.writing.encode import ImageFormat, encode
-from netdsl.data.writing.map_items import map_items
+from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.errors import DataError
 
 
@@ -191,13 +191,10 @@ def _traits(marked: MarkedObject, image: AnnotatedImage) -> list[Trait]:
 
 
 def _examples(source: AnnotatedSet, settings: AnnotatedConversion) -> Generator[AnnotatedExample | DataError]:
-    count, seed = len(source), settings.seed
-    order = np.arange(count) if seed is None else np.random.default_rng(seed).permutation(count)
-
     def example(position: int, image: AnnotatedImage) -> AnnotatedExample:
         return annotated_example(position, image, source.first_pixel, settings)
 
-    return map_items(SetImages(source), order.tolist(), example)
+    return map_items(SetImages(source), writing_order(len(source), settings.seed).tolist(), example)
 
 
 def annotated_example(

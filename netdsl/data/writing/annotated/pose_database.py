@@ -19,7 +19,7 @@ from netdsl.data.transforms.pose_skeleton import Visibility
 from netdsl.data.types import Array
 from netdsl.data.writing.annotated.annotated_example import pixels_of
 from netdsl.data.writing.databases import lmdb_records
-from netdsl.data.writing.map_items import map_items
+from netdsl.data.writing.map_items import map_items, writing_order
 from netdsl.data.writing.new_path import new_path
 from netdsl.data.writing.pose_records import pose_record
 from netdsl.errors import DataError
@@ -121,7 +121,7 @@ def write_poses(
     """Write a record for each person into a new LMDB, or nothing; with a seed in random order."""
     if not len(people):
         raise DataError(f"{path}: nobody has {_LEAST_JOINTS} joints and {_LEAST_AREA:,} pixels, so there is no record")
-    order = np.arange(len(people)) if seed is None else np.random.default_rng(seed).permutation(len(people))
+    order = writing_order(len(people), seed)
     bad, written = list(people.bad), 0
     with (
         new_path(path) as folder,
