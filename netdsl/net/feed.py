@@ -18,6 +18,7 @@ from netdsl.data.batches.byte_tops import finished
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
+from netdsl.data.sources.source import LiveSource
 from netdsl.errors import DataError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import DataOrigin, state_shapes
@@ -235,19 +236,23 @@ def _data_layer(node: Node, types: Types) -> BringsData | None:
 def state_data_that_is_there(graph: Graph, types: Types) -> None:
     """Write the shapes of data into the messages of the layers that read them, without which they would be assumed.
 
-    Data that aren't there, or can't be read, are an error only when they are asked for.
+    Data that aren't there, or can't be read, are an error only when they are asked for. No camera is switched on.
     """
     for node in graph.nodes:
-        with suppress(CaffeError):
+        with suppress(CaffeError, OSError):
             layer = _data_layer(node, types)
             if layer is not None and layer.data_origin is DataOrigin.FILES and not layer.any_size:
-                _state_tops(node.layer, _shapes_of(layer.reading(0)))
+                shapes = _shapes_of(layer.reading(0))
+                if shapes is not None:
+                    _state_tops(node.layer, shapes)
 
 
-def _shapes_of(reading: Reading) -> list[Shape]:
-    """The shapes of a batch, for which one item is read where all are alike."""
+def _shapes_of(reading: Reading) -> list[Shape] | None:
+    """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
     count = reading.batch_size if reading.collate else 1
     with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
+        if isinstance(reading.source, LiveSource):
+            return None
         shapes = batches.shapes()
     return shapes if reading.collate else [(reading.batch_size, *shape[1:]) for shape in shapes]
 

@@ -10,12 +10,14 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.data.batches.reading import Loading
+from netdsl.data.sources.video import CameraSource
 from netdsl.data.writing.sample_videos import write_stacks, write_video
 from netdsl.errors import DataError, NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import Phase, resolve
+from netdsl.net.net import Net
 
 pytest.importorskip("cv2")
 
@@ -113,3 +115,12 @@ def test_what_cannot_be_read_is_told(settings: str, why: str) -> None:
 def test_shapes_need_no_camera_and_no_file() -> None:
     text = "layer { name: 'v' type: 'VideoData' top: 'x' data_param { batch_size: 2 } }"
     assert build(resolve(from_text(text, pb.NetParameter)), LAYERS).shapes == [(2, 3, 224, 224)]
+
+
+def test_a_net_that_is_only_made_switches_no_camera_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = list[CameraSource]()
+    monkeypatch.setattr(CameraSource, "_opened", opened.append)
+    text = "layer { name: 'v' type: 'VideoData' top: 'x' data_param { batch_size: 2 } }"
+    with Net(from_text(text, pb.NetParameter)) as net:
+        assert net.module.built.shapes == [(2, 3, 224, 224)]
+    assert not opened
