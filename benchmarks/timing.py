@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -11,11 +12,14 @@ from torch import Tensor
 
 
 def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median seconds of each. They take turns in going first, and the first round is a warm-up."""
+    """The median seconds of each; the first round is a warm-up.
+
+    Every round has another order, since a task is slower after one that left less of its memory in the caches.
+    """
     runs: list[list[float]] = [[] for _ in tasks]
-    for index in range(rounds + 1):
-        for place in range(len(tasks)):
-            turn = (index + place) % len(tasks)
+    chance = random.Random(0)
+    for _ in range(rounds + 1):
+        for turn in chance.sample(range(len(tasks)), len(tasks)):
             runs[turn].append(seconds(tasks[turn]))
     return [statistics.median(run[1:]) for run in runs]
 

@@ -29,7 +29,7 @@ def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
     """
     classes = labels.long()
     if labels.is_floating_point() and can_be_checked(labels):
-        if not _all_within(labels, -_BEYOND_INT, _BEYOND_INT):
+        if not all_within(labels, -_BEYOND_INT, _BEYOND_INT):
             _refuse(labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", "")
         if not torch.equal(classes.to(labels.dtype), labels):
             warnings.warn(f"{error_label(layer)}: {_CUT}", LabelWarning, stacklevel=2)
@@ -59,7 +59,7 @@ def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
 def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
     range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
     if can_be_checked(numbers):
-        if not _all_within(numbers, -1, count):
+        if not all_within(numbers, -1, count):
             _refuse(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
     elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
         torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
@@ -70,7 +70,7 @@ def can_be_checked(values: Tensor) -> bool:
     return on_cpu(values) and not torch.compiler.is_compiling()
 
 
-def _all_within(values: Tensor, below: float, above: float) -> bool:
+def all_within(values: Tensor, below: float, above: float) -> bool:
     """Whether all lie between these two, found in one pass; NaN doesn't."""
     if not values.numel():
         return True

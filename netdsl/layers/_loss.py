@@ -16,7 +16,7 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
 from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import reshaped, scaled, whole
-from netdsl.layers._labels import can_be_checked, classes_of
+from netdsl.layers._labels import all_within, can_be_checked, classes_of
 
 Mode = pb.LossParameter.NormalizationMode
 
@@ -167,21 +167,21 @@ def counted(values: Tensor, valid: Tensor | None) -> Tensor:
     return values if valid is None else values.where(valid, 0)
 
 
-class _Floored(torch.autograd.Function):
+class _CutOff(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, values: Tensor, least: float) -> Tensor:
-        return values.clamp_min(least)
+    def forward(ctx: Any, values: Tensor, least: float, most: float) -> Tensor:
+        return values.clamp(least, most)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return gradients[0], None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        return gradients[0], None, None
 
 
-def floored(values: Tensor, least: float) -> Tensor:
-    """max(values, least) whose gradient passes everywhere: Caffe cuts off the values, but not the gradients."""
-    if can_be_checked(values) and values.numel() and values.min().item() >= least:  # a look is quicker than autograd
+def cut_off(values: Tensor, least: float = -math.inf, most: float = math.inf) -> Tensor:
+    """Values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the gradients."""
+    if can_be_checked(values) and all_within(values, least, most):  # a look is quicker than autograd
         return values
-    result: Tensor = _Floored.apply(values, least)  # type: ignore[no-untyped-call]
+    result: Tensor = _CutOff.apply(values, least, most)  # type: ignore[no-untyped-call]
     return result
 
 

@@ -15,7 +15,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reduced, reshaped, transposed
 from netdsl.layers._labels import IGNORE, within
-from netdsl.layers._loss import ClassLoss, floored
+from netdsl.layers._loss import ClassLoss, cut_off
 
 _LEAST = math.log(1e-20)  # Caffe's floor under a probability, kLOG_THRESHOLD
 
@@ -42,7 +42,7 @@ class InfogainLoss(ClassLoss):
         matrix = more[0] if self.matrix is None else self.matrix.to(log)
         count = log.shape[self.axis]
         worth = matrix.reshape(count, -1)[within(classes, count, IGNORE)]
-        return -(worth * floored(log, _LEAST).movedim(self.axis, -1)).sum(-1)
+        return -(worth * cut_off(log, least=_LEAST).movedim(self.axis, -1)).sum(-1)
 
     def losses_onnx(self, g: OnnxGraph, log: str, classes: str, *more: str) -> str:
         matrix = more[0] if self.matrix is None else g.constant(self.matrix.numpy())

@@ -17,7 +17,7 @@ from netdsl.layer.samples import BlobKind
 from netdsl.layers._boxes import decode, encode, prior_boxes
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import within
-from netdsl.layers._loss import LabelLoss, Normaliser, floored
+from netdsl.layers._loss import LabelLoss, Normaliser, cut_off
 from netdsl.layers._matching import Matching, Objects, Suppression, hardest
 from netdsl.layers._smooth_l1 import smooth_l1, weighed
 from netdsl.layers.detection_output import check_predictions
@@ -157,7 +157,7 @@ class MultiBoxLoss(LabelLoss):
     def _confidence_losses(self, scores: Tensor, labels: Tensor, others: float = 0) -> Tensor:
         """The confidence loss of every box. `others` is what the logistic loss wants of the other classes."""
         if self.settings.conf_loss_type == self.settings.SOFTMAX:
-            return -floored(F.log_softmax(scores, -1).gather(-1, labels[..., None])[..., 0], _LEAST)
+            return -cut_off(F.log_softmax(scores, -1).gather(-1, labels[..., None])[..., 0], least=_LEAST)
         own = torch.arange(scores.shape[-1], device=scores.device) == labels[..., None]
         return _logistic(scores, torch.where(own, 1.0, others).to(scores)).sum(-1)
 

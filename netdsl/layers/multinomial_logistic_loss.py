@@ -12,7 +12,7 @@ from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped, scaled, whole
 from netdsl.layer.overwriting import Reads, ReadsInBackward
 from netdsl.layers._labels import classes_of, of_class
-from netdsl.layers._loss import LabelLoss, check_one_label_each, floored
+from netdsl.layers._loss import LabelLoss, check_one_label_each, cut_off
 
 _LEAST = 1e-20  # Caffe's kLOG_THRESHOLD
 
@@ -26,7 +26,7 @@ class MultinomialLogisticLoss(LabelLoss, HasOnnxForm, ReadsInBackward):
 
     def forward(self, x: Tensor, labels: Tensor) -> Tensor:
         right = of_class(x.flatten(1), 1, classes_of(labels.reshape(len(x), 1), self.layer))
-        return -floored(right, _LEAST).log().sum() / len(x)
+        return -cut_off(right, least=_LEAST).log().sum() / len(x)
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES

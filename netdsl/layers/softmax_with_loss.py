@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
@@ -13,10 +14,11 @@ from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped
 from netdsl.layers._forks import refuse
-from netdsl.layers._labels import IGNORE, of_class
-from netdsl.layers._loss import ClassLoss, floored
+from netdsl.layers._labels import IGNORE, within
+from netdsl.layers._loss import ClassLoss, cut_off
 
 _LEAST = math.log(torch.finfo(torch.float32).tiny)  # Caffe's floor under a probability, FLT_MIN
+_NO_CLASS = -(2**62)  # what torch may ignore: no label, since an int doesn't hold it
 
 
 class SoftmaxWithLoss(ClassLoss):
@@ -50,8 +52,9 @@ class SoftmaxWithLoss(ClassLoss):
         return [(), bottoms[0], self._places(bottoms[0], bottoms[1])][: len(self.layer.top)]
 
     def losses(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
-        right = of_class(log, self.axis, classes.unsqueeze(self.axis), IGNORE).squeeze(self.axis)
-        losses = -floored(right, _LEAST)
+        known = within(classes, log.shape[self.axis], IGNORE)
+        columns = log if self.axis == 1 else log.movedim(self.axis, min(1, log.dim() - 1))
+        losses = cut_off(F.nll_loss(columns, known, reduction="none", ignore_index=_NO_CLASS), most=-_LEAST)
         return losses if self.weights is None else losses * self.weights.to(losses)[classes]
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Self
 
 import torch
@@ -16,6 +17,7 @@ from netdsl.layer.overwriting import ReadsInBackward
 from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
 from netdsl.net.build import Built
 from netdsl.net.caffe_gradients import last_edges, run_as_caffe
+from netdsl.net.freed_memory import keep_freed_memory
 from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, losses_of
 from netdsl.net.memory import allocate_layers
@@ -62,7 +64,9 @@ class NetModule(nn.Module):
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
-        """Give all blobs memory and their first values."""
+        """Give all blobs memory and their first values. On a CPU the process keeps what it frees from now on."""
+        if torch.device(device).type == "cpu":
+            keep_freed_memory()
         allocate_layers(self.built, device)
         lay_out_filters(self.built)
         return self
@@ -133,10 +137,16 @@ class NetModule(nn.Module):
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Caffe's loss: the sum of every top times its loss weight."""
-        terms = [weight * at_least_single(edges[edge]).sum() for edge, weight in self.losses.items()]
+        terms = [_weighed(at_least_single(edges[edge]), weight) for edge, weight in self.losses.items()]
         if not terms:
             raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
-        return torch.stack(terms).sum()
+        return reduce(torch.add, terms)
+
+
+def _weighed(top: Tensor, weight: float) -> Tensor:
+    """The sum of a top, times its weight. What changes nothing is left out, since small nets feel each operation."""
+    total = top.sum() if top.dim() else top
+    return total if weight == 1 else weight * total
 
 
 def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:

@@ -31,7 +31,6 @@ from netdsl.solver.events import (
     TrainingStarted,
 )
 from netdsl.solver.flat import FlatWeights
-from netdsl.solver.freed_memory import keep_freed_memory
 from netdsl.solver.rate import next_step, rate_at
 from netdsl.solver.set_scores import SetScores, gather_scores
 from netdsl.solver.settings import check
@@ -73,8 +72,6 @@ class Solver:
         self.listen, self.poll_action = listen, poll_action
         self.require_finite, self.test_last = require_finite, test_last
         self.weights = FlatWeights(net.built)
-        if on_cpu(self.weights.buffer):
-            keep_freed_memory()
         self.updater = Updater(param, self.weights, net.loss_scale)
         self.normalized_outputs = normalized_outputs(net.built)
         self.iteration, self.current_step = 0, 0

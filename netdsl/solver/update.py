@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -13,7 +12,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
-from netdsl.solver.flat import BlobGroup, FlatGradients, FlatWeights
+from netdsl.solver.flat import FlatGradients, FlatWeights
 from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.rules import Factor, rule_of
 
@@ -24,12 +23,14 @@ _COPIED = 1 << 24  # values of a stretch that a GPU keeps until it is known whet
 
 @dataclass(frozen=True)
 class Stretch:
-    """A piece of a group that is updated at once."""
+    """A piece of a group that is updated at once: its parts of all buffers."""
 
-    group: BlobGroup
-    index: int  # of the group
-    start: int
-    stop: int
+    weights: Tensor
+    gradient: Tensor
+    histories: list[Tensor]
+    scaled: Tensor  # memory for the gradient that the rule gets
+    group: int
+    decay_mult: float
 
 
 class StepFactors:
@@ -66,12 +67,28 @@ class Updater:
         learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
         whole = max(1, weights.learned_size) if loss_scale is None else _COPIED
-        longest = _CACHED if on_cpu(learned) else whole
-        self._stretches = [
-            stretch for index, group in enumerate(weights.groups) for stretch in _stretches(group, index, longest)
-        ]
-        self._scaled = learned.new_empty(max((stretch.stop - stretch.start for stretch in self._stretches), default=0))
+        self._stretches = self._cut(_CACHED if on_cpu(learned) else whole)
         self._factors = StepFactors(len(weights.groups), learned)
+
+    def _cut(self, longest: int) -> list[Stretch]:
+        """All that learns, cut into stretches of at most `longest` values."""
+        places = [
+            (index, start, min(start + longest, group.stop))
+            for index, group in enumerate(self.weights.groups)
+            for start in range(group.start, group.stop, longest)
+        ]
+        scaled = self.gradients.buffer.new_empty(max((stop - start for _, start, stop in places), default=0))
+        return [
+            Stretch(
+                self.weights.buffer[start:stop],
+                self.gradients.buffer[start:stop],
+                [history[start:stop] for history in self.histories],
+                scaled[: stop - start],
+                group,
+                self.weights.groups[group].decay_mult,
+            )
+            for group, start, stop in places
+        ]
 
     def apply(self, rate: float, iteration: int) -> None:
         """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
@@ -93,36 +110,21 @@ class Updater:
         finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()
         for stretch in self._stretches:
-            with self._unless_skipped(stretch, finite):
-                self._step(stretch, scale)
+            with nullcontext() if finite is None else _undone_unless(finite, stretch):
+                gradient = self._regularised(stretch, scale)
+                self.rule(stretch.weights, gradient, stretch.histories, self._factors[stretch.group])
         if self.loss_scale is not None and finite is not None:
             self.loss_scale.update(finite)
 
-    @contextmanager
-    def _unless_skipped(self, stretch: Stretch, finite: Tensor | None) -> Iterator[None]:
-        """Undo what is done inside to a stretch's weights and history where gradients weren't finite."""
-        part = slice(stretch.start, stretch.stop)
-        changed = [self.weights.buffer[part], *(history[part] for history in self.histories)]
-        before = [] if finite is None else [values.clone() for values in changed]
-        yield
-        for values, old in zip(changed, before, strict=False):
-            torch.where(cast(Tensor, finite), values, old, out=values)
-
-    def _step(self, stretch: Stretch, scale: Tensor | float) -> None:
-        part = slice(stretch.start, stretch.stop)
-        weights, histories = self.weights.buffer[part], [history[part] for history in self.histories]
-        gradient = self._regularised(self.gradients.buffer[part], weights, scale, stretch.group.decay_mult)
-        self.rule(weights, gradient, histories, self._factors[stretch.index])
-
-    def _regularised(self, gradient: Tensor, weights: Tensor, scale: Tensor | float, decay_mult: float) -> Tensor:
+    def _regularised(self, stretch: Stretch, scale: Tensor | float) -> Tensor:
         """A gradient times the scale, with weight decay: a copy, since rules may write over it."""
-        scaled, decay = self._scaled[: len(gradient)], self.param.weight_decay * decay_mult
+        gradient, weights, decay = stretch.gradient, stretch.weights, self.param.weight_decay * stretch.decay_mult
         if isinstance(scale, Tensor) or scale != 1 or not decay:
-            gradient = torch.mul(gradient, scale, out=scaled)
+            gradient = torch.mul(gradient, scale, out=stretch.scaled)
         if not decay:
             return gradient
         penalty = weights if self.param.regularization_type == "L2" else weights.sign()
-        return torch.add(gradient, penalty, alpha=decay, out=scaled)
+        return torch.add(gradient, penalty, alpha=decay, out=stretch.scaled)
 
     def _scale(self) -> Tensor | float:
         """What gradients are multiplied by; a tensor if it depends on them, so that no GPU is waited for.
@@ -142,7 +144,11 @@ class Updater:
                 yield self.weights.view(history, blob) if blob.learns else torch.zeros_like(blob.tensor)
 
 
-def _stretches(group: BlobGroup, index: int, longest: int) -> Iterator[Stretch]:
-    """A group cut into stretches of at most `longest` values."""
-    for start in range(group.start, group.stop, longest):
-        yield Stretch(group, index, start, min(start + longest, group.stop))
+@contextmanager
+def _undone_unless(finite: Tensor, stretch: Stretch) -> Iterator[None]:
+    """Undo what is done inside to a stretch's weights and histories where gradients weren't finite."""
+    changed = [stretch.weights, *stretch.histories]
+    before = [values.clone() for values in changed]
+    yield
+    for values, old in zip(changed, before, strict=True):
+        torch.where(finite, values, old, out=values)

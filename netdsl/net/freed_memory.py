@@ -1,4 +1,4 @@
-"""What becomes of memory that a training frees: on a CPU it is kept for the next step."""
+"""What becomes of memory that a pass through a net frees: on a CPU it is kept for the next one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LARGEST = 1 << 25  # bytes that glibc takes for an mmap threshold
 def keep_freed_memory() -> None:
     """Let this process keep what it frees, as a GPU's memory is kept, until it ends; only glibc can be told so.
 
-    By itself it gives large blocks back to the system, which hands them out again page by page and clears each one. A
-    step's activations are such blocks, so a step of ResNet-50 or MobileNet took an eighth longer.
+    By itself it gives large blocks back to the system, which hands them out again page by page and clears each one.
+    Activations are such blocks, so ResNet-50 and MobileNet took an eighth longer for a forward pass or a step.
     """
     if platform.libc_ver()[0] != "glibc":
         return

@@ -1,0 +1,47 @@
+"""A process with a net on a CPU keeps the memory that a pass frees; the next one doesn't ask the system for it."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+
+import pytest
+
+STEPS = """
+import ctypes, resource, sys
+from netdsl import InnerProduct, Net, NetParams, RDDLayer
+
+allocator = ctypes.CDLL(None)
+allocator.malloc.restype = ctypes.c_void_p
+allocator.malloc.argtypes = [ctypes.c_size_t]
+allocator.free.argtypes = [ctypes.c_void_p]
+
+def step():
+    activations = [allocator.malloc(4_000_000) for _ in range(20)]
+    for place in activations:
+        ctypes.memset(place, 1, 4_000_000)
+    for place in reversed(activations):
+        allocator.free(place)
+
+if sys.argv[1] == "with a net":
+    Net(NetParams("one", RDDLayer("data", shape=[1, 2]), InnerProduct("score", ["data"], num_output=2)))
+for _ in range(4):
+    step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(6):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def pages(process: str) -> int:
+    """How many pages the system had to hand out in six steps, after four others."""
+    environment = {"PATH": "", "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", STEPS, process]
+    return int(subprocess.run(command, capture_output=True, check=True, text=True, env=environment).stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator can be told")
+def test_freed_memory_is_used_again_without_asking_the_system() -> None:
+    assert pages("with a net") < pages("without") / 10
