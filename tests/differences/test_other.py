@@ -365,6 +365,19 @@ def test_a_loss_that_is_not_finite() -> None:
         assert solver.iteration == 2
 
 
+@shows("Training a net in which nothing learns: no layer has blobs, or every `lr_mult` is 0")
+def test_a_net_in_which_nothing_learns() -> None:
+    param = from_text(SOLVER.format(1, "nowhere"), pb.SolverParameter)
+    param.net_param.layer[1].param.add(lr_mult=0)
+    param.net_param.layer[1].param.add(lr_mult=0)
+    with open_solver(param) as solver, pytest.raises(SolverError, match="depends on nothing that learns"):
+        solver.solve()
+    param.net_param.layer[2].bottom[0] = "x"
+    del param.net_param.layer[1]
+    with pytest.raises(SolverError, match="no layer has blobs"), open_solver(param):
+        pass
+
+
 @shows("A snapshot")
 def test_a_snapshot() -> None:
     with tempfile.TemporaryDirectory() as folder:
