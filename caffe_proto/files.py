@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 from caffe_proto import binary, hdf5
 from caffe_proto import caffe_pb2 as pb
@@ -254,9 +255,16 @@ def _binary_kind(data: memoryview) -> type[Message]:
             message = _read_binary(data, kind, None).message
         except CaffeError:
             continue
-        if identifying_fields & {field.name for field, _ in message.ListFields()}:
+        if identifying_fields & {field.name for field, _ in message.ListFields()} and not _is_foreign(message):
             return kind
-    raise FileError("is neither text nor any of Caffe's binary files")
+    raise FileError(
+        "is neither text nor any of Caffe's binary files; `zoo convert` makes nets and weights of other formats Caffe's"
+    )
+
+
+def _is_foreign(message: Message) -> bool:
+    """Whether a message has fields that no Caffe's has, as an ONNX model read as a solver state. Nets may have any."""
+    return not isinstance(message, pb.NetParameter) and len(UnknownFieldSet(message)) > 0
 
 
 def _serialized(message: Message) -> bytes:

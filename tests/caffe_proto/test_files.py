@@ -319,7 +319,14 @@ def test_a_file_whose_name_says_nothing_is_known_by_its_content(data: bytes, kin
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x89PNG\r\n\x1a\n" + bytes(50), b"PK\x03\x04" + bytes(50), b"\x1f\x8b\x08\x00" * 9, bytes(9)]
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n" + bytes(50),
+        b"PK\x03\x04" + bytes(50),
+        b"\x1f\x8b\x08\x00" * 9,
+        bytes(9),
+        varint(1, 8) + length(2, b"pytorch") + length(7, length(2, b"graph")),  # ONNX
+    ],
 )
 def test_a_file_of_something_else_is_refused(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"file\.bin: is neither text nor any of Caffe's binary files"):
