@@ -30,6 +30,10 @@ _PREDICTION = "prob"  # the name in Caffe's own deploy nets
 _NO_SHAPES: Mapping[str, Shape] = {}
 
 
+class _MissingWeightsError(WeightsError):
+    """A net has layers that its weights don't have."""
+
+
 def deploy_model(
     model: Model,
     *,
@@ -43,16 +47,31 @@ def deploy_model(
     If the data layers don't state their shapes, typical ones are tried until the weights fit.
     """
     problem: NetError | None = None
+    unstated: set[str] = set()
     for guess in chain([{}], _guesses(model, stages, types)):
         net = deploy(model.net, shapes={**guess, **shapes}, batch=batch, stages=stages, types=types)
         try:
             _check_weights(net, model.weights, types)
+        except _MissingWeightsError:  # whatever the shapes are
+            raise
         except NetError as mismatch:
             problem = problem or mismatch
+            unstated |= guess.keys() - shapes.keys()
         else:
             return replace(model, net=net)
     assert problem is not None
-    raise problem
+    raise type(problem)(f"{problem}{_advice(sorted(unstated))}")
+
+
+def _advice(unstated: Sequence[str]) -> str:
+    """What to do where weights fit none of the shapes that were tried for blobs."""
+    if not unstated:
+        return ""
+    blobs, options = ", ".join(map(repr, unstated)), " ".join(f"--assume {name}=SHAPE" for name in unstated)
+    return (
+        f"; the net doesn't state the shape of {blobs}, and no typical one fits: "
+        f"`zoo export {options}` writes a net that does"
+    )
 
 
 def _guesses(model: Model, stages: Sequence[str], types: Types) -> Iterator[dict[str, Shape]]:
@@ -70,7 +89,7 @@ def _check_weights(net: pb.NetParameter, weights: Weights, types: Types) -> None
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     report = pair_blobs(blobs, weights, shared=shared_blobs(built), partial=True)[1]
     if weights and report.missing:
-        raise WeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
+        raise _MissingWeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
     if report.mismatched:
         raise WeightsError("; ".join(map(str, report.mismatched)))
 

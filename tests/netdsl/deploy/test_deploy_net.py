@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, text_of
-from netdsl.deploy.deploy_net import deploy
+from netdsl.deploy.deploy_net import deploy, deploy_model
 from netdsl.errors import NetError
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import resolve
+from netdsl.open_net import Model
 
 DATA = """layer { name: "data" type: "Data" top: "data" top: "label" include { phase: TRAIN }
   transform_param { crop_size: 9 mirror: true } data_param { source: "x" batch_size: 64 } }
@@ -53,6 +55,20 @@ def test_a_classifier_is_what_caffes_own_deploy_nets_are() -> None:
     before = text_of(net)
     assert text_of(deploy(net)) == text_of(wanted)
     assert text_of(net) == before
+
+
+def test_weights_that_fit_no_typical_shape_of_data_ask_for_the_shape() -> None:
+    net = read(DATA.replace("crop_size: 9", "") + CLASSES)
+    model = Model(net).with_weights({"ip": [np.zeros((5, 77), np.float32), np.zeros(5, np.float32)]})
+    with pytest.raises(
+        NetError, match=r"have \[5, 77\]; the net doesn't state the shape of 'data'.*--assume data=SHAPE"
+    ):
+        deploy_model(model)
+    assert deploy_model(model, shapes={"data": (7, 11, 1)}).net.layer[0].input_param.shape[0].dim == [1, 7, 11, 1]
+    with pytest.raises(NetError, match=r"the weights have \[5, 77\]$"):
+        deploy_model(model, shapes={"data": (7, 11, 2)})
+    with pytest.raises(NetError, match=r"the weights have nothing for layer 'ip'$"):
+        deploy_model(Model(net).with_weights({"other": [np.zeros(5, np.float32)]}))
 
 
 def test_shapes_and_batch_can_be_said() -> None:
