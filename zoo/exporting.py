@@ -163,7 +163,7 @@ def _classes(request: Export) -> tuple[str, ...]:
     """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
     if request.rewrites.prune_to:
         return ()
-    return class_names_of_model(*reversed(request.weights), request.net)
+    return class_names_of_model(*reversed(request.weights), model_files(Path(request.net)).deployed)
 
 
 def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:

@@ -22,6 +22,7 @@ from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
 from netdsl.errors import DataError, NetError, WeightsError
+from netdsl.formats import model_files
 from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.build import Built
 from netdsl.net.graph import filter_layers
@@ -180,7 +181,7 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
     """The names of the classes that the model tells apart."""
-    return class_names_of_model(*reversed(request.weights), request.net)
+    return class_names_of_model(*reversed(request.weights), model_files(Path(request.net)).deployed)
 
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:

@@ -325,6 +325,14 @@ def test_the_names_of_classes_are_exported_along(zoo, words: list[str], file: st
         assert properties["labels"] == "a\nb\nc\nd\ne"
 
 
+def test_the_names_of_classes_of_a_models_folder_are_exported_along(zoo) -> None:
+    Path("small_labels.txt").write_text("a\nb\nc\nd\ne\n")
+    assert zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "caffe", "-o", "model").code == 0
+    Path("model/README.md").write_text("---\nname: small\n---\n")
+    assert zoo("export", "model", "--to", "torch", "-o", "a.pt2").code == 0
+    assert Path("a_labels.txt").read_text() == "a\nb\nc\nd\ne\n"
+
+
 def test_what_is_exported_says_the_dialect_that_was_named(zoo):
     Path("bn.prototxt").write_text(
         'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 2 dim: 3 dim: 3 } } }\n'
