@@ -7,3 +7,5 @@ import os
 import torch
 
 DEVICE = torch.device(os.environ.get("NETDSL_DEVICE", "cpu"))
+if DEVICE.type == "cuda":  # cuBLAS reads this once, with a process's first product, which may not be a repeatable one
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

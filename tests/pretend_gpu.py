@@ -83,6 +83,7 @@ class PretendedGPU:
         self.own_stream = False  # of the program, in which it works now
         self.bytes_sent = {True: 0, False: 0}  # to the GPU, in a stream of its own or not
         self.graphs: list[PretendedGraph] = []
+        self.capturing = False  # in any thread
         self.now = _OfThread()
         self._own_threads = threading.current_thread().name, _Backward.NAME
 
@@ -410,13 +411,18 @@ class _Capture:
         self._gpu, self._graph = gpu, graph
 
     def __enter__(self) -> None:
+        if self._gpu.capturing:
+            raise CaptureError("another thread records, whose recording this ends")
+        self._gpu.capturing = True
         self._graph.begin()
         self._gpu.now.recording = self._graph
         self._gpu.graphs.append(self._graph)
 
-    def __exit__(self, *problem: object) -> None:
-        self._gpu.now.recording = None
+    def __exit__(self, problem: object, *more: object) -> None:
+        self._gpu.now.recording, self._gpu.capturing = None, False
         self._graph.end()
+        if problem is not None:
+            raise CaptureError("operation failed due to a previous error during capture")
 
 
 class _Event:

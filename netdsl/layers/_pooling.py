@@ -15,23 +15,23 @@ from netdsl.layers._window import Numbers, Window
 
 def max_pool(x: Tensor, window: Window, ceil: bool) -> Tensor:
     """The largest value in every window; the gradient goes to the first one that is."""
-    if _slow_in_torch(x, window):
-        if not (x.requires_grad and torch.is_grad_enabled()):
-            return _largest(whole_windows(x, window, ceil, torch.finfo(x.dtype).min), window)
-        if window.stride == (1, 1):
+    lowest = torch.finfo(x.dtype).min
+    if on_cpu(x) and window.kernel != (1, 1) and not torch.compiler.is_compiling():
+        slow = not x.is_contiguous(memory_format=torch.channels_last)  # torch takes ten times as long
+        learns = x.requires_grad and torch.is_grad_enabled()
+        if not learns and (slow or window.kernel == window.stride):
+            return _largest(whole_windows(x, window, ceil, lowest), window)
+        if slow and window.stride == (1, 1):
             return max_pool(x.contiguous(memory_format=torch.channels_last), window, ceil).contiguous()
-    x, pad, ceil = _prepared(x, window, ceil, torch.finfo(x.dtype).min)
+    x, pad, ceil = _prepared(x, window, ceil, lowest)
     return F.max_pool2d(x, window.kernel, window.stride, pad, ceil_mode=ceil)
 
 
-def _slow_in_torch(x: Tensor, window: Window) -> bool:
-    """Whether torch takes ten times as long as for channels last: on a CPU, where it is not compiled."""
-    dense = on_cpu(x) and not x.is_contiguous(memory_format=torch.channels_last)
-    return dense and window.kernel != (1, 1) and not torch.compiler.is_compiling()
-
-
 def _largest(x: Tensor, window: Window) -> Tensor:
-    """Of every window, all of them whole, first along one axis and then along the other."""
+    """Of every window, all of them whole, first along one axis and then along the other.
+
+    torch's own function also writes where it was, in 8 bytes for each window.
+    """
     for axis, size, stride in zip((2, 3), window.kernel, window.stride, strict=True):
         x = reduce(torch.maximum, x.unfold(axis, size, stride).unbind(-1))
     return x
@@ -129,7 +129,7 @@ def _count(size: int, kernel: int, stride: int, begin: int, end: int, ceil: bool
 def whole_windows(x: Tensor, window: Window, ceil: bool, value: float) -> Tensor:
     """The bottom with padding, so that it has all windows and none of them sticks out."""
     axes = zip(_last_starts(x, window, ceil), window.kernel, x.shape[2:], strict=True)
-    ends = [last + kernel - size for last, kernel, size in axes]
+    ends = [max(0, last + kernel - size) for last, kernel, size in axes]
     sides = [window.begin[1], ends[1], window.begin[0], ends[0]]
     return F.pad(x, sides, value=value) if any(sides) else x
 

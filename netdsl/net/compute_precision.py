@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,14 @@ def products_of(precision: ComputePrecision) -> Iterator[None]:
         yield
     finally:
         _allow_tf32(*before)
+
+
+def halves_of(precision: ComputePrecision, device: torch.device) -> AbstractContextManager[Any]:
+    """Inside, torch computes in the numbers of two bytes that a precision has, and in none if it has none."""
+    half = precision.half
+    if half is None and not torch.is_autocast_enabled(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, half or torch.bfloat16, enabled=half is not None)
 
 
 @contextmanager

@@ -6,9 +6,8 @@ import ctypes
 import platform
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # glibc's numbers of its settings
-_NEVER = -1
-_LARGEST = 1 << 25  # bytes that glibc takes for an mmap threshold
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # glibc's numbers of its settings
+_NEVER, _NONE = -1, 0
 
 
 @cache
@@ -22,4 +21,4 @@ def keep_freed_memory() -> None:
         return
     allocator = ctypes.CDLL(None)
     allocator.mallopt(_TRIM_THRESHOLD, _NEVER)
-    allocator.mallopt(_MMAP_THRESHOLD, _LARGEST)
+    allocator.mallopt(_MMAP_MAX, _NONE)  # such blocks would be given back one by one

@@ -92,4 +92,7 @@ def _with_channels_last(images: Tensor) -> Tensor:
     """Where there is one channel, both layouts are the same memory; strides say which one torch takes it for."""
     if images.shape[1] > 1:
         return images.contiguous(memory_format=torch.channels_last)
-    return images if images.stride(1) == 1 else images.contiguous().squeeze(1).unsqueeze(-1).permute(0, 3, 1, 2)
+    if images.stride(1) == 1:
+        return images
+    *_, height, width = images.shape
+    return images.contiguous().as_strided(images.shape, (height * width, 1, width, 1))

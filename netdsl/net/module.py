@@ -105,7 +105,8 @@ class NetModule(nn.Module):
         for step in self.steps:
             bottoms = self._bottoms(step, edges)
             for position in step.cut:
-                bottoms[position] = bottoms[position].detach()
+                if bottoms[position].requires_grad:
+                    bottoms[position] = bottoms[position].detach()
             for edge, top in zip(step.tops, self._tops(step, bottoms, contents), strict=False):
                 edges[edge] = top
                 if edge in self._contents:

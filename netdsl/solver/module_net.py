@@ -15,7 +15,7 @@ from netdsl.data.batches.user_batches import Values
 from netdsl.errors import NetError, SolverError
 from netdsl.layers import LAYERS
 from netdsl.net.build import Types, build, running
-from netdsl.net.compute_precision import ComputePrecision, products_of
+from netdsl.net.compute_precision import ComputePrecision, halves_of, products_of
 from netdsl.net.feed import Feeds
 from netdsl.net.graph import connect, filter_layers
 from netdsl.net.module import NetModule
@@ -68,9 +68,8 @@ class ModuleOnBatches:
 
     def _run(self) -> Tensor:
         edges = self.next_batch()
-        device, precision = self.compute.device, self.compute.precision
-        halves = torch.autocast(device.type, precision.half or torch.bfloat16, enabled=precision.half is not None)
-        with running(self.built, edges, precision), halves:
+        precision = self.compute.precision
+        with running(self.built, edges, precision), halves_of(precision, self.compute.device):
             loss, self.last_outputs = self._forward(edges)
         return loss
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from threading import Lock
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from netdsl.solver.trainable_net import TrainableNet
 from netdsl.solver.update import Updater
 
 _WARM_UP = 3  # steps before a recording, in which libraries choose their algorithms and layers send their constants
+_RECORDING = Lock()  # torch's rule: a process records one graph at a time, since to begin one waits for the whole GPU
 
 Batch = Mapping[int, Tensor]
 Repeat = Callable[[], Tensor]  # does a step, and returns its loss
@@ -58,6 +60,7 @@ class StepGraph:
 
         `obstacle` is why the solver has to, if it knows a reason.
         """
+        self._net.last_outputs = {}  # what autograd keeps for them belongs to the stream of the last step
         obstacle = self._lasting or obstacle or _hook(self._net)
         if obstacle:
             self._tell_once(obstacle)
@@ -97,15 +100,16 @@ class StepGraph:
         """Record a step, which does nothing yet."""
         places = [{edge: values.clone() for edge, values in batch.items()} for batch in batches]
         graph = torch.cuda.CUDAGraph()
-        self._net.last_outputs = {}  # what autograd keeps for them belongs to the stream of the last step
         # Other threads, which pin memory for the next batches, aren't disturbed.
         recording = torch.cuda.graph(graph, stream=self._stream, capture_error_mode="thread_local")
         try:
-            with self._aside(), self._net.running_on(places), recording:
+            with self._aside(), self._net.running_on(places), _RECORDING, recording:
                 loss = self._work()
         except (RuntimeError, CaffeError) as problem:
+            # CUDA refuses to end a recording in which something failed.
+            first = problem if isinstance(problem, CaffeError) else problem.__context__ or problem
             raise SolverError(
-                f"a training step can't be recorded as a CUDA graph ({problem}); train with --no-cuda-graph, in Python "
+                f"a training step can't be recorded as a CUDA graph ({first}); train with --no-cuda-graph, in Python "
                 "with Compute(cuda_graph=False)"
             ) from problem
         outputs = {name: values.detach() for name, values in self._net.last_outputs.items()}

@@ -89,7 +89,8 @@ def test_gradients_are_derivatives(case: str) -> None:
     leaves = [edges[edge].requires_grad_() for edge in moving]
     if not outputs(*leaves):
         pytest.skip("nothing that has a gradient")
-    torch.autograd.gradcheck(outputs, (*leaves, *parameters), atol=1e-5, fast_mode=True)
+    # A GPU adds gradients up in any order.
+    torch.autograd.gradcheck(outputs, (*leaves, *parameters), atol=1e-5, fast_mode=True, nondet_tol=1e-9)
 
 
 BATCHED = [case for case in CASES if case not in OTHER_INPUT | FIXED_BATCH]

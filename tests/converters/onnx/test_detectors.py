@@ -28,7 +28,7 @@ def with_weights(message: pb.NetParameter) -> Net:
     net, random = Net(message), torch.Generator().manual_seed(1)
     for blob in net.module.parameters():
         if blob.dim() > 1:
-            blob.data.normal_(0, math.sqrt(2 / blob[0].numel()), generator=random)
+            blob.data.copy_(torch.randn(blob.shape, generator=random) * math.sqrt(2 / blob[0].numel()))
     for name, statistics in net.module.named_buffers():
         statistics.fill_(0 if name.endswith("mean") else 1)
     return net

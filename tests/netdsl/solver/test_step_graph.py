@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
@@ -233,6 +234,38 @@ def test_a_mask_that_is_drawn_only_while_it_is_recorded_is_found() -> None:
 def test_a_layer_that_waits_and_does_not_say_so(forward: Callable[[Layer, Tensor], Tensor], says: str) -> None:
     with pytest.raises(SolverError, match=rf"recorded as a CUDA graph \(.*{says}.*train with --no-cuda-graph"):
         trained(True, **planted(forward))
+
+
+def test_threads_record_one_after_the_other() -> None:
+    others = list[threading.Thread]()
+
+    def begin_another(layer: Any, x: Tensor) -> Tensor:
+        layer.passes = getattr(layer, "passes", 0) + 1
+        if layer.passes == WARM_UP + 1 and not others:
+            others.append(threading.Thread(target=second.step, args=(1,)))
+            others[0].start()
+            others[0].join(0.2)  # it waits until this recording is over
+        return x
+
+    with pretend_gpu() as gpu:
+        first, second = (solver_on(GPU, batches(), **planted(begin_another)) for _ in range(2))
+        second.step(WARM_UP)
+        first.step(WARM_UP + 1)
+        others[0].join()
+        assert [graph.replays for graph in gpu.graphs] == [1, 1]
+
+
+def test_a_step_begins_without_what_autograd_kept_of_the_last_one() -> None:
+    kept = list[Any]()
+
+    def look(layer: Any, x: Tensor) -> Tensor:
+        kept.append(solver.net.last_outputs)
+        return x
+
+    with pretend_gpu():
+        solver = solver_on(GPU, batches(), debug_info=True, display=2, **planted(look))
+        solver.step(WARM_UP + 3)
+    assert kept == [{}] * (WARM_UP + 3)  # of which two are run for their debug_info, three to warm up, and one recorded
 
 
 # Steps that are run as ever, with a line that says why.
