@@ -18,7 +18,7 @@ from converters.exported import save
 from converters.onnx import Metadata, export_onnx
 from converters.onnx.verification import TOLERANCE
 from converters.rewriting import Proof, Rewrites, rewrite
-from netdsl.data.sources.class_names import class_names_of_model, model_labels, write_class_names
+from netdsl.data.sources.class_names import model_labels, write_class_names
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.errors import NetError
 from netdsl.formats import model_files
@@ -26,6 +26,7 @@ from netdsl.layer import Shape
 from netdsl.model import Model, built_of, open_model
 from netdsl.open_net import open_net
 from netdsl.weights.torch_names import TensorMatch
+from zoo.names import classes_of_model
 
 
 class ExportTarget(Enum):
@@ -163,7 +164,7 @@ def _classes(request: Export) -> tuple[str, ...]:
     """The names of the classes that lie beside the exported model; none for a net that ends before it predicts them."""
     if request.rewrites.prune_to:
         return ()
-    return class_names_of_model(*reversed(request.weights), model_files(Path(request.net)).deployed)
+    return classes_of_model(request.net, request.weights)
 
 
 def _with_labels(path: Path, classes: Sequence[str]) -> tuple[Path, ...]:

@@ -10,9 +10,9 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import read_solver
 from caffe_proto.storage import write_pieces
-from netdsl.data.sources.class_names import LABELS
+from netdsl.data.sources.class_names import LABELS, class_names_of_model
 from netdsl.errors import NetError
-from netdsl.formats import ModelFiles
+from netdsl.formats import ModelFiles, model_files
 from zoo import catalogue
 from zoo.cards import CARD, Card, card_text
 from zoo.model_folder import ModelFolder, is_model_folder, open_folder
@@ -26,6 +26,11 @@ def find_model(path: Path) -> ModelFiles | None:
         return None
     weights = folder.weights
     return ModelFiles(folder.net, folder.deploy or folder.net, () if weights is None else (weights,))
+
+
+def classes_of_model(net: str, weights: Sequence[str]) -> tuple[str, ...]:
+    """The names of the classes that a net tells apart: those that lie by its weights, else by its own file."""
+    return class_names_of_model(*reversed(weights), model_files(Path(net)).deployed)
 
 
 def find_folder(path: Path) -> ModelFolder | None:

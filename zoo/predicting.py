@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from caffe_proto.errors import in_file
-from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.deploy.subgraph import PredictionSubgraph, prediction_subgraph
 from netdsl.errors import DataError, NetError
-from netdsl.formats import model_files
 from netdsl.model import Model, match_names, open_model
 from netdsl.prediction.add_columns import ColumnAdder, ColumnNames, check_new_columns
 from netdsl.prediction.infer_shapes import infer_shapes
@@ -26,6 +24,7 @@ from netdsl.tables.binding import check_columns
 from netdsl.tables.files import TableFiles, TableFormat, table_of
 from netdsl.tables.writing import write_parquet
 from zoo.backends import HERE, LocalBackend, SparkBackend
+from zoo.names import classes_of_model
 
 if TYPE_CHECKING:
     import torch
@@ -109,7 +108,7 @@ def _with_classes(request: PredictRequest, outputs: int, listen: Listener) -> Co
     """The new columns with the names of the classes that the model was trained on, where these are known."""
     if not request.names.predicted_class or outputs < 2:
         return request.names
-    classes = class_names_of_model(*reversed(request.weights), model_files(Path(request.net)).deployed)
+    classes = classes_of_model(request.net, request.weights)
     if len(classes) not in (0, outputs):
         text = f"{request.net}: predicts {outputs} classes; names of {len(classes)} lie beside it, which aren't used"
         listen(Notice(text))

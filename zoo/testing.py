@@ -17,12 +17,10 @@ from netdsl.data.sources.annotations.open_annotated import (
     names_annotated_set,
     open_annotated_set,
 )
-from netdsl.data.sources.class_names import class_names_of_model
 from netdsl.data.sources.columns import class_names_of_table
 from netdsl.data.sources.source import DataSplit
 from netdsl.data.writing.caption_streams import PREFIX as CAPTIONS
 from netdsl.errors import DataError, NetError, WeightsError
-from netdsl.formats import model_files
 from netdsl.model import Model, copy_model, match_names, open_model
 from netdsl.net.build import Built
 from netdsl.net.graph import filter_layers
@@ -46,6 +44,7 @@ from zoo.backends import HERE, LocalBackend, SparkBackend
 from zoo.captioned_testing import captioned_images, score_captions
 from zoo.data_layers import data_layers, set_source, source_for
 from zoo.marked_testing import MarkedTest
+from zoo.names import classes_of_model
 from zoo.predicting import COLUMN, parquet_of
 from zoo.score_tables import ScoreTable, score_tables
 
@@ -181,7 +180,7 @@ def _test_batches(request: TestRequest, model: Model, device: torch.device, list
 
 def _model_names(request: TestRequest) -> tuple[str, ...]:
     """The names of the classes that the model tells apart."""
-    return class_names_of_model(*reversed(request.weights), model_files(Path(request.net)).deployed)
+    return classes_of_model(request.net, request.weights)
 
 
 def _with_source(net: pb.NetParameter, data: str, columns: Mapping[str, str]) -> Table | None:
