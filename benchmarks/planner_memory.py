@@ -36,7 +36,7 @@ BATCHES = {"lenet": (2048, 4096), "alexnet": (16, 32), "googlenet": (16, 32), "v
 IMAGES = 8
 SHAPES = {"lenet": (1, 28, 28)}  # of the others, 3 x 256 x 256
 ITERATIONS = 2
-RATE = 1e-8  # so small that noise can be learned from
+RATE = 1e-7  # so small that noise can be learned from
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(1 << 16)}
 
 

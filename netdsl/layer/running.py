@@ -30,9 +30,12 @@ def not_compiled(method: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+OF_TWO_BYTES = (torch.half, torch.bfloat16)
+
+
 def at_least_single(values: Tensor) -> Tensor:
     """The values, in float32 if they have two bytes each."""
-    return values.float() if values.dtype in (torch.half, torch.bfloat16) else values
+    return values.float() if values.dtype in OF_TWO_BYTES else values
 
 
 def in_single(forward: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,6 +61,11 @@ _META_IS_CPU = ContextVar("meta_is_cpu", default=False)
 def on_cpu(tensor: Tensor) -> bool:
     """Whether a tensor is on a CPU, or is on meta and stands for one that is."""
     return tensor.is_cpu or (tensor.is_meta and _META_IS_CPU.get())
+
+
+def can_be_read(values: Tensor) -> bool:
+    """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
+    return on_cpu(values) and not torch.compiler.is_compiling()
 
 
 @contextmanager
@@ -108,9 +116,9 @@ class MakesNewMemory(Layer):
 
 
 class OverwritesBottom(Layer):
-    """A layer that can write its top over its bottom, where nobody else needs that."""
+    """A layer that can write its top over a bottom, where nobody else needs that."""
 
-    may_overwrite = False  # set by the net, which knows
+    may_overwrite: tuple[int, ...] = ()  # places of such bottoms, set by the net, which knows them
 
 
 class PrefersChannelsLast(Layer):

@@ -11,8 +11,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.core import positive
+from netdsl.layer.running import can_be_read
 from netdsl.layer.samples import BOX_VALUES
-from netdsl.layers._labels import can_be_checked
 
 _CLASS = 5  # the place of the class among a box's values
 _MAPS = 8  # before those of the classes: an object, its four corners, two inverse sizes, the inverse of what is covered
@@ -39,7 +39,7 @@ class LabelledBoxes:
 
 def _check_first(rows: Tensor, places: int) -> None:
     """Raise a NetError if first rows say anything else, where nobody has to wait to know that."""
-    for count, length in rows.tolist() if can_be_checked(rows) else ():
+    for count, length in rows.tolist() if can_be_read(rows) else ():
         if length != BOX_VALUES or not 0 <= count <= places:
             raise NetError(
                 f"the label's first row says {count:g} boxes of {length:g} numbers, and there is room for {places} of "

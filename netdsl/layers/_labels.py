@@ -13,7 +13,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.locations import error_label
 from netdsl.errors import LabelWarning, NetError
-from netdsl.layer.running import on_cpu
+from netdsl.layer.running import can_be_read
 
 _MORE_CLASSES = "give the first bottom more classes"
 IGNORE = f"set it as ignore_label if it shouldn't count, or {_MORE_CLASSES}"
@@ -28,7 +28,7 @@ def classes_of(labels: Tensor, layer: pb.LayerParameter) -> Tensor:
     A NetError if one is no number that Caffe's labels can be, such as NaN.
     """
     classes = labels.long()
-    if labels.is_floating_point() and can_be_checked(labels):
+    if labels.is_floating_point() and can_be_read(labels):
         if not all_within(labels, -_BEYOND_INT, _BEYOND_INT):
             _refuse(labels, ~(labels.abs() < _BEYOND_INT), "label", "is no class, for an int doesn't hold it", "")
         if not torch.equal(classes.to(labels.dtype), labels):
@@ -50,7 +50,7 @@ def of_class(values: Tensor, axis: int, classes: Tensor, advice: str = _MORE_CLA
 def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
     """Indices as whole numbers; a NetError if one isn't whole, or is none of `count` rows or items, as `what` says."""
     indices = bottom.long()
-    if bottom.is_floating_point() and can_be_checked(bottom):
+    if bottom.is_floating_point() and can_be_read(bottom):
         _refuse(bottom, indices != bottom, "index", "is no index, for it isn't a whole number", "")
     _check(indices, count, "index", what, advice)
     return indices
@@ -58,16 +58,11 @@ def indices_of(bottom: Tensor, count: int, what: str, advice: str) -> Tensor:
 
 def _check(numbers: Tensor, count: int, name: str, what: str, advice: str) -> None:
     range_ = f"is none of {count} {what}, which are 0 to {count - 1}"
-    if can_be_checked(numbers):
+    if can_be_read(numbers):
         if not all_within(numbers, -1, count):
             _refuse(numbers, (numbers < 0) | (numbers >= count), name, range_, advice)
     elif numbers.is_cuda and not torch.compiler.is_compiling():  # which isn't waited for, and stops when it comes to it
         torch._assert_async(((numbers >= 0) & (numbers < count)).all(), f"{name} {range_}")
-
-
-def can_be_checked(values: Tensor) -> bool:
-    """Whether the values can be looked at without waiting for a device, or breaking the graph of a compiler."""
-    return on_cpu(values) and not torch.compiler.is_compiling()
 
 
 def all_within(values: Tensor, below: float, above: float) -> bool:

@@ -16,7 +16,8 @@ from netdsl.errors import ShapeError
 from netdsl.layer import HasOnnxForm, Loss, OnnxGraph, Shape, axis_of
 from netdsl.layer.measuring import ComparesClasses
 from netdsl.layer.onnx_form import reshaped, scaled, whole
-from netdsl.layers._labels import all_within, can_be_checked, classes_of
+from netdsl.layer.running import can_be_read
+from netdsl.layers._labels import all_within, classes_of
 
 Mode = pb.LossParameter.NormalizationMode
 
@@ -40,10 +41,16 @@ class Normaliser:
 
     def __call__(self, outer: int, inner: int, valid: Tensor | None = None) -> Tensor | float:
         """For `outer` items of `inner` labels; `valid` says which of these count, if not all do."""
-        if self.mode == pb.LossParameter.VALID and valid is not None:
-            return valid.sum().clamp_min(1)
-        known = {pb.LossParameter.BATCH_SIZE: outer, pb.LossParameter.NONE: 1, pb.LossParameter.PRE_FIXED: self.fixed}
-        return max(1, known.get(self.mode, outer * inner))
+        match self.mode:
+            case pb.LossParameter.VALID if valid is not None:
+                return valid.sum().clamp_min(1)
+            case pb.LossParameter.BATCH_SIZE:
+                return max(1, outer)
+            case pb.LossParameter.NONE:
+                return 1
+            case pb.LossParameter.PRE_FIXED:
+                return max(1, self.fixed)
+        return max(1, outer * inner)
 
 
 def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
@@ -114,25 +121,37 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
             raise ShapeError(f"{what} need {places} labels, the other bottom has {list(bottoms[1])}")
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
-        loss, log, _ = self.evaluated(x, labels, *more)
+        log, classes = F.log_softmax(x, self.axis), self.classes_of_places(x, labels)
+        loss = self.loss(log, classes, *more)
         return (loss, log.detach().exp()) if self.shows_softmax else loss
 
-    def evaluated(self, x: Tensor, labels: Tensor, *more: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The loss, the logarithms of the probabilities, and the losses of all places before they are normalised."""
-        log = F.log_softmax(x, self.axis)
-        classes = classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
+    def classes_of_places(self, x: Tensor, labels: Tensor) -> Tensor:
+        """The labels as classes, one for each place of the predictions."""
+        return classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
+
+    def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
+        """The loss of the batch, from the logarithms of all probabilities and the classes."""
         valid = self.valid(classes)
-        losses = counted(self.losses(log, counted(classes, valid), *more), valid)
-        outer = math.prod(x.shape[: self.axis])
-        loss = losses.sum() / self.normaliser(outer, math.prod(x.shape[self.axis + 1 :]), valid)
-        return loss, log, losses
+        return self.normalised(self.counted_losses(log, classes, valid, *more), valid, log.shape)
+
+    def counted_losses(self, log: Tensor, classes: Tensor, valid: Tensor | None, *more: Tensor) -> Tensor:
+        """The losses of all places, with 0 for those that don't count."""
+        return counted(self.losses(log, counted(classes, valid), *more), valid)
+
+    def normalised(self, losses: Tensor, valid: Tensor | None, predictions: Shape) -> Tensor:
+        """The sum of the losses over what the normaliser says."""
+        outer, inner = math.prod(predictions[: self.axis]), math.prod(predictions[self.axis + 1 :])
+        return losses.sum() / self.normaliser(outer, inner, valid)
 
     def onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, ...]:
         loss, log, _ = self.evaluated_onnx(g, x, labels, *more)
         return (loss, g.node("Exp", log)) if self.shows_softmax else (loss,)
 
     def evaluated_onnx(self, g: OnnxGraph, x: str, labels: str, *more: str) -> tuple[str, str, str]:
-        """`evaluated`, told to an ONNX graph; the batch is of a fixed size, which it is over."""
+        """The loss, the logarithms of the probabilities and the losses of all places, before they are normalised.
+
+        The batch that they are for is of a fixed size.
+        """
         lengths = [g.length(x, axis) for axis in range(len(g.shape(x)))]
         log = g.node("LogSoftmax", x, axis=self.axis)
         classes = reshaped(g, whole(g, labels), *_without(tuple(lengths), self.axis))
@@ -179,7 +198,7 @@ class _CutOff(torch.autograd.Function):
 
 def cut_off(values: Tensor, least: float = -math.inf, most: float = math.inf) -> Tensor:
     """Values between bounds, whose gradients pass everywhere: Caffe cuts off the values, but not the gradients."""
-    if can_be_checked(values) and all_within(values, least, most):  # a look is quicker than autograd
+    if can_be_read(values) and all_within(values, least, most):  # a look is quicker than autograd
         return values
     result: Tensor = _CutOff.apply(values, least, most)  # type: ignore[no-untyped-call]
     return result

@@ -10,8 +10,9 @@ from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
+from netdsl.layer.running import can_be_read
 from netdsl.layers._boxes import areas, best_first, overlaps, suppressed
-from netdsl.layers._labels import can_be_checked, classes_of
+from netdsl.layers._labels import classes_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Objects:
         counts = (image >= 0) & (image < images)
         if not difficult:
             counts &= rows[:, 7] == 0
-        known = can_be_checked(rows)
+        known = can_be_read(rows)
         if known and bool((counts & (classes_of(rows[:, 1], layer) == background)).any()):
             raise NetError(f"an object has label {background}, which background_label_id says is the background's")
         order, rank = best_first(torch.where(counts, image, images), torch.zeros_like(rows[:, 0]))

@@ -16,7 +16,7 @@ from netdsl.layer import Layer, OnnxGraph, Shape, new_blob
 from netdsl.layer.blobs import new_statistics
 from netdsl.layer.folding import ChannelAffine
 from netdsl.layer.onnx_form import reduced, reshaped
-from netdsl.layer.running import MakesNewMemory, MergesWithNext
+from netdsl.layer.running import OF_TWO_BYTES, MakesNewMemory, MergesWithNext, can_be_read
 from netdsl.layers._elementwise import Elementwise
 from netdsl.layers._forks import refuse
 from netdsl.layers.scale import Scale
@@ -136,8 +136,10 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
 
     def _averages(self) -> tuple[Tensor, Tensor]:
         """Caffe's rule: a weight of 0 makes both 0. The root of the variance has what is added beside it."""
-        inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
-        mean, variance = self.mean * inverse, self.variance * inverse
+        mean, variance = self.mean, self.variance
+        if not can_be_read(self.factor) or self.factor.item() != 1:  # 1 is what other tools write with averages
+            inverse = self.factor.reciprocal().nan_to_num_(torch.nan, 0.0)
+            mean, variance = mean * inverse, variance * inverse
         return mean, (variance.sqrt() + self.beside).square() if self.beside else variance
 
     def _by_its_own(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -175,7 +177,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory):
 
 
 def _at_least_single(before: Tensor, after: Tensor) -> Tensor:
-    return before.to(after.device) if after.dtype in (torch.half, torch.bfloat16) else after
+    return before.to(after.device) if after.dtype in OF_TWO_BYTES else after
 
 
 def _refuse_forks(p: pb.BatchNormParameter, phase: int) -> None:

@@ -14,7 +14,7 @@ from netdsl.errors import NetError, ShapeError
 from netdsl.layer import HasOnnxForm, OnnxGraph, Shape
 from netdsl.layer.onnx_form import scaled
 from netdsl.layer.overwriting import Reads, ReadsInBackward
-from netdsl.layer.running import MakesNewMemory
+from netdsl.layer.running import MakesNewMemory, OverwritesBottom
 from netdsl.layers._forks import refuse
 
 _KNOWN = (pb.EltwiseParameter.SUM, pb.EltwiseParameter.PROD, pb.EltwiseParameter.MAX)
@@ -25,7 +25,7 @@ _IN_PLACE_IN_CAFFE = {
 }
 
 
-class Eltwise(HasOnnxForm, MakesNewMemory, ReadsInBackward):
+class Eltwise(HasOnnxForm, MakesNewMemory, OverwritesBottom, ReadsInBackward):
     """The sum of the bottoms, each times its `coeff`, or their product, or the largest of them.
 
     Caffe's rule for a sum in place: its memory, which is the first bottom's, is made 0 first. So the first bottom isn't
@@ -65,7 +65,12 @@ class Eltwise(HasOnnxForm, MakesNewMemory, ReadsInBackward):
             return reduce(torch.mul, bottoms)
         if self.operation == pb.EltwiseParameter.MAX:
             return _largest(*bottoms)
-        return self._sum_in_place(*bottoms) if self.loses_first else _sum(bottoms, self.coeff)
+        if self.loses_first:
+            return self._sum_in_place(*bottoms)
+        if self.may_overwrite and self.coeff == [1.0, 1.0]:
+            place = self.may_overwrite[0]
+            return bottoms[place].add_(bottoms[1 - place])
+        return _sum(bottoms, self.coeff)
 
     def reads_bottoms(self) -> Reads:
         return Reads.VALUES if self.operation == pb.EltwiseParameter.PROD else Reads.NOTHING

@@ -33,10 +33,9 @@ class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
             raise NetError(f"minimum {self.lower:g} must be smaller than the maximum, {self.upper:g}")
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.slope:  # torch finds a negative slope's gradient from the bottom alone
-            top = F.leaky_relu(x, self.slope, self.may_overwrite and self.slope > 0)
-        else:
-            top = F.relu(x, self.may_overwrite)
+        overwrites = bool(self.may_overwrite)
+        # Torch finds a negative slope's gradient from the bottom alone.
+        top = F.leaky_relu(x, self.slope, overwrites and self.slope > 0) if self.slope else F.relu(x, overwrites)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top
 
     def keeps_signs(self) -> bool:

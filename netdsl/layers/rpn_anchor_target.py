@@ -10,13 +10,12 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import NotDeployed, Shape
-from netdsl.layer.running import NeedsValues
+from netdsl.layer.running import NeedsValues, can_be_read
 from netdsl.layer.samples import BlobKind
 from netdsl.layer.target_units import NormalizesTargets, TargetUnits
 from netdsl.layer.user_code import ReplacesUserCode
 from netdsl.layers._boxes import overlaps
 from netdsl.layers._constants import constants
-from netdsl.layers._labels import can_be_checked
 from netdsl.layers._region_targets import in_units
 from netdsl.layers._rpn import RpnSettings, anchors, drawn, layer_settings, one_image, pixel_targets, placed
 
@@ -61,7 +60,7 @@ class RpnAnchorTarget(NotDeployed, ReplacesUserCode, NeedsValues, NormalizesTarg
         height, width = image.flatten()[:2]
         inside = (around[:, :2] >= -self.border).all(1)
         inside &= (around[:, 2] < width + self.border) & (around[:, 3] < height + self.border)
-        if not len(objects) or (can_be_checked(inside) and not bool(inside.any())):
+        if not len(objects) or (can_be_read(inside) and not bool(inside.any())):
             raise ShapeError("needs an object and an anchor that is inside of the image")
         overlap = overlaps(around[:, None].double(), objects.double(), pixel=1).where(inside[:, None], -1)
         labels = self._labels(overlap, inside).to(scores)

@@ -11,7 +11,8 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError, ShapeError
 from netdsl.layer import Shape
 from netdsl.layer.measuring import ComparesClasses
-from netdsl.layers._labels import can_be_checked, classes_of
+from netdsl.layer.running import can_be_read
+from netdsl.layers._labels import classes_of
 
 
 class SegAccuracy(ComparesClasses):
@@ -63,7 +64,7 @@ class SegAccuracy(ComparesClasses):
         for ignored in self.ignored:
             counted &= labels != ignored
         wrong = counted & ((labels < 0) | (labels >= classes))
-        if can_be_checked(labels) and bool(wrong.any()):
+        if can_be_read(labels) and bool(wrong.any()):
             first = int(labels[wrong][0])
             raise NetError(f"label {first} is no class: there are {classes}; is an ignore_label missing?")
         pairs = (labels * classes + best).where(counted, 0)

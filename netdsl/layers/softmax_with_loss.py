@@ -13,6 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from netdsl.errors import NetError
 from netdsl.layer import OnnxGraph, Shape
 from netdsl.layer.onnx_form import clamped, reshaped
+from netdsl.layer.running import can_be_read
 from netdsl.layers._forks import refuse
 from netdsl.layers._labels import IGNORE, within
 from netdsl.layers._loss import ClassLoss, cut_off
@@ -60,8 +61,28 @@ class SoftmaxWithLoss(ClassLoss):
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
         if len(self.layer.top) < 3:
             return super().forward(x, labels, *more)
-        loss, log, losses = self.evaluated(x, labels)
+        log, classes = F.log_softmax(x, self.axis), self.classes_of_places(x, labels)
+        valid = self.valid(classes)
+        losses = self.counted_losses(log, classes, valid)
+        loss = self.normalised(losses, valid, x.shape)
         return loss, log.detach().exp(), losses.detach().reshape(self._places(x.shape, labels.shape))
+
+    def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
+        plain = log.dim() == 2 and self.axis == 1 and self.weights is None and self.ignored is None
+        if plain and log.numel() and can_be_read(log) and log.min().item() >= _LEAST:
+            return self._plain_loss(log, classes)
+        return super().loss(log, classes, *more)
+
+    def _plain_loss(self, log: Tensor, classes: Tensor) -> Tensor:
+        """The loss by torch's own sum, where every label counts alike: small nets feel each operation."""
+        count, divisor = len(log), self.normaliser(len(log), 1)
+        over_all = divisor == count
+        try:
+            loss = F.nll_loss(log, classes, ignore_index=_NO_CLASS, reduction="mean" if over_all else "sum")
+        except IndexError:
+            within(classes, log.shape[1], IGNORE)
+            raise
+        return loss if over_all else loss / divisor
 
     def _places(self, scores: Shape, labels: Shape) -> Shape:
         """The shape of the third top."""

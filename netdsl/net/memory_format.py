@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from netdsl.layer import Layer
-from netdsl.layer.running import PrefersChannelsLast
+from netdsl.layer.running import OF_TWO_BYTES, PrefersChannelsLast
 from netdsl.net.build import Built
 
 _OF_ONEDNN = (torch.float32, torch.bfloat16)  # the numbers that it convolves
-_OF_TWO_BYTES = (torch.float16, torch.bfloat16)
 
 
 class Wish(Enum):
@@ -85,7 +84,7 @@ def _convolved_quicker(images: Tensor) -> bool:
         onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         return onednn and images.dtype in _OF_ONEDNN
     halved = images.dtype is torch.float32 and torch.is_autocast_enabled(images.device.type)
-    return images.is_cuda and (halved or images.dtype in _OF_TWO_BYTES)
+    return images.is_cuda and (halved or images.dtype in OF_TWO_BYTES)
 
 
 def _with_channels_last(images: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss
 from netdsl.layer.overwriting import ReadsInBackward
-from netdsl.layer.running import MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
+from netdsl.layer.running import OF_TWO_BYTES, MakesNewMemory, MergesWithNext, OverwritesBottom, at_least_single
 from netdsl.net.build import Built
 from netdsl.net.caffe_gradients import last_edges, run_as_caffe
 from netdsl.net.freed_memory import keep_freed_memory
@@ -59,8 +59,8 @@ class NetModule(nn.Module):
         self._contents = {edge for edges in last.values() for edge in (*edges.bottoms, *edges.tops)}
         kept = {*self.outputs.values(), *self.losses, *self._contents}
         self.steps = _steps(built, self.keys, kept)
-        for layer in () if last else _overwriting(built, kept):
-            layer.may_overwrite = True
+        if not last:
+            _let_overwrite(built, kept)
         self.train(built.graph.phase is Phase.TRAIN)
 
     def allocate(self, device: torch.device | str = "cpu") -> NetModule:
@@ -152,12 +152,11 @@ def _weighed(top: Tensor, weight: float) -> Tensor:
 
 def _loss_of(layer: Loss, bottoms: Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
     """A loss layer's tops. Sums over a batch are more than numbers of two bytes hold, so it has none."""
-    wide = [at_least_single(bottom) for bottom in bottoms]
-    if all(bottom is given for bottom, given in zip(wide, bottoms, strict=True)):
+    if not any(bottom.dtype in OF_TWO_BYTES for bottom in bottoms):
         return layer(*bottoms)  # type: ignore[no-any-return]
-    device = "cpu" if wide[0].is_meta else wide[0].device.type
+    device = "cpu" if bottoms[0].is_meta else bottoms[0].device.type
     with torch.autocast(device, enabled=False):
-        return layer(*wide)  # type: ignore[no-any-return]
+        return layer(*map(at_least_single, bottoms))  # type: ignore[no-any-return]
 
 
 def _keys(names: list[str]) -> list[str]:
@@ -194,17 +193,15 @@ def _steps(built: Built, keys: list[str], kept: set[int]) -> list[Step]:
     return steps
 
 
-def _overwriting(built: Built, kept: set[int]) -> list[OverwritesBottom]:
-    """The layers that may write over their bottom: it is new memory, which nobody else reads."""
+def _let_overwrite(built: Built, kept: set[int]) -> None:
+    """Tell layers which bottoms they may write over: those that are new memory, which nobody else reads."""
     pairs = built.pairs()
     readers = Counter(edge for node, _ in pairs for edge in node.bottoms)
     new = {edge for node, layer in pairs if isinstance(layer, MakesNewMemory) for edge in node.tops}
     unshared = {edge for edge in new if readers[edge] == 1} - kept
-    return [
-        layer
-        for node, layer in pairs
-        if isinstance(layer, OverwritesBottom) and unshared.intersection(node.bottoms[:1])
-    ]
+    for node, layer in pairs:
+        if isinstance(layer, OverwritesBottom):
+            layer.may_overwrite = tuple(place for place, edge in enumerate(node.bottoms) if edge in unshared)
 
 
 def _merged(built: Built, kept: set[int]) -> dict[int, int]:

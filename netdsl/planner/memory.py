@@ -105,8 +105,9 @@ def _train(built: Built, param: pb.SolverParameter, precision: ComputePrecision,
     solver = Solver(_quiet(param), trained)
     watch.mark_all(MemoryKind.HISTORY)
     watch.mark(MemoryKind.PARAMETERS, [solver.weights.buffer])
-    watch.mark(MemoryKind.GRADIENTS, [solver.updater.gradients.buffer])
     solver.iterate()
+    blobs = (blob.tensor for blob in solver.weights.blobs if blob.learns)
+    watch.mark(MemoryKind.GRADIENTS, [blob.grad for blob in blobs if blob.grad is not None])
 
 
 def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:

@@ -86,22 +86,18 @@ class _SolverClock:
     def __init__(self, solver: Solver, device: torch.device) -> None:
         assert isinstance(solver.net, ModuleNet)
         self._solver, self._net, self._device = solver, solver.net, device
-        self._update_start = 0.0
         self._waited: list[float] = []
-        self._updates: list[float] = []
-        solver.on_gradients_ready.append(self._begin_update)
 
     def profile(self) -> StepProfile:
         seconds = iteration_seconds(self._iterate, self._now)
-        waited, updates = self._waited[_WARM_UP:], self._updates[_WARM_UP:]
+        waited = self._waited[_WARM_UP:]
         busy = median(whole - idle for whole, idle in zip(seconds, waited, strict=True))
-        transfer, update = self._transfer(), median(updates)
+        transfer, update = self._transfer(), self._update()
         return StepProfile(max(0.0, busy - transfer - update), fmean(waited), transfer, update)
 
     def _iterate(self) -> None:
         before = self._net.feeds.waited
         self._solver.iterate()
-        self._updates.append(self._now() - self._update_start)
         self._waited.append(self._net.feeds.waited - before)
 
     def _transfer(self) -> float:
@@ -109,16 +105,20 @@ class _SolverClock:
         if self._device.type == "cpu":
             return 0.0
         batch = [tensor.cpu().pin_memory() for tensor in self._net.feeds.next().values()]
+        return self._seconds(lambda: [tensor.to(self._device, non_blocking=True) for tensor in batch])
+
+    def _update(self) -> float:
+        """The seconds of an update by the last gradients, at a rate of 0, which takes as long as any other."""
+        return self._seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
+
+    def _seconds(self, task: Callable[[], object]) -> float:
+        """The median seconds of a task, after some that don't count."""
         seconds = []
         for _ in range(_WARM_UP + _MIN_STEPS):
             start = self._now()
-            for tensor in batch:
-                tensor.to(self._device, non_blocking=True)
+            task()
             seconds.append(self._now() - start)
         return median(seconds[_WARM_UP:])
-
-    def _begin_update(self) -> None:
-        self._update_start = self._now()
 
     def _now(self) -> float:
         if self._device.type == "cuda":

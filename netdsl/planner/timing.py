@@ -164,7 +164,7 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
             _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
         ]
         if isinstance(layer, OverwritesBottom):
-            layer.may_overwrite = False  # alone, it would overwrite the bottoms of its next turn
+            layer.may_overwrite = ()  # alone, it would overwrite the bottoms of its next turn
         tops, passes = _time(layer, bottoms, settings)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:

@@ -98,13 +98,13 @@ class ModuleOnBatches:
 
         With a loss scale they are multiplied by it.
         """
-        loss = self._run()
-        if not loss.requires_grad:
-            raise SolverError(
-                "the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
-            )
-        end = loss * share if share != 1 else loss
         with products_of(self.compute.precision):
+            loss = self._run()
+            if not loss.requires_grad:
+                raise SolverError(
+                    "the loss depends on nothing that learns: its layers have no blobs, or only an lr_mult of 0"
+                )
+            end = loss * share if share != 1 else loss
             (end if self.loss_scale is None else end * self.loss_scale.value).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 

@@ -77,7 +77,8 @@ class Solver:
         self.iteration, self.current_step = 0, 0
         self.stopped = False  # by an action
         self.on_start: list[Callable[[], None]] = []  # called before an iteration's first batch
-        self.on_gradients_ready: list[Callable[[], None]] = []  # called before the weights change
+        # Called before the weights change, when all gradients are in the updater's buffer.
+        self.on_gradients_ready: list[Callable[[], None]] = []
         self._losses: deque[Tensor] = deque(maxlen=param.average_loss)
         self._graph = step_graph(net, self.updater, self._learn_and_update, self._tell_no_graph)
 
@@ -127,7 +128,7 @@ class Solver:
     def iterate(self) -> None:
         """Train for one iteration, without tests, snapshots and actions."""
         self.net.clear_gradients()
-        self.updater.gradients.clear()
+        self.updater.begin(self.rate, in_buffer=bool(self.on_gradients_ready))
         _call(self.on_start)
         with nullcontext() if self._graph is None else self._graph.turn(self._graph_obstacle()) as repeat:
             if repeat is None:
@@ -140,7 +141,9 @@ class Solver:
         self._losses.append(self._learn())
         if _due(self.param.display, self.iteration):
             self._display(self.rate)
-        _call(self.on_gradients_ready)
+        if self.on_gradients_ready:
+            self.updater.gradients.gather()
+            _call(self.on_gradients_ready)
         self.apply_update()
 
     def _repeat_step(self, repeat: Repeat) -> None:

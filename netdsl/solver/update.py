@@ -14,7 +14,8 @@ from netdsl.errors import SolverError
 from netdsl.layer.running import on_cpu
 from netdsl.solver.flat import FlatGradients, FlatWeights
 from netdsl.solver.loss_scale import LossScale
-from netdsl.solver.rules import Factor, rule_of
+from netdsl.solver.one_pass import OnePassMomentum
+from netdsl.solver.rules import SGD, Factor, rule_of
 
 _LARGEST = torch.finfo(torch.float32).max  # number that weights can be multiplied by
 _CACHED = 1 << 18  # values: a stretch of weights, gradients and history together stays in the cache
@@ -66,12 +67,24 @@ class Updater:
         self.gradients = FlatGradients(weights)
         learned = weights.buffer[: weights.learned_size]
         self.histories = [torch.zeros_like(learned) for _ in range(self.rule.histories)]
-        whole = max(1, weights.learned_size) if loss_scale is None else _COPIED
-        self._stretches = self._cut(_CACHED if on_cpu(learned) else whole)
         self._factors = StepFactors(len(weights.groups), learned)
+        self._prepared_rates: Sequence[float] = ()
+        self._one_pass = self._whole_update() if on_cpu(learned) else None
+        self._stretches = self._cut() if self._one_pass is None else []
 
-    def _cut(self, longest: int) -> list[Stretch]:
-        """All that learns, cut into stretches of at most `longest` values."""
+    def _whole_update(self) -> OnePassMomentum | None:
+        """What does all of an update on a CPU at once, if that is all that the settings ask for."""
+        param, rule = self.param, self.rule
+        plain = self.loss_scale is None and param.clip_gradients < 0 and param.regularization_type == "L2"
+        if not plain or not isinstance(rule, SGD) or not rule.momentum:
+            return None
+        velocities, batches = self.histories[0], param.iter_size
+        return OnePassMomentum(rule.momentum, param.weight_decay, self.weights, velocities, batches=batches)
+
+    def _cut(self) -> list[Stretch]:
+        """All that learns, in stretches; they take the memory of the gradients' buffer and more."""
+        whole = max(1, self.weights.learned_size) if self.loss_scale is None else _COPIED
+        longest = _CACHED if on_cpu(self.weights.buffer) else whole
         places = [
             (index, start, min(start + longest, group.stop))
             for index, group in enumerate(self.weights.groups)
@@ -90,6 +103,19 @@ class Updater:
             for group, start, stop in places
         ]
 
+    def begin(self, rate: float, *, in_buffer: bool = False) -> None:
+        """Begin a step at a rate, for which the blobs' gradients were cleared.
+
+        Autograd adds to those in the buffer if they are wanted there, or if the update wants that. Otherwise it leaves
+        each where it is made, which spares a CPU two passes over all of them.
+        """
+        if in_buffer or self._one_pass is None or not self._one_pass.takes(self._rates(rate)):
+            self.gradients.clear()
+
+    def _rates(self, rate: float) -> list[float]:
+        """The rates of all groups."""
+        return [rate * group.lr_mult for group in self.weights.groups]
+
     def apply(self, rate: float, iteration: int) -> None:
         """Update the weights by the blobs' gradients. With a loss scale, those that aren't finite change nothing."""
         self.prepare(rate, iteration)
@@ -97,15 +123,20 @@ class Updater:
 
     def prepare(self, rate: float, iteration: int) -> None:
         """Set what the next update can't find on the device: all that depends on the iteration."""
-        rates = [rate * group.lr_mult for group in self.weights.groups]
+        rates = self._rates(rate)
         fastest = max(map(abs, rates), default=0.0)
         if not fastest <= _LARGEST:
             raise SolverError(f"iteration {iteration}: the learning rate is {fastest:g}; lower base_lr, or its lr_mult")
+        self._prepared_rates = rates
         self._factors.set([self.rule.factor(each, iteration) for each in rates])
 
     @torch.no_grad()
     def update(self) -> None:
         """Update the weights as was prepared. A GPU can be let repeat exactly this."""
+        if self._one_pass is not None and self._one_pass.takes(self._prepared_rates):
+            self._one_pass(self._prepared_rates)
+            return
+        self._stretches = self._stretches or self._cut()
         self.gradients.gather()
         finite = None if self.loss_scale is None else self.loss_scale.unscale(self.gradients.buffer)
         scale = self._scale()

@@ -81,6 +81,28 @@ def test_a_fixed_normaliser_divides_the_sum():
     torch.testing.assert_close(fixed, total / 128)
 
 
+@pytest.mark.parametrize("settings", ["", *(f"normalization: {mode}" for mode in ("FULL", "BATCH_SIZE", "NONE")),
+                                      "normalization: PRE_FIXED pre_fixed_normalizer: 2.5"])  # fmt: skip
+@pytest.mark.parametrize("ignored", ["", "ignore_label: 2"])
+def test_scores_without_places_have_the_loss_of_images_of_one_place(settings, ignored):
+    found = []
+    for places in ((), (1, 1)):
+        shapes = ((6, 5, *places), (6, *places))
+        x, labels = data(shapes)
+        loss = make(f"loss_param {{ {settings} {ignored} }}", shapes)(x, labels)
+        loss.backward()
+        found.append((loss, x.grad.flatten()))
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("label", [-100, -1, 5])
+def test_a_label_that_is_no_class_is_refused(label):
+    """-100 is what torch ignores unless it is told otherwise."""
+    shapes = ((2, 5), (2,))
+    with pytest.raises(NetError, match=rf"label {label} is none of 5 classes.* set it as ignore_label"):
+        make("", shapes)(torch.zeros(2, 5), torch.tensor([0, label]))
+
+
 def test_classes_on_another_axis():
     shapes = ((2, 3, 4, 5), (2, 3, 4))
     x, labels = data(shapes)

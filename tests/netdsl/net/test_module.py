@@ -11,6 +11,7 @@ from torch import Tensor
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from netdsl.errors import NetError
+from netdsl.layer import Layer
 from netdsl.layers import LAYERS
 from netdsl.net.build import build
 from netdsl.net.graph import Phase, resolve
@@ -70,6 +71,53 @@ def test_a_relu_writes_over_nothing_that_others_need(text: str) -> None:
         assert not in_place(net, x)
     assert torch.equal(x, before[0])
     assert all(torch.equal(value, before[1][name]) for name, value in net.state_dict().items())
+
+
+SECOND = CONV.replace('name: "conv"', 'name: "second"').replace('top: "conv"', 'top: "second"')
+
+
+def eltwise(bottoms: str, settings: str = "") -> str:
+    return layer("Eltwise", bottoms, "sum", f"eltwise_param {{ {settings} }}", "sum")
+
+
+def summed(net: NetModule, x: Tensor) -> tuple[list[bool], list[Tensor]]:
+    """Over which of its bottoms the sum writes its top; the net's output and gradients."""
+    places: list[list[bool]] = []
+
+    def look(_: Layer, bottoms: tuple[Tensor, ...], top: Tensor) -> None:
+        places.append([bottom.data_ptr() == top.data_ptr() for bottom in bottoms])
+
+    handle = net.layers["sum"].register_forward_hook(look)
+    output = net(x)["sum"]
+    handle.remove()
+    net.zero_grad()
+    (output * torch.arange(output.numel()).view_as(output)).sum().backward()
+    return places[0], [output.detach().clone(), *(blob.grad for blob in net.parameters())]
+
+
+@pytest.mark.parametrize(
+    ("text", "written_over"),
+    [
+        (CONV + SECOND + eltwise("conv second"), [True, False]),
+        # Of a block with a shortcut, which a ReLU needs for its gradient.
+        (CONV + layer("ReLU", "conv", "relu") + SECOND + eltwise("relu second"), [False, True]),
+        (CONV + SECOND + eltwise("conv second", "coeff: 1 coeff: -1"), [False] * 2),
+        (CONV + eltwise("conv conv"), [False] * 2),
+        (CONV + SECOND + eltwise("conv second", "operation: MAX"), [False] * 2),
+        (CONV + SECOND + eltwise("conv second conv"), [False] * 3),
+    ],
+    ids=["two convolutions", "shortcut", "difference", "twice the same", "maximum", "three"],
+)
+def test_a_sum_writes_over_a_bottom_that_only_it_reads_with_the_same_numbers(
+    text: str, written_over: list[bool]
+) -> None:
+    net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
+    found, numbers = summed(net, x)
+    assert found == written_over
+    net.layers["sum"].may_overwrite = ()
+    found, expected = summed(net, x)
+    assert not any(found)
+    assert all(map(torch.equal, numbers, expected))
 
 
 def test_two_relus_in_a_row_learn_although_the_first_ones_top_is_needed_backward() -> None:

@@ -58,6 +58,7 @@ def test_gradients_are_added_up_in_one_buffer_with_the_weights_layout(regression
     net = regression()
     weights = FlatWeights(net.built)
     gradients = FlatGradients(weights)
+    gradients.clear()
     for _ in range(2):
         net.forward_backward()
     expected = torch.zeros_like(gradients.buffer)
