@@ -44,8 +44,13 @@ def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
 
     What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
     """
+    learned = sum(cost.parameter_bytes for cost in layer_costs(built, torch.device(device)))
+    return max(least_product_seconds(built, device, ceiling), _UPDATE_MOVES * learned / ceiling.bandwidth)
+
+
+def least_product_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
+    """The least seconds of the products of a forward and a backward pass of a net at its batch."""
     costs = layer_costs(built, torch.device(device))
     operations = [operation for cost in costs for operation in (*cost.forward, *cost.backward)]
     flops = sum(operation.flops for operation in operations if operation.kind is not OperationKind.OTHER)
-    learned = sum(cost.parameter_bytes for cost in costs)
-    return max(flops / ceiling.flops, _UPDATE_MOVES * learned / ceiling.bandwidth)
+    return flops / ceiling.flops
