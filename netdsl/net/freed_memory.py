@@ -18,7 +18,8 @@ def keep_freed_memory() -> None:
 
     By itself it gives large blocks back to the system, which hands them out again page by page and clears each one.
     Activations are such blocks, so ResNet-50 and MobileNet took an eighth longer for a forward pass or a step. The most
-    that a training takes grows by a tenth to a half, since what is freed lies in pieces. Who sets glibc's variables for that has what they say.
+    that a training takes grows by a tenth to a half, since what is freed lies in pieces. Who sets glibc's variables for
+    that has what they say.
     """
     if platform.libc_ver()[0] != "glibc" or any(name in os.environ for name in _OF_THE_USER):
         return
