@@ -21,6 +21,7 @@ from tests.netdsl.test_training_on_a_gpu import CPU, SETTINGS, net_on
 from tests.pretend_gpu import GPU, on_gpu, pretend_gpu
 
 Arrays = dict[str, NDArray[np.float32]]
+ROUNDING = 1e-6  # a CPU adds up losses and updates weights in fewer operations, which round otherwise
 
 NET = """
 layer { name: "in" type: "Input" top: "x" top: "label" input_param { shape { dim: 6 dim: 3 } shape { dim: 6 } } }
@@ -60,8 +61,9 @@ def test_a_net_is_trained_tested_and_saved(path: Path) -> None:
     with pretend_gpu():
         found = trained(path, GPU)
     for one, other in zip(found[0], expected[0], strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert found[1:] == expected[1:]
+        np.testing.assert_allclose(one, other, rtol=ROUNDING, atol=ROUNDING)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        assert one == pytest.approx(other, rel=ROUNDING)
 
 
 def gradients(path: Path) -> Arrays:
@@ -124,7 +126,10 @@ def scored(device: torch.device) -> RowScore:
 def test_rows_are_scored_with_one_wait_for_each_batch() -> None:
     expected = scored(CPU)
     with pretend_gpu() as gpu:
-        assert scored(GPU) == expected
+        found = scored(GPU)
+    assert found.rows == expected.rows
+    assert found.loss == pytest.approx(expected.loss, rel=ROUNDING)
+    assert found.outputs["loss"] == pytest.approx(expected.outputs["loss"], rel=ROUNDING)
     assert [stop.operation for stop in gpu.stops if "scoring.py" in stop.where] == ["Tensor.tolist"]
 
 
