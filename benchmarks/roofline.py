@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from benchmarks.timing import seconds
 from netdsl.net.build import Built
-from netdsl.planner.layer_costs import layer_costs
+from netdsl.planner.layer_costs import LayerCost, layer_costs
 from netdsl.planner.operations import OperationKind
 
 _ROUNDS = 5
@@ -44,13 +44,17 @@ def least_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
 
     What lies in caches isn't counted; algorithms that multiply less, as Winograd's, can be quicker.
     """
-    learned = sum(cost.parameter_bytes for cost in layer_costs(built, torch.device(device)))
-    return max(least_product_seconds(built, device, ceiling), _UPDATE_MOVES * learned / ceiling.bandwidth)
+    costs = layer_costs(built, torch.device(device))
+    learned = sum(cost.parameter_bytes for cost in costs)
+    return max(_product_seconds(costs, ceiling), _UPDATE_MOVES * learned / ceiling.bandwidth)
 
 
 def least_product_seconds(built: Built, device: str, ceiling: Ceiling) -> float:
     """The least seconds of the products of a forward and a backward pass of a net at its batch."""
-    costs = layer_costs(built, torch.device(device))
+    return _product_seconds(layer_costs(built, torch.device(device)), ceiling)
+
+
+def _product_seconds(costs: Sequence[LayerCost], ceiling: Ceiling) -> float:
     operations = [operation for cost in costs for operation in (*cost.forward, *cost.backward)]
     flops = sum(operation.flops for operation in operations if operation.kind is not OperationKind.OTHER)
     return flops / ceiling.flops

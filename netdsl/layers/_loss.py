@@ -41,16 +41,10 @@ class Normaliser:
 
     def __call__(self, outer: int, inner: int, valid: Tensor | None = None) -> Tensor | float:
         """For `outer` items of `inner` labels; `valid` says which of these count, if not all do."""
-        match self.mode:
-            case pb.LossParameter.VALID if valid is not None:
-                return valid.sum().clamp_min(1)
-            case pb.LossParameter.BATCH_SIZE:
-                return max(1, outer)
-            case pb.LossParameter.NONE:
-                return 1
-            case pb.LossParameter.PRE_FIXED:
-                return max(1, self.fixed)
-        return max(1, outer * inner)
+        if self.mode == pb.LossParameter.VALID and valid is not None:
+            return valid.sum().clamp_min(1)
+        known = {pb.LossParameter.BATCH_SIZE: outer, pb.LossParameter.NONE: 1, pb.LossParameter.PRE_FIXED: self.fixed}
+        return max(1, known.get(self.mode, outer * inner))
 
 
 def counted_onnx(g: OnnxGraph, values: str, valid: str | None) -> str:
@@ -121,13 +115,13 @@ class ClassLoss(LabelLoss, ComparesClasses, HasOnnxForm):
             raise ShapeError(f"{what} need {places} labels, the other bottom has {list(bottoms[1])}")
 
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
-        log, classes = F.log_softmax(x, self.axis), self.classes_of_places(x, labels)
+        log, classes = self.log_and_classes(x, labels)
         loss = self.loss(log, classes, *more)
         return (loss, log.detach().exp()) if self.shows_softmax else loss
 
-    def classes_of_places(self, x: Tensor, labels: Tensor) -> Tensor:
-        """The labels as classes, one for each place of the predictions."""
-        return classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
+    def log_and_classes(self, x: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithms of all probabilities, and the labels as classes, one for each place."""
+        return F.log_softmax(x, self.axis), classes_of(labels.reshape(_without(x.shape, self.axis)), self.layer)
 
     def loss(self, log: Tensor, classes: Tensor, *more: Tensor) -> Tensor:
         """The loss of the batch, from the logarithms of all probabilities and the classes."""

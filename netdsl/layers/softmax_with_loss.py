@@ -61,7 +61,7 @@ class SoftmaxWithLoss(ClassLoss):
     def forward(self, x: Tensor, labels: Tensor, *more: Tensor) -> Tensor | tuple[Tensor, ...]:
         if len(self.layer.top) < 3:
             return super().forward(x, labels, *more)
-        log, classes = F.log_softmax(x, self.axis), self.classes_of_places(x, labels)
+        log, classes = self.log_and_classes(x, labels)
         valid = self.valid(classes)
         losses = self.counted_losses(log, classes, valid)
         loss = self.normalised(losses, valid, x.shape)

@@ -68,12 +68,14 @@ def profile_step(run: Run) -> StepProfile:
         return _SolverClock(solver, compute.device).profile()
 
 
-def iteration_seconds(iterate: Callable[[], object], now: Callable[[], float] = time.perf_counter) -> list[float]:
-    """The seconds of each of the iterations of about a second, after some that don't count."""
+def iteration_seconds(
+    iterate: Callable[[], object], now: Callable[[], float] = time.perf_counter, total: float = _SECONDS
+) -> list[float]:
+    """The seconds of each of the iterations of about a second or another total, after some that don't count."""
     for _ in range(_WARM_UP):
         iterate()
     seconds: list[float] = []
-    while len(seconds) < _MIN_STEPS or (len(seconds) < _MAX_STEPS and sum(seconds) < _SECONDS):
+    while len(seconds) < _MIN_STEPS or (len(seconds) < _MAX_STEPS and sum(seconds) < total):
         start = now()
         iterate()
         seconds.append(now() - start)
@@ -112,13 +114,8 @@ class _SolverClock:
         return self._seconds(lambda: self._solver.updater.apply(0.0, self._solver.iteration))
 
     def _seconds(self, task: Callable[[], object]) -> float:
-        """The median seconds of a task, after some that don't count."""
-        seconds = []
-        for _ in range(_WARM_UP + _MIN_STEPS):
-            start = self._now()
-            task()
-            seconds.append(self._now() - start)
-        return median(seconds[_WARM_UP:])
+        """The median seconds of a task that runs a few times."""
+        return median(iteration_seconds(task, self._now, total=0.0))
 
     def _now(self) -> float:
         if self._device.type == "cuda":

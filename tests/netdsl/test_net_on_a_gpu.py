@@ -128,6 +128,7 @@ def test_rows_are_scored_with_one_wait_for_each_batch() -> None:
     with pretend_gpu() as gpu:
         found = scored(GPU)
     assert found.rows == expected.rows
+    assert found.outputs.keys() == expected.outputs.keys()
     assert found.loss == pytest.approx(expected.loss, rel=ROUNDING)
     assert found.outputs["loss"] == pytest.approx(expected.outputs["loss"], rel=ROUNDING)
     assert [stop.operation for stop in gpu.stops if "scoring.py" in stop.where] == ["Tensor.tolist"]
