@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+_LEAST_SECONDS = 2.0  # of all tasks together
+
 
 def time_in_turn(tasks: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """The median seconds of each; the first round is a warm-up.
+    """The median seconds of each; the first round is a warm-up. Short tasks, whose times vary most, get more rounds.
 
     Every round has another order, since a task is slower after one that left less of its memory in the caches.
     """
     runs: list[list[float]] = [[] for _ in tasks]
     chance = random.Random(0)
-    for _ in range(rounds + 1):
+    while len(runs[0]) <= rounds or sum(map(sum, runs)) < _LEAST_SECONDS:
         for turn in chance.sample(range(len(tasks)), len(tasks)):
             runs[turn].append(seconds(tasks[turn]))
     return [statistics.median(run[1:]) for run in runs]

@@ -32,11 +32,11 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         refuse(p, "relu", "normalize")
         self.axis = axis_of(p.axis, len(bottoms[0]))
         self.transpose = p.transpose
-        inputs = math.prod(bottoms[0][self.axis :])
-        outputs = positive(p, "num_output")
-        shape = (inputs, outputs) if p.transpose else (outputs, inputs)
+        self.inputs = math.prod(bottoms[0][self.axis :])
+        self.outputs = positive(p, "num_output")
+        shape = (self.inputs, self.outputs) if p.transpose else (self.outputs, self.inputs)
         self.weight = new_blob(p.weight_filler, shape)
-        self.bias = new_blob(p.bias_filler, (outputs,)) if p.bias_term else None
+        self.bias = new_blob(p.bias_filler, (self.outputs,)) if p.bias_term else None
 
     def with_affine(self, factor: Tensor, shift: Tensor) -> NewLayer | None:
         if self.axis != 1:
@@ -66,7 +66,7 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
     def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
         """Said here, since products of tensors without memory load torch's compiler, which takes seconds."""
         self._check(bottoms[0])
-        return [(*bottoms[0][: self.axis], self.weight.shape[1 if self.transpose else 0])]
+        return [(*bottoms[0][: self.axis], self.outputs)]
 
     def forward(self, x: Tensor) -> Tensor:
         self._check(x.shape)
@@ -76,9 +76,9 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
         return Reads.VALUES if self.weight.requires_grad else Reads.NOTHING
 
     def _check(self, bottom: Shape) -> None:
-        inputs, found = self.weight.shape[0 if self.transpose else 1], math.prod(bottom[self.axis :])
-        if found != inputs:
-            raise ShapeError(f"takes {inputs} values of each item, and a bottom {list(bottom)} has {found}")
+        found = math.prod(bottom[self.axis :])
+        if found != self.inputs:
+            raise ShapeError(f"takes {self.inputs} values of each item, and a bottom {list(bottom)} has {found}")
 
     def onnx(self, g: OnnxGraph, x: str) -> str:
         shape = g.shape(x)
@@ -86,8 +86,4 @@ class InnerProduct(AbsorbsAffine, BecomesConvolution, HasOnnxForm, MakesNewMemor
             x = g.node("Flatten", x, axis=self.axis)
         bias = () if self.bias is None else (g.blob(self, "bias"),)
         y = g.node("Gemm", x, g.blob(self, "weight"), *bias, transB=int(not self.transpose))
-        return (
-            y
-            if self.axis == 1
-            else reshaped(g, y, *shape[: self.axis], len(self.weight.t() if self.transpose else self.weight))
-        )
+        return y if self.axis == 1 else reshaped(g, y, *shape[: self.axis], self.outputs)

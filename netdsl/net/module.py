@@ -102,12 +102,13 @@ class NetModule(nn.Module):
     def run(self, edges: dict[int, Tensor]) -> dict[int, Tensor]:
         """Run all layers on the edges of inputs; what comes back has the outputs and the losses."""
         contents = {edge: edges[edge].detach() for edge in self._contents & edges.keys()}
+        layers = self.layers  # torch looks a module up slowly, which small nets feel
         for step in self.steps:
             bottoms = self._bottoms(step, edges)
             for position in step.cut:
                 if bottoms[position].requires_grad:
                     bottoms[position] = bottoms[position].detach()
-            for edge, top in zip(step.tops, self._tops(step, bottoms, contents), strict=False):
+            for edge, top in zip(step.tops, self._tops(step, layers, bottoms, contents), strict=False):
                 edges[edge] = top
                 if edge in self._contents:
                     contents[edge] = top.detach()
@@ -120,14 +121,17 @@ class NetModule(nn.Module):
     def _bottoms(self, step: Step, edges: dict[int, Tensor]) -> list[Tensor]:
         """The bottoms of a step. One that has to be brought into another layout is so for those who read it later."""
         if self.channels_last and step.wish is not Wish.ANY:
-            edges |= {edge: laid_out(edges[edge], step.wish) for edge in step.bottoms}
+            for edge in step.bottoms:
+                edges[edge] = laid_out(edges[edge], step.wish)
         return [edges[edge] for edge in step.bottoms]
 
-    def _tops(self, step: Step, bottoms: list[Tensor], contents: Mapping[int, Tensor]) -> tuple[Tensor, ...]:
+    def _tops(
+        self, step: Step, layers: nn.ModuleDict, bottoms: list[Tensor], contents: Mapping[int, Tensor]
+    ) -> tuple[Tensor, ...]:
         """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""
-        layer = self.layers[step.key]
+        layer = layers[step.key]
         if step.following is not None:
-            following = self.layers[step.following]
+            following = layers[step.following]
             assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
             return (layer.forward_merged(following, *bottoms),)
         if step.key in self._as_caffe and torch.is_grad_enabled():

@@ -74,6 +74,33 @@ def test_averages_of_the_sums(made, settings, train):
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    ["", "eps: 0.125", "add_eps_before_sqrt: false", "scale_filler { value: 2 }", "scale_bias: true"],
+)
+def test_where_nothing_is_learned_channels_last_have_the_same_top(made, settings):
+    layer = made("BatchNorm", f"batch_norm_param {{ {settings} }}", (2, 3, 4, 5))
+    fill(layer)
+    x = torch.randn(2, 3, 4, 5)
+    expected, last = layer(x.requires_grad_()).detach(), x.detach().contiguous(memory_format=torch.channels_last)
+    before = last.clone()
+    with torch.no_grad():
+        top = layer(last)
+    torch.testing.assert_close(top, expected)
+    assert top.is_contiguous(memory_format=torch.channels_last)
+    assert torch.equal(last, before)  # it may be written over only where the net says so
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 4, 5), (2, 4), (2,)])
+def test_a_bottom_with_other_channels(made, shape):
+    layer = made("BatchNorm", "", (2, 3, 4, 5))
+    x = torch.randn(shape)
+    with pytest.raises(ShapeError, match=r"takes 3 channels, and a bottom .* has"), torch.no_grad():
+        layer(x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x)
+    with pytest.raises(ShapeError, match="takes 3 channels"):
+        layer.top_shapes([shape])
+
+
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2, 5)])
 def test_eps_beside_the_root(made, shape):
     generator = np.random.default_rng(0)

@@ -120,6 +120,28 @@ def test_a_sum_writes_over_a_bottom_that_only_it_reads_with_the_same_numbers(
     assert all(map(torch.equal, numbers, expected))
 
 
+NORMALISED = CONV + layer("BatchNorm", "conv", "norm", "", "norm") + layer("Scale", "norm", "scale", "", "scale")
+
+
+@pytest.mark.parametrize(
+    ("text", "writes_over"),
+    [
+        (NORMALISED, True),
+        (NORMALISED + layer("ReLU", "conv", "relu"), False),
+        (NORMALISED.replace("convolution_param", "loss_weight: 1 convolution_param"), False),
+    ],
+    ids=["only it", "another reader", "a loss"],
+)
+def test_in_a_test_a_normalisation_writes_over_a_bottom_that_only_it_reads(text: str, writes_over: bool) -> None:
+    net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
+    kept: list[Tensor] = []
+    net.layers["conv"].register_forward_hook(lambda _, bottoms, top: kept.extend((top, top.clone())))
+    with torch.no_grad():
+        top = net(x)["scale"]
+    assert (not torch.equal(*kept)) is writes_over
+    torch.testing.assert_close(net(x)["scale"].detach(), top)  # with gradients nothing is written over
+
+
 def test_two_relus_in_a_row_learn_although_the_first_ones_top_is_needed_backward() -> None:
     text = CONV + layer("ReLU", "conv", "conv", "relu_param { negative_slope: 0.5 }", "first")
     net = module(DATA + text + layer("ReLU", "conv", "conv", "relu_param { negative_slope: 0.5 }", "second"))
