@@ -103,6 +103,11 @@ class Layer(LayerBlobs):
         tops = functional_call(self, blobs, inputs)
         return [tuple(top.shape) for top in (tops if isinstance(tops, tuple) else (tops,))]
 
+    def has_hooks(self) -> bool:
+        """Whether a program looks at what goes through this layer, by torch's hooks."""
+        passes = self._forward_hooks or self._forward_pre_hooks
+        return bool(passes or self._backward_hooks or self._backward_pre_hooks)
+
     def bottom_kind(self, place: int) -> BlobKind:
         """What values a bottom has: unless `bottom_kinds` says it, labels in all but the first that get no gradient."""
         if place < len(self.bottom_kinds):

@@ -120,6 +120,10 @@ class OverwritesBottom(Layer):
 
     may_overwrite: tuple[int, ...] = ()  # places of such bottoms, set by the net, which knows them
 
+    def overwritten(self) -> tuple[int, ...]:
+        """The places of bottoms to write over: none while hooks look at them."""
+        return () if self.has_hooks() else self.may_overwrite
+
 
 class PrefersChannelsLast(Layer):
     """A layer that can be computed faster if the channels of its bottoms lie last in memory."""

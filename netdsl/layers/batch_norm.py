@@ -155,7 +155,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
         if plain or x.is_contiguous() or not x.is_contiguous(memory_format=torch.channels_last):
             return F.batch_norm(x, *self._averages(), weight, bias, eps=self.eps)
         factor, shift = (each[:, None, None] for each in self._affine(weight, bias))
-        return torch.addcmul(shift, x, factor, out=x if self.may_overwrite else None)
+        return torch.addcmul(shift, x, factor, out=x if self.overwritten() else None)
 
     def _averages(self) -> tuple[Tensor, Tensor]:
         """Caffe's rule: a weight of 0 makes both 0. The root of the variance has what is added beside it."""

@@ -67,8 +67,8 @@ class Eltwise(HasOnnxForm, MakesNewMemory, OverwritesBottom, ReadsInBackward):
             return _largest(*bottoms)
         if self.loses_first:
             return self._sum_in_place(*bottoms)
-        if self.may_overwrite and self.coeff == [1.0, 1.0]:
-            place = self.may_overwrite[0]
+        if self.coeff == [1.0, 1.0] and (overwritten := self.overwritten()):
+            place = overwritten[0]
             return bottoms[place].add_(bottoms[1 - place])
         return _sum(bottoms, self.coeff)
 

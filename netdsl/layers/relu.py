@@ -33,7 +33,7 @@ class ReLU(Elementwise, OverwritesBottom, KeepsSigns, ReadsInBackward):
             raise NetError(f"minimum {self.lower:g} must be smaller than the maximum, {self.upper:g}")
 
     def forward(self, x: Tensor) -> Tensor:
-        overwrites = bool(self.may_overwrite)
+        overwrites = bool(self.overwritten())
         # Torch finds a negative slope's gradient from the bottom alone.
         top = F.leaky_relu(x, self.slope, overwrites and self.slope > 0) if self.slope else F.relu(x, overwrites)
         return F.hardtanh(top, self.lower, self.upper) if self.bounded else top

@@ -131,14 +131,14 @@ class NetModule(nn.Module):
         """The tops of a step; `contents` will have what lies in Caffe's memory at the end."""
         layer = layers[step.key]
         if step.following is not None:
-            following = layers[step.following]
-            assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
-            return (layer.forward_merged(following, *bottoms),)
+            return (_top_of_both(layer, layers[step.following], bottoms),)
         if step.key in self._as_caffe and torch.is_grad_enabled():
             assert isinstance(layer, ReadsInBackward)
             return run_as_caffe(layer, self._as_caffe[step.key], contents, bottoms)
         tops = _loss_of(layer, bottoms) if isinstance(layer, Loss) else layer(*bottoms)
-        return tops if isinstance(tops, tuple) else (tops,)
+        tops = tops if isinstance(tops, tuple) else (tops,)
+        assert isinstance(layer, Layer)
+        return tuple(top.clone() for top in tops) if layer.has_hooks() else tops  # nobody writes over what hooks keep
 
     def loss(self, edges: Mapping[int, Tensor]) -> Tensor:
         """Caffe's loss: the sum of every top times its loss weight."""
@@ -146,6 +146,15 @@ class NetModule(nn.Module):
         if not terms:
             raise NetError("this net has no loss: no layer is a loss layer, and none has a loss_weight")
         return reduce(torch.add, terms)
+
+
+def _top_of_both(layer: nn.Module, following: nn.Module, bottoms: Sequence[Tensor]) -> Tensor:
+    """The top of a layer whose work is done along with that of the one before it; hooks see each by itself."""
+    assert isinstance(layer, MergesWithNext) and isinstance(following, Layer)
+    if layer.has_hooks() or following.has_hooks():
+        top: Tensor = following(layer(*bottoms))
+        return top.clone()
+    return layer.forward_merged(following, *bottoms)
 
 
 def _weighed(top: Tensor, weight: float) -> Tensor:

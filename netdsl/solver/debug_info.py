@@ -17,7 +17,6 @@ from netdsl.solver.events import BlobMagnitude
 def record_magnitudes(built: Built) -> Iterator[list[BlobMagnitude]]:
     """A list that is filled while the net runs forward and backward: the tops and parameters of each layer in the
     order in which layers run, then the gradients of tops as they are computed, and at the end those of parameters.
-    A layer that is computed together with the one before it is missing.
     """
     magnitudes: list[BlobMagnitude] = []
     with ExitStack() as stack:

@@ -148,9 +148,8 @@ def _lasting_obstacle(net: ModuleOnBatches) -> str:
 def _hook(net: ModuleOnBatches) -> str:
     """A hook of the program's, which a replay wouldn't call."""
     for layer in net.built.layers:
-        of_layer = layer._forward_hooks, layer._forward_pre_hooks, layer._backward_hooks, layer._backward_pre_hooks
         of_blobs = [(blob._backward_hooks, blob._post_accumulate_grad_hooks) for blob in layer.blob_tensors()]
-        if any(chain(of_layer, *of_blobs)):
+        if layer.has_hooks() or any(chain(*of_blobs)):
             return f"there is a hook on layer '{layer.layer.name}'"
     return ""
 

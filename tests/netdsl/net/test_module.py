@@ -34,13 +34,26 @@ def module(text: str, phase: Phase = Phase.TEST) -> NetModule:
     return NetModule(build(resolve(from_text(text, pb.NetParameter), phase), LAYERS)).allocate()
 
 
+def overwritten(net: NetModule, name: str, x: Tensor) -> tuple[list[bool], dict[str, Tensor]]:
+    """Over which of its bottoms a layer writes its top; and the net's outputs."""
+    layer, found = net.layers[name], []
+    forward = layer.forward
+
+    def look(*bottoms: Tensor) -> Tensor:
+        places = [bottom.data_ptr() for bottom in bottoms]
+        top: Tensor = forward(*bottoms)
+        found.extend(place == top.data_ptr() for place in places)
+        return top
+
+    layer.forward = look  # a hook would change what it looks at
+    outputs = net(x)
+    layer.forward = forward
+    return found, outputs
+
+
 def in_place(net: NetModule, x: Tensor) -> bool:
     """Whether the ReLU writes its top where its bottom was."""
-    found: list[bool] = []
-    relu = net.layers["relu"]
-    relu.register_forward_hook(lambda _, bottoms, top: found.append(bottoms[0].data_ptr() == top.data_ptr()))
-    net(x)
-    return found[0]
+    return overwritten(net, "relu", x)[0] == [True]
 
 
 @pytest.mark.parametrize("settings", ["", "relu_param { negative_slope: 0.1 }"])
@@ -82,17 +95,11 @@ def eltwise(bottoms: str, settings: str = "") -> str:
 
 def summed(net: NetModule, x: Tensor) -> tuple[list[bool], list[Tensor]]:
     """Over which of its bottoms the sum writes its top; the net's output and gradients."""
-    places: list[list[bool]] = []
-
-    def look(_: Layer, bottoms: tuple[Tensor, ...], top: Tensor) -> None:
-        places.append([bottom.data_ptr() == top.data_ptr() for bottom in bottoms])
-
-    handle = net.layers["sum"].register_forward_hook(look)
-    output = net(x)["sum"]
-    handle.remove()
+    places, outputs = overwritten(net, "sum", x)
+    output = outputs["sum"]
     net.zero_grad()
     (output * torch.arange(output.numel()).view_as(output)).sum().backward()
-    return places[0], [output.detach().clone(), *(blob.grad for blob in net.parameters())]
+    return places, [output.detach().clone(), *(blob.grad for blob in net.parameters())]
 
 
 @pytest.mark.parametrize(
@@ -134,12 +141,59 @@ NORMALISED = CONV + layer("BatchNorm", "conv", "norm", "", "norm") + layer("Scal
 )
 def test_in_a_test_a_normalisation_writes_over_a_bottom_that_only_it_reads(text: str, writes_over: bool) -> None:
     net, x = module(DATA + text), torch.randn(2, 3, 5, 4)
-    kept: list[Tensor] = []
-    net.layers["conv"].register_forward_hook(lambda _, bottoms, top: kept.extend((top, top.clone())))
+    norm, found = net.layers["norm"], []
+    merged = norm.forward_merged
+
+    def look(following: Layer, bottom: Tensor) -> Tensor:
+        place = bottom.data_ptr()
+        top: Tensor = merged(following, bottom)
+        found.append(place == top.data_ptr())
+        return top
+
+    norm.forward_merged = look
     with torch.no_grad():
         top = net(x)["scale"]
-    assert (not torch.equal(*kept)) is writes_over
-    torch.testing.assert_close(net(x)["scale"].detach(), top)  # with gradients nothing is written over
+    torch.testing.assert_close(net(x)["scale"].detach(), top)
+    assert found == [writes_over, False]  # with gradients nothing is written over
+
+
+HOOKED = DATA + NORMALISED + layer("ReLU", "scale", "relu") + SECOND.replace('"data"', '"relu"')
+HOOKED += layer("Convolution", "relu", "third", "convolution_param { num_output: 6 kernel_size: 2 }") + eltwise(
+    "second third"
+)
+
+
+@pytest.mark.parametrize("names", [["conv"], ["norm"], ["scale"], ["conv", "norm", "scale", "relu", "second", "sum"]])
+@pytest.mark.parametrize("learning", [False, True])
+def test_what_hooks_see_stays_as_it_was(names: list[str], learning: bool) -> None:
+    net, x = module(HOOKED), torch.randn(2, 3, 5, 4)
+    with torch.no_grad():
+        expected = net(x)["sum"]
+    seen: dict[str, list[Tensor]] = {}
+
+    def keep(made: Layer, bottoms: tuple[Tensor, ...], top: Tensor) -> None:
+        seen[made.layer.name] = [*bottoms, top, *(each.clone() for each in (*bottoms, top))]
+
+    for name in names:
+        net.layers[name].register_forward_hook(keep)
+    with torch.set_grad_enabled(learning):
+        found = net(x)["sum"]
+    assert list(seen) == names
+    for tensors in seen.values():
+        half = len(tensors) // 2
+        assert all(map(torch.equal, tensors[:half], tensors[half:]))
+    torch.testing.assert_close(found.detach(), expected)
+
+
+def test_hooks_see_the_gradients_of_every_layer() -> None:
+    net = module(HOOKED)
+    seen: dict[str, Tensor] = {}
+    for name in ("conv", "norm", "scale", "relu", "second", "sum"):
+        net.layers[name].register_full_backward_hook(
+            lambda made, inner, outer: seen.__setitem__(made.layer.name, outer[0])
+        )
+    net(torch.randn(2, 3, 5, 4, requires_grad=True))["sum"].sum().backward()
+    assert list(seen) == ["sum", "second", "relu", "scale", "norm", "conv"]
 
 
 def test_two_relus_in_a_row_learn_although_the_first_ones_top_is_needed_backward() -> None:
