@@ -154,7 +154,9 @@ def test_a_program_of_torchs_is_proved_too(zoo) -> None:
     done = zoo("export", "small.prototxt", "--weights", "small.caffemodel", "--to", "torch", "--json")
     found = json.loads(done.out)
     assert found["files"] == ["small.pt2"]
-    assert found["proofs"] == [{"what": "as torch", "difference": 0, "tolerance": 1e-5}]  # torch's own operators
+    (proof,) = found["proofs"]
+    assert (proof["what"], proof["tolerance"]) == ("as torch", 1e-5)
+    assert proof["difference"] < 1e-9  # nearly all are torch's own operators
 
 
 @pytest.mark.parametrize(("precision", "tolerance"), [("float16", 1e-2), ("bfloat16", 1e-1)])
