@@ -46,6 +46,7 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
                 "Caffe refuses a bottom with one axis; give it a second one, by a Reshape before it"
             )
         channels = shape[1:2] or (1,)
+        (self.channels,) = channels
         self.fraction, self.batch = p.moving_average_fraction, p.stats_batch_size
         self.eps, self.beside = (p.eps, 0.0) if p.add_eps_before_sqrt else (0.0, p.eps)  # in the root, beside it
         self.use_global_stats = p.use_global_stats if p.HasField("use_global_stats") else None
@@ -123,8 +124,8 @@ class BatchNorm(Elementwise, ChannelAffine, MergesWithNext, MakesNewMemory, Over
 
     def _check(self, bottom: Shape) -> None:
         found = bottom[1] if len(bottom) > 1 else 1
-        if found != len(self.mean):
-            raise ShapeError(f"takes {len(self.mean)} channels, and a bottom {list(bottom)} has {found}")
+        if found != self.channels:
+            raise ShapeError(f"takes {self.channels} channels, and a bottom {list(bottom)} has {found}")
 
     def _affine(self, weight: Tensor | None, bias: Tensor | None) -> tuple[Tensor, Tensor]:
         mean, variance = self._averages()
