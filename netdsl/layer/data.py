@@ -19,7 +19,7 @@ from netdsl.layer.core import Layer
 from netdsl.layer.samples import BlobKind
 
 INPUT_TYPE = "Input"  # the type whose tops are the inputs of a net
-TYPICAL_SIDE = 224  # the height and width of an image that nothing says the size of
+UNKNOWN = 0  # a length in a shape that settings don't say
 _BATCH_FIELDS = "batch_size", "batchsize"  # that say how many items a batch has
 
 
@@ -41,6 +41,14 @@ class BringsData(Layer):
     def top_kind(self, place: int) -> BlobKind:
         """What values a top has, as far as that doesn't depend on who reads it."""
         return BlobKind.NUMBER
+
+    def known_shapes(self) -> list[Shape | None]:
+        """What the settings say of the shapes of its tops: UNKNOWN where a length is missing, None for no shape."""
+        return [shape or None for shape in self.top_shapes([])]
+
+    def typical_size(self) -> tuple[int, int] | None:
+        """The height and width that images of its data set usually have, if it is for one."""
+        return None
 
     def reading(self, seed: int) -> Reading:
         """Open the files that the tops are read from."""

@@ -21,7 +21,7 @@ from netdsl.data.types import Array
 from netdsl.data.writing.sample_files import as_labels, as_pixels, write_images, write_list, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import BringsData, Count, Shape
-from netdsl.layer.data import INPUT_TYPE, TYPICAL_SIDE, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
+from netdsl.layer.data import INPUT_TYPE, UNKNOWN, DataOrigin, HasDatabaseForm, HasSampleFiles, stated_shapes
 from netdsl.layers._forks import refuse
 
 _FORKS = 500000000  # the fields of forks are numbered from here
@@ -43,7 +43,7 @@ class DataLayer(BringsData):
 
     The shape of a top is the one in `input_param`, if somebody who knows put one there for it, as an Input layer has
     it; it is no setting of the layer's, and not kept in its message. Otherwise it is what crop, new size or resizing
-    make of an image, and where nothing says a size an image is taken to be 3 x 224 x 224.
+    make of an image; lengths that these don't say are unknown until the data are read.
     """
 
     tops: ClassVar[Count] = (2, 2)
@@ -64,16 +64,24 @@ class DataLayer(BringsData):
         """How many items its settings ask for."""
         raise NotImplementedError
 
-    def item_shapes(self) -> list[Shape]:
-        """The shapes of one item's tops: an image and a number."""
+    def item_shapes(self) -> Sequence[Shape | None]:
+        """What the settings say of one item's tops, by default an image and a number: None for no shape at all."""
         return [self.image(), ()]
 
-    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+    def known_shapes(self) -> list[Shape | None]:
         """Those that are assumed; else the items', with the batch in front of those that don't have it yet."""
         batch = self.assumed[0][0] if self.assumed and self.assumed[0] else self.batch_size()
-        own = [shape if len(shape) == 4 else (batch, *shape) for shape in self.item_shapes()]
-        pairs = zip_longest(self.assumed, own[: len(self.layer.top)], fillvalue=())
-        return [known or shape for known, shape in pairs]
+        items = self.item_shapes()[: len(self.layer.top)]
+        own = [shape if shape is None or len(shape) == 4 else (batch, *shape) for shape in items]
+        return [known or shape for known, shape in zip_longest(self.assumed, own)]
+
+    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+        """The known shapes; an error if one isn't."""
+        shapes = self.known_shapes()
+        for name, shape in zip(self.layer.top, shapes, strict=False):
+            if shape is None or UNKNOWN in shape:
+                raise NetError(f"nothing says the shape of '{name}'; it is known when the data are read, or said")
+        return [shape for shape in shapes if shape is not None]
 
     def intake(self) -> Intake:
         """Only the data say what shapes items have."""
@@ -93,8 +101,12 @@ class DataLayer(BringsData):
         p = self.layer.transform_param
         crops = (p.crop_size, p.crop_size), (p.crop_h, p.crop_w), (p.crop_height, p.crop_width)
         resized = [(each.height, each.width) for each in p.resize_param[:1]]
-        height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (TYPICAL_SIDE, TYPICAL_SIDE))
-        return GRAY if self.is_gray() else COLORS, height, width
+        height, width = next((size for size in (*crops, *sizes, *resized) if all(size)), (UNKNOWN, UNKNOWN))
+        return self.channels(), height, width
+
+    def channels(self) -> int:
+        """The channels of images."""
+        return GRAY if self.is_gray() else COLORS
 
 
 class DatumData(DataLayer, HasDatabaseForm):
@@ -133,7 +145,7 @@ class ImagesWithMaps(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self.layer.image_data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.image_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"))
         return [image, (1, *image[-2:])]
@@ -188,6 +200,11 @@ def open_database(p: pb.DataParameter, transform: pb.TransformationParameter) ->
 def database_color(p: pb.DataParameter, transform: pb.TransformationParameter) -> Color:
     """The channels that encoded images of a database are decoded to."""
     return Color.COLOR if p.force_encoded_color else Color.of(transform)
+
+
+def channels_in_database(layer: pb.LayerParameter) -> int:
+    """The channels of images in a database: as they were stored, unless they are decoded to gray or to colours."""
+    return GRAY if decodes_gray(layer) else COLORS if layer.data_param.force_encoded_color else UNKNOWN
 
 
 def decodes_gray(layer: pb.LayerParameter) -> bool:

@@ -30,7 +30,15 @@ from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DataLayer, check_database, database_color, decodes_gray, open_database, passed_over
+from netdsl.layers._data import (
+    DataLayer,
+    channels_in_database,
+    check_database,
+    database_color,
+    decodes_gray,
+    open_database,
+    passed_over,
+)
 from netdsl.layers._forks import refuse
 
 _FITTING, _COVERING = pb.ResizeParameter.FIT_LARGE_SIZE_AND_PAD, pb.ResizeParameter.FIT_SMALL_SIZE
@@ -66,7 +74,7 @@ class AnnotatedData(DataLayer, HasSampleFiles):
     def top_kind(self, place: int) -> BlobKind:
         return BlobKind.OBJECT if place == 1 and not self._is_for_yolo() else BlobKind.NUMBER
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p, image = self.layer.annotated_data_param, self.image()
         boxes = (1, 300, 5) if self._is_for_yolo() else (1, 1, self.batch_size(), 8)
         scales = max(1, p.seg_scales)
@@ -75,6 +83,9 @@ class AnnotatedData(DataLayer, HasSampleFiles):
 
     def is_gray(self) -> bool:
         return decodes_gray(self.layer)
+
+    def channels(self) -> int:
+        return channels_in_database(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param

@@ -42,7 +42,7 @@ class CPMData(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self._database().batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self._settings()
         _, height, width = self.image((p.crop_size_y, p.crop_size_x))
         channels = 6 if isinstance(p, pb.CPMTransformationParameter) else 4 if p.put_gaussian else 3

@@ -18,7 +18,15 @@ from netdsl.data.writing.sample_files import as_pixels, write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer.data import HasSampleFiles
 from netdsl.layer.samples import BlobKind
-from netdsl.layers._data import DatumData, check_database, database_color, decodes_gray, open_database, passed_over
+from netdsl.layers._data import (
+    DatumData,
+    channels_in_database,
+    check_database,
+    database_color,
+    decodes_gray,
+    open_database,
+    passed_over,
+)
 
 
 class Data(DatumData, HasSampleFiles):
@@ -36,6 +44,9 @@ class Data(DatumData, HasSampleFiles):
 
     def is_gray(self) -> bool:
         return decodes_gray(self.layer)
+
+    def channels(self) -> int:
+        return channels_in_database(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.data_param

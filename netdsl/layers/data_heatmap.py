@@ -32,7 +32,7 @@ class DataHeatmap(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self.layer.heatmap_data_param.batchsize
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.heatmap_data_param
         joints = len(p.labelinds.split(",")) // 2 or listed_joints(p.source) or _JOINTS
         return [self.image((p.outsize, p.outsize)), (joints, p.label_height, p.label_width)]

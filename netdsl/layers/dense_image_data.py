@@ -25,12 +25,15 @@ class DenseImageData(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self.layer.dense_image_data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.dense_image_data_param
         crop = both_or_none(p.crop_height, p.crop_width, "crop")
         new = both_or_none(p.new_height, p.new_width, "new")
-        image = self.image(crop, new, _CAMVID)
+        image = self.image(crop, new)
         return [image, (1, *image[-2:])]
+
+    def typical_size(self) -> tuple[int, int]:
+        return _CAMVID
 
     def is_gray(self) -> bool:
         return not self.layer.dense_image_data_param.is_color

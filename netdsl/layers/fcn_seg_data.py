@@ -59,9 +59,12 @@ class FCNSegData(DataLayer, ReplacesUserCode, HasSampleFiles):
     def batch_size(self) -> int:
         return 1
 
-    def item_shapes(self) -> list[Shape]:
-        size = self.image(self._own().size)[-2:]
+    def item_shapes(self) -> Sequence[Shape | None]:
+        size = self.image()[-2:]
         return [(3 if name in ("color", "hha") else 1, *size) for name in self._names()]
+
+    def typical_size(self) -> tuple[int, int]:
+        return self._own().size
 
     def top_kind(self, place: int) -> BlobKind:
         return BlobKind.LABEL if self._names()[place] == "label" else BlobKind.NUMBER

@@ -31,8 +31,9 @@ class HDF5Data(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self.layer.hdf5_data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
-        return [self.image(), *[()] * (len(self.layer.top) - 1)]
+    def item_shapes(self) -> Sequence[Shape | None]:
+        """Only the file says anything of them."""
+        return [None] * len(self.layer.top)
 
     def reading(self, seed: int) -> Reading:
         p = self.layer.hdf5_data_param

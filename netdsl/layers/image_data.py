@@ -23,7 +23,7 @@ class ImageData(DatumData, HasSampleFiles):
     def settings(self) -> pb.ImageDataParameter:
         return self.layer.image_data_param
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.image_data_param
         new = both_or_none(p.new_height, p.new_width, "new")
         return [self.image(new), ()]

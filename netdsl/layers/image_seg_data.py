@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from netdsl.layer import Shape
 from netdsl.layers._labelled_images import LabelledImages
 
@@ -12,5 +14,5 @@ class ImageSegData(LabelledImages):
     origin = "DeepLab"
     tops = (2, 3)
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         return [*super().item_shapes(), (1, 1, 2)]

@@ -18,7 +18,14 @@ from netdsl.data.writing.sample_files import write_mean_file
 from netdsl.errors import NetError
 from netdsl.layer import Shape
 from netdsl.layer.data import HasSampleFiles
-from netdsl.layers._data import DataLayer, check_database, decodes_gray, open_database, passed_over
+from netdsl.layers._data import (
+    DataLayer,
+    channels_in_database,
+    check_database,
+    decodes_gray,
+    open_database,
+    passed_over,
+)
 from netdsl.layers._forks import refuse
 
 _OF_BOXES = "train_diffcult", "difficult_label_warmup", "single_class"
@@ -34,13 +41,16 @@ class LaneData(DataLayer, HasSampleFiles):
     def batch_size(self) -> int:
         return self.layer.data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         image, divisor = self.image(), self._divisor()
         size = self._map_size() or (image[1] // divisor, image[2] // divisor)
         return [image, (MOST_LANES, MOST_POINTS, 3), (1, *size)]
 
     def is_gray(self) -> bool:
         return decodes_gray(self.layer)
+
+    def channels(self) -> int:
+        return channels_in_database(self.layer)
 
     def reading(self, seed: int) -> Reading:
         p, data = self.layer.annotated_data_param, self.layer.data_param

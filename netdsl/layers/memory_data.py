@@ -33,7 +33,7 @@ class MemoryData(DataLayer):
     def batch_size(self) -> int:
         return self.layer.memory_data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         return [self._shape(), ()]
 
     def is_gray(self) -> bool:

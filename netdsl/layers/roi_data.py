@@ -78,12 +78,15 @@ class RoIData(DataLayer, NamesSource, HasSampleFiles, NormalizesTargets, Replace
         kinds = (BlobKind.IMAGE_SIZE, BlobKind.LABELLED_BOX) if self.proposes else (BlobKind.REGION, BlobKind.LABEL)
         return kinds[place - 1] if 0 < place < 3 else BlobKind.NUMBER
 
-    def item_shapes(self) -> list[Shape]:
-        return [self.image((600, 1000)), (3,), (5,)] if self.proposes else [self.image((600, 1000))]
+    def item_shapes(self) -> Sequence[Shape | None]:
+        return [self.image(), (3,), (5,)] if self.proposes else [self.image()]
 
-    def top_shapes(self, bottoms: Sequence[Shape]) -> list[Shape]:
+    def typical_size(self) -> tuple[int, int]:
+        return 600, 1000
+
+    def known_shapes(self) -> list[Shape | None]:
         """Regions aren't items of the batch: there are as many as are assumed, or 128."""
-        shapes, assumed = super().top_shapes(bottoms), self.assumed[1:]
+        shapes, assumed = super().known_shapes(), self.assumed[1:]
         if self.proposes:
             return shapes
         count = assumed[0][0] if assumed and assumed[0] else 128

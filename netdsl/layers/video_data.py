@@ -36,7 +36,7 @@ class VideoData(DataLayer, HasSampleFiles):
         p = self.layer.video_data_param
         return p.batch_size if self._is_of_tsn() else self.layer.data_param.batch_size
 
-    def item_shapes(self) -> list[Shape]:
+    def item_shapes(self) -> Sequence[Shape | None]:
         p = self.layer.video_data_param
         image = self.image(both_or_none(p.new_height, p.new_width, "new"))
         channels = self._channels() * p.num_segments * p.new_length if self._is_of_tsn() else _COLORS

@@ -75,7 +75,14 @@ class Built:
 
 
 def build(graph: Graph, types: Types) -> Built:
-    """Make the layers of a graph, in order, and infer all shapes."""
+    """Make the layers of a graph, in order, and infer all shapes; warn of what the layers may mean otherwise."""
+    built = infer(graph, types)
+    warn_of_doubts(built)
+    return built
+
+
+def infer(graph: Graph, types: Types) -> Built:
+    """Make the layers of a graph, in order, and infer all shapes, without a warning, as for shapes that are tried."""
     _check_types(graph, types)
     built = Built(graph, shapes=[()] * len(graph.blobs))
     owners: Owners = {}
@@ -84,11 +91,10 @@ def build(graph: Graph, types: Types) -> Built:
             graph.nodes[index] = node = _with_automatic_top(graph, node, types)
             built.shapes += [()] * (len(graph.blobs) - len(built.shapes))
             _build_node(built, node, types, owners)
-    _tell_doubts(built)
     return built
 
 
-def _tell_doubts(built: Built) -> None:
+def warn_of_doubts(built: Built) -> None:
     """Warn of each thing that layers may mean otherwise, once for all of them."""
     for doubt in doubts_of(built):
         advice = "if the net is for another fork of Caffe, name its dialect"

@@ -1,0 +1,565 @@
+"""The shapes of what data bring: one for each blob, and how it is known. Only this module answers that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from caffe_proto import caffe_pb2 as pb
+from caffe_proto.errors import CaffeError
+from netdsl.checking.placeholder_layer import with_placeholders
+from netdsl.data.batches.batches import Batches
+from netdsl.data.batches.reading import Loading, Reading
+from netdsl.data.sources.source import LiveSource
+from netdsl.errors import NetError, UnknownLayerError, WeightsError
+from netdsl.layer import BringsData, NotDeployed, Shape
+from netdsl.layer.data import INPUT_TYPE, UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
+from netdsl.layer.samples import TYPICAL_ITEMS
+from netdsl.layer.user_code import RunsUserCode, is_allowed
+from netdsl.layers import LAYERS
+from netdsl.net.build import Built, infer, type_of
+from netdsl.net.graph import Graph, Node, Phase, connect, filter_layers, state_of
+from netdsl.net.sequences import beginning_edges
+from netdsl.weights.files import learned_layers, shared_blobs
+from netdsl.weights.match import Mismatch, Weights, pair_blobs
+
+Items = Mapping[str, Shape]  # the shape of one item, by the name of its blob
+
+_TYPICAL_SIDE = 224  # pixels of an image that nothing says the size of
+_STEP = 32  # pixels: the factor by which most nets scale down
+_MOST_CHANNELS = 64  # of images whose channels are told by weights
+_LARGEST_SIDE = 2048  # pixels, to which sides are searched that fit weights
+_MOST_BATCHES = 8  # to try, since a net has to be built for each
+
+# The items to try for data, in this order: photographs, digits, two digits in two channels for nets that compare them,
+# thumbnails, two photographs.
+_TYPICAL = ((3, _TYPICAL_SIDE, _TYPICAL_SIDE), (1, 28, 28), (2, 28, 28), (3, 32, 32), (6, _TYPICAL_SIDE, _TYPICAL_SIDE))
+_TYPICAL_SIDES = (224, 227, 299, 300, 256, 512, 28, 32, 64, 96, 112, 128, 12, 24, 48, 60)  # of images
+
+
+class Known(Enum):
+    """How a shape is known; earlier ones count before later ones."""
+
+    SAID = "said"  # by the user
+    STATED = "stated"  # by the settings of the layer that brings it
+    READ = "read"  # from the data
+    WEIGHTS = "weights"  # no other shape fits the weights
+    BESIDE = "beside"  # a net for use beside this one states it
+    GUESSED = "guessed"  # the first typical shape that fits
+
+
+@dataclass(frozen=True)
+class DataShape:
+    """The shape of one item of a blob, and how it is known."""
+
+    item: Shape
+    known: Known
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The layers of a net's phase with all shapes, and how the shapes of what its data layers bring are known.
+
+    Layers that aren't available have placeholders. `batch` has the number of which batches must be multiples, where
+    the net doesn't say its batch and not any fits.
+    """
+
+    built: Built
+    data: Mapping[str, DataShape]
+    batch: int | None = None
+
+
+def dimensions(shape: Shape) -> str:
+    """A shape as users write it: 3x224x224."""
+    return "x".join(map(str, shape)) or "one number"
+
+
+def guess_sentence(data: Mapping[str, DataShape]) -> str:
+    """What is guessed, in one line; empty if nothing is."""
+    guesses = {name: shape.item for name, shape in data.items() if shape.known is Known.GUESSED}
+    taken = ", ".join(f"'{name}' is taken as {dimensions(item)}" for name, item in guesses.items())
+    return f"nothing says the shape of the data: {taken}; to say it, use {_advice(guesses)}" if guesses else ""
+
+
+def _advice(blobs: Collection[str]) -> str:
+    """How users say the shapes of some blobs."""
+    options = " ".join(f"--assume {name}=SHAPE" for name in blobs)
+    return f"{options} (in Python: shapes={{{', '.join(f'{name!r}: SHAPE' for name in blobs)}}})"
+
+
+def settle(
+    net: pb.NetParameter,
+    phase: Phase,
+    weights: Weights,
+    *,
+    said: Items,
+    level: int = 0,
+    stages: Sequence[str] = (),
+    stub_unknown: bool = False,
+    beside: Callable[[], Items] = dict,
+) -> Settled:
+    """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
+
+    Data that can't be read are no error here, since they may be only where the net is trained. `said` and `beside` have
+    items of blobs.
+    """
+    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown)
+    try:
+        return settling.result(beside)
+    except UnknownLayerError:
+        raise
+    except NetError as problem:
+        return settling.with_another_batch(problem, beside)
+
+
+@dataclass
+class _Top:
+    """A top of a data layer, with what is known of its shape: None, or a shape that may have UNKNOWN lengths.
+
+    `known` is None while something is missing, and the shape then says what a guess must agree with.
+    """
+
+    name: str
+    shape: Shape | None
+    known: Known | None
+    batch: int
+
+    def takes(self, item: Shape) -> Shape | None:
+        """The shape of a batch of items, if what is known agrees with that, with the lengths that are known."""
+        if self.shape is None:
+            return (self.batch, *item)
+        own = self.shape[1:]
+        if len(own) != len(item):
+            return None
+        return (self.batch, *(known or length for known, length in zip(own, item, strict=True)))
+
+
+@dataclass
+class _DataLayer:
+    """A layer that brings data, with its class, if that is known, and its tops."""
+
+    message: pb.LayerParameter
+    layer: BringsData | None
+    tops: list[_Top]
+
+    @classmethod
+    def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
+        """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
+        kind, own = type_of(Node(message, (), ()), LAYERS), _copy_layer(message)
+        if message.bottom or (kind is not None and not issubclass(kind, (BringsData, RunsUserCode))):
+            return None
+        if kind is None or issubclass(kind, RunsUserCode):
+            if kind is not None and is_allowed(message):
+                return None
+            stated = stated_shapes(message)
+            known = [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))]
+            return cls(message, None, _tops(message, known))
+        try:
+            layer = kind(own, [])
+            return cls(message, layer, _tops(message, layer.known_shapes()))
+        except NetError:
+            return None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is missing."""
+        return any(top.known is None for top in self.tops)
+
+    def say(self, items: Items) -> None:
+        """Take what the user says of some tops, and what follows from that for the others, such as maps of an image."""
+        for top in self.tops:
+            if top.name in items:
+                top.shape, top.known = (top.batch, *items[top.name]), Known.SAID
+        if self.layer is not None and any(top.known is Known.SAID for top in self.tops):
+            own = _copy_layer(self.message)
+            state_shapes(own, [top.shape if top.shape and top.known is not None else () for top in self.tops])
+            for top, shape in zip(self.tops, type(self.layer)(own, []).known_shapes(), strict=False):
+                if top.known is None and shape is not None and UNKNOWN not in shape:
+                    top.shape, top.known = shape, Known.SAID
+
+    def read(self) -> None:
+        """Take the shapes of the data, if they are there and all items have one shape. No camera is switched on."""
+        layer = self.layer
+        if layer is None or layer.data_origin is not DataOrigin.FILES or layer.any_size or not self.is_open:
+            return
+        with suppress(CaffeError, OSError):
+            shapes = _shapes_of(layer.reading(0))
+            if shapes is not None and len(shapes) >= len(self.tops):
+                for top, shape in zip(self.tops, shapes, strict=False):
+                    if top.known is not Known.SAID:
+                        top.shape, top.known = shape, Known.READ
+
+
+def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None]) -> list[_Top]:
+    """The tops of a layer, by what its settings say of their shapes."""
+    first = next((shape for shape in shapes if shape), (1,))
+    return [
+        _Top(name, shape, Known.STATED if shape is not None and UNKNOWN not in shape else None, (shape or first)[0])
+        for name, shape in zip(message.top, shapes, strict=False)
+    ]
+
+
+def _copy_layer(layer: pb.LayerParameter) -> pb.LayerParameter:
+    copied = pb.LayerParameter()
+    copied.CopyFrom(layer)
+    return copied
+
+
+def _shapes_of(reading: Reading) -> list[Shape] | None:
+    """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
+    count = reading.batch_size if reading.collate else 1
+    with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
+        if isinstance(batches.reading.source, LiveSource):
+            return None
+        shapes = batches.shapes()
+    return shapes if reading.collate else [(reading.batch_size, *shape[1:]) for shape in shapes]
+
+
+class _Settling:
+    """A phase of a net on its way to a shape for each top of its data layers."""
+
+    def __init__(
+        self,
+        net: pb.NetParameter,
+        phase: Phase,
+        weights: Weights,
+        said: Items,
+        level: int,
+        stages: Sequence[str],
+        stub_unknown: bool,
+    ) -> None:
+        self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
+        whole = _with_input_layer(net)
+        self._net = filter_layers(whole, state_of(whole, phase, level, stages))
+        self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
+        others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
+        for layer in self._layers:
+            layer.say(said)
+            layer.read()
+        if any(layer.is_open for layer in self._layers):
+            self._take_from_other_phases(others)
+
+    def _all_tops(self) -> Iterator[_Top]:
+        return (top for layer in self._layers for top in layer.tops)
+
+    def _take_from_other_phases(self, others: Sequence[_DataLayer]) -> None:
+        """Take the items of data that only another phase's layer can read."""
+        missing = {top.name: top for top in self._all_tops() if top.known is None}
+        for layer in others:
+            if missing.keys().isdisjoint(top.name for top in layer.tops):
+                continue
+            layer.read()
+            for top in layer.tops:
+                wanted = missing.get(top.name)
+                if wanted is not None and wanted.known is None and top.known is not None and top.shape is not None:
+                    shape = wanted.takes(top.shape[1:])
+                    if shape is not None:
+                        wanted.shape, wanted.known = shape, top.known
+
+    def result(self, beside: Callable[[], Items]) -> Settled:
+        """The layers with the first shapes of data that fit."""
+        problem: NetError | None = None
+        for items, known in self._candidates(beside):
+            try:
+                built = self._build(items)
+                self._check_weights(built)
+            except UnknownLayerError:
+                raise
+            except NetError as misfit:
+                problem = problem or misfit
+            else:
+                return self._settled(built, items, known)
+        assert problem is not None
+        raise self._with_advice(problem)
+
+    def with_another_batch(self, problem: NetError, beside: Callable[[], Items]) -> Settled:
+        """The layers with the smallest batch that fits, if one does and its double does, too.
+
+        A net that states a batch which doesn't fit is an error, which says the one that does.
+        """
+        for batch in _batch_guesses(self._net):
+            with suppress(NetError):
+                settled = self._of_batch(batch).result(beside)
+                self._of_batch(2 * batch).result(beside)
+                if _state_batches(_copy_net(self._net), batch):
+                    advice = f"with a batch that is a multiple of {batch} it fits"
+                    problem = type(problem)(f"{problem}; {advice}")
+                    break
+                return replace(settled, batch=batch)
+        raise problem
+
+    def _candidates(self, beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
+        """The items to try for blobs whose shapes are open, each with how they would be known."""
+        graph = connect(self._net)
+        missing = [top for top in self._all_tops() if top.known is None]
+        if not missing:
+            yield {}, Known.STATED
+            yield from ((labels, Known.GUESSED) for labels in self._labels_as_predicted(graph, {}))
+            return
+        labels = self._label_names(graph)
+        fixed = {**self._items_of_steps(graph), **_items_of_kinds(graph)}
+        images = [top for top in missing if top.name not in labels | fixed.keys()]
+        for items, known in self._image_items(images, beside):
+            whole = {**items, **fixed}
+            numbers = {top.name: () for top in missing if top.name not in whole and top.takes(()) is not None}
+            yield {**whole, **numbers}, known
+            yield from (({**whole, **numbers, **found}, known) for found in self._labels_as_predicted(graph, whole))
+
+    def _image_items(self, images: Sequence[_Top], beside: Callable[[], Items]) -> Iterator[tuple[Items, Known]]:
+        """Items for tops that aren't labels: of a net beside this one, typical ones, and those that weights want."""
+        if not images:
+            yield {}, Known.GUESSED
+            return
+        stated = beside()
+        if all(top.name in stated and top.takes(stated[top.name]) is not None for top in images):
+            yield {top.name: stated[top.name] for top in images}, Known.BESIDE
+        seen: list[Items] = []
+        for items in self._typical_items(images):
+            if items not in seen:
+                seen.append(items)
+                yield items, Known.GUESSED
+        if self._weights:
+            yield from ((items, Known.GUESSED) for items in self._items_by_weights(images))
+
+    def _typical_items(self, images: Sequence[_Top]) -> Iterator[Items]:
+        for item in _TYPICAL:
+            yield {top.name: self._typical_item(top, item) for top in images}
+        yield {
+            top.name: (channels, *(math.ceil(side / _STEP) * _STEP for side in sides))
+            for top in images
+            for channels, *sides in [self._typical_item(top, _TYPICAL[0])]
+        }
+
+    def _typical_item(self, top: _Top, item: Shape) -> Shape:
+        """An item with the lengths that a top's settings say, and with the size that is typical of its layer."""
+        layer = next(layer for layer in self._layers if top in layer.tops)
+        size = None if layer.layer is None else layer.layer.typical_size()
+        shape = top.takes((item[0], *(size or item[1:])))
+        return item if shape is None else shape[1:]
+
+    def _items_by_weights(self, images: Sequence[_Top]) -> Iterator[Items]:
+        """Items that the weights may want: vectors as long as a length of the first blob, and images of all sizes."""
+        lengths = self._lengths_in_first_blob()
+        for length in lengths:
+            if all(top.takes((length,)) is not None for top in images):
+                yield {top.name: (length,) for top in images}
+        for channels in dict.fromkeys((*lengths, *(item[0] for item in _TYPICAL))):
+            if self._items_of_side(images, channels, _TYPICAL_SIDE) is None or channels > _MOST_CHANNELS:
+                continue
+            for side in _TYPICAL_SIDES:
+                yield self._items_of_side(images, channels, side) or {}
+            side = self._side_by_weights(images, channels)
+            if side is not None:
+                yield self._items_of_side(images, channels, side) or {}
+
+    def _lengths_in_first_blob(self) -> list[int]:
+        """The lengths of the axes of the first layer's filters, among which is that of its bottom."""
+        names = (layer.name for layer in self._net.layer if self._weights.get(layer.name))
+        first = next((self._weights[name][0] for name in names if self._weights[name][0].ndim > 1), None)
+        return [] if first is None else list(dict.fromkeys(first.shape[1:]))
+
+    def _items_of_side(self, images: Sequence[_Top], channels: int, side: int) -> Items | None:
+        """Square images, with the lengths that settings say; None where a blob has no images."""
+        shapes = {top.name: top.takes((channels, side, side)) for top in images}
+        items = {name: shape[1:] for name, shape in shapes.items() if shape is not None}
+        return items if len(items) == len(shapes) else None
+
+    def _side_by_weights(self, images: Sequence[_Top], channels: int) -> int | None:
+        """The side of square images at which all weights fit, found by halving: more pixels need more weights."""
+        low, high = 1, _LARGEST_SIDE
+        while low <= high:
+            side = (low + high) // 2
+            try:
+                mismatches = self._mismatches(self._build(self._items_of_side(images, channels, side) or {}))
+            except NetError:  # a window is larger than what it looks at
+                low = side + 1
+                continue
+            if not mismatches:
+                return side
+            sizes = [sum(math.prod(shape or ()) for shape in shapes) for shapes in _both_shapes(mismatches[0])]
+            low, high = (side + 1, high) if sizes[0] < sizes[1] else (low, side - 1)
+        return None
+
+    def _label_names(self, graph: Graph) -> set[str]:
+        """The tops of data layers that are labels: all but the first, and a first one that is read only as labels."""
+        kinds = [(node, type_of(node, LAYERS)) for node in graph.nodes]
+        read = {
+            (edge, kind is not None and place in kind.no_gradient)
+            for node, kind in kinds
+            for place, edge in enumerate(node.bottoms)
+        }
+        firsts = [node for node in graph.nodes if not node.bottoms and node.tops]
+        only_labels = {
+            node.layer.top[0] for node in firsts if (node.tops[0], True) in read and (node.tops[0], False) not in read
+        }
+        return {top.name for layer in self._layers for top in layer.tops[1:]} | {
+            layer.tops[0].name for layer in self._layers if layer.tops and layer.tops[0].name in only_labels
+        }
+
+    def _items_of_steps(self, graph: Graph) -> dict[str, Shape]:
+        """Items of blobs that have steps of several sequences, one of which goes with each image."""
+        begins = beginning_edges(graph, LAYERS)
+        sources = [node for node in graph.nodes if not node.bottoms and begins.intersection(node.tops)]
+        names = {top for node in sources for top in node.layer.top}
+        missing = {top.name for top in self._all_tops() if top.known is None}
+        images = [top for top in self._all_tops() if top.name not in names]
+        return dict.fromkeys(names & missing, (max((top.batch for top in images), default=1),))
+
+    def _labels_as_predicted(self, graph: Graph, items: Items) -> Iterator[dict[str, Shape]]:
+        """Items of labels that have the shape of the prediction, rather than one number for each item."""
+        said = {top.name for top in self._all_tops() if top.known in (Known.SAID, Known.READ)}
+        labels = self._label_names(graph) - said
+        kinds = [(type_of(node, LAYERS), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+        readers = [node for kind, node in kinds if kind is not None and issubclass(kind, NotDeployed)]
+        if not readers:
+            return
+        try:
+            self._state(items)
+            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers}))
+        except NetError:
+            return
+        shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
+        for node in readers:
+            predicted = shapes.get(node.layer.bottom[0], ())
+            for item in (predicted[1:], (1, *predicted[2:])) if predicted else ():
+                yield {name: item for name in node.layer.bottom[1:] if name in labels}
+
+    def _state(self, items: Items) -> None:
+        """Write the shapes of all tops into the layers' messages."""
+        for layer in self._layers:
+            shapes = [(top.batch, *items[top.name]) if top.name in items else top.shape for top in layer.tops]
+            state_shapes(layer.message, [shape if shape and UNKNOWN not in shape else () for shape in shapes])
+
+    def _infer(self, net: pb.NetParameter) -> Built:
+        graph = connect(net)
+        return infer(graph, with_placeholders(graph, LAYERS) if self._stub_unknown else LAYERS)
+
+    def _build(self, items: Items) -> Built:
+        """The layers with these items."""
+        self._state(items)
+        return self._infer(self._net)
+
+    def _mismatches(self, built: Built) -> Sequence[Mismatch]:
+        blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
+        return pair_blobs(blobs, self._weights, shared=shared_blobs(built), partial=True)[1].mismatched
+
+    def _check_weights(self, built: Built) -> None:
+        """Raise an error if there are weights for the layers that don't fit."""
+        mismatches = self._mismatches(built) if self._weights else ()
+        if mismatches:
+            raise WeightsError("; ".join(map(str, mismatches)))
+
+    def _fits(self, items: Items) -> bool:
+        try:
+            return not self._mismatches(self._build(items))
+        except NetError:
+            return False
+
+    def _settled(self, built: Built, items: Items, known: Known) -> Settled:
+        data = {}
+        for top in self._all_tops():
+            if top.name in items:
+                of_weights = bool(self._weights) and top.known is None and known is Known.GUESSED
+                pinned = of_weights and not any(map(self._fits, _neighbours(items, top)))
+                data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known)
+            elif top.known is not None:
+                data[top.name] = DataShape((top.shape or ())[1:], top.known)
+            else:  # it follows from another top of its layer
+                data[top.name] = DataShape(built.shapes[built.graph.blobs.index(top.name)][1:], known)
+        return Settled(built, data)
+
+    def _of_batch(self, batch: int) -> _Settling:
+        """The same phase with another batch in all data layers."""
+        net = _copy_net(self._net)
+        _state_batches(net, batch)
+        said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
+        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown)
+
+    def _with_advice(self, problem: NetError) -> NetError:
+        """The error, with what to do where it may be the shapes of data that don't fit."""
+        missing = [top.name for top in self._all_tops() if top.known is None]
+        if not missing or not self._weights:
+            return problem
+        return type(problem)(
+            f"{problem}; the net doesn't state the shape of {', '.join(map(repr, missing))}, and no typical one fits: "
+            f"use {_advice(missing)}"
+        )
+
+
+def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:
+    return mismatch.blob_shapes, mismatch.weight_shapes
+
+
+def _neighbours(items: Items, top: _Top) -> Iterator[Items]:
+    """The items with the shape of one blob a little smaller or larger where its settings say no length."""
+    item = items[top.name]
+    free = [top.shape is None or top.shape[1 + axis] == UNKNOWN for axis in range(len(item))]
+    groups = [[0], list(range(1, len(item)))] if len(item) > 1 else [[0]] if item else []
+    for group in groups:
+        axes = [axis for axis in group if free[axis]]
+        for step in (-1, 1) if axes else ():
+            other = tuple(length + step if axis in axes else length for axis, length in enumerate(item))
+            if all(length > 0 for length in other):
+                yield {**items, top.name: other}
+
+
+def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
+    """The items of blobs that are read as values of a kind that has one shape."""
+    return {
+        node.layer.bottom[place]: TYPICAL_ITEMS[kind]
+        for node in graph.nodes
+        if (reader := type_of(node, LAYERS)) is not None
+        for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
+        if kind in TYPICAL_ITEMS
+    }
+
+
+def _with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
+    """A copy of a net in which inputs without shapes are tops of a layer."""
+    made = _copy_net(net)
+    if made.input:
+        made.layer.insert(0, pb.LayerParameter(name="input", type=INPUT_TYPE, top=made.input))
+        made.ClearField("input")
+    return made
+
+
+def _copy_net(net: pb.NetParameter) -> pb.NetParameter:
+    copied = pb.NetParameter()
+    copied.CopyFrom(net)
+    return copied
+
+
+def _without(graph: Graph, removed: Collection[str]) -> pb.NetParameter:
+    """A net without some layers and all that reads what only they make."""
+    rest = pb.NetParameter(name=graph.net.name, state=graph.net.state)
+    made: set[str] = set()
+    for node in graph.nodes:
+        if node.layer.name not in removed and made.issuperset(node.layer.bottom):
+            rest.layer.append(node.layer)
+            made.update(node.layer.top)
+    return rest
+
+
+def _state_batches(net: pb.NetParameter, batch: int) -> bool:
+    """Write another batch into all data layers; False if none of them says one itself."""
+    stated = [state_batch(layer, batch) for layer in net.layer if not layer.bottom]
+    return any(stated)
+
+
+def _batch_guesses(net: pb.NetParameter) -> list[int]:
+    """Batches to try: numbers that are in the shapes which layers give to what they read."""
+    shapes = [
+        list(shape.dim)
+        for layer in net.layer
+        if layer.bottom
+        for setting, settings in layer.ListFields()
+        if setting.message_type is not None and not setting.is_repeated
+        for _, shape in settings.ListFields()
+        if isinstance(shape, pb.BlobShape)
+    ]
+    guesses = {math.prod(dims[:count]) for dims in shapes for count in range(1, len(dims) + 1)}
+    guesses |= {length for dims in shapes for length in dims}
+    return sorted(guess for guess in guesses if guess > 1)[:_MOST_BATCHES]
