@@ -66,6 +66,13 @@ def model_files(path: Path) -> ModelFiles:
     return next((files for finder in _finders if (files := finder(path)) is not None), ModelFiles(path, path))
 
 
+def deploy_net_in(folder: Path) -> Path | None:
+    """The file of the net for use in a model's folder: published models name theirs as they like."""
+    named = folder / "deploy.prototxt"
+    paths = [path for path in folder.glob("*deploy*.prototxt") if path.is_file()]
+    return named if named.is_file() else paths[0] if len(paths) == 1 else None
+
+
 def holds_weights(path: str | Path) -> bool:
     """Whether a file's name says that weights are all one wants from it."""
     path = Path(path)

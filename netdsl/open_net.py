@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,21 +19,92 @@ from caffe_proto.files import CaffeFile, Form, read_net
 from caffe_proto.locations import located
 from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.upgrade import upgrade_net
-from netdsl.errors import NetError
-from netdsl.formats import has_tensors, model_files, reader_of
+from netdsl.errors import NetError, ShapeWarning
+from netdsl.formats import deploy_net_in, has_tensors, model_files, reader_of
+from netdsl.net.graph import Phase, resolve_all, with_input_layer
 from netdsl.weights.match import AnyArray, Weights, arrays_of
 from netdsl.weights.torch_names import TensorMatch
 
+if TYPE_CHECKING:
+    from netdsl.model.data_shapes import DataShape, Settled
+    from netdsl.net.build import Built
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Model:
-    """A net in today's form with its weights by layer, and the file of Caffe's that has exactly these, if one has."""
+    """A net in today's form with its weights by layer. Nobody changes either: an edit makes another model.
+
+    What follows from them is asked of the model, computed when it is first asked for, and kept: the phases, and for
+    each phase the layers with all shapes, and what is known of its data.
+    """
 
     net: pb.NetParameter
     weights: Weights = field(default_factory=dict)
-    file: CaffeFile[pb.NetParameter] | None = None
+    file: CaffeFile[pb.NetParameter] | None = None  # of Caffe's, if one has exactly these weights
     names: tuple[TensorMatch, ...] = ()  # which of torch's tensors the weights were
     sources: Mapping[str, Path] = field(default_factory=dict)  # the file that a layer's weights are from
+    path: Path | None = None  # the net's own file
+    items: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes that the user says, without the batch
+    level: int = 0
+    stages: tuple[str, ...] = ()
+    _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def phases(self) -> list[Phase]:
+        """The phases that the net has, TEST first."""
+        return [graph.phase for graph in resolve_all(with_input_layer(self.net), level=self.level, stages=self.stages)]
+
+    def layers(self, phase: Phase, *, stub_unknown: bool = False) -> Built:
+        """The layers of a phase with all shapes; they have no memory.
+
+        With `stub_unknown`, placeholders stand for layers that aren't available. What is guessed of the data, or may
+        mean something else in other forks of Caffe, is said in a warning.
+        """
+        return self._settle(phase, stub_unknown).built
+
+    def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
+        """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
+        return self._settle(phase, stub_unknown).data
+
+    def fitting_batch(self, phase: Phase, *, stub_unknown: bool = False) -> int | None:
+        """The number of which batches must be multiples, if the net doesn't say its batch and not any fits."""
+        return self._settle(phase, stub_unknown).batch
+
+    def _settle(self, phase: Phase, stub_unknown: bool) -> Settled:
+        from netdsl.model.data_shapes import guess_sentence, settle  # needs torch, which who only reads a net needn't
+        from netdsl.net.build import warn_of_doubts
+
+        key = phase, stub_unknown
+        if key not in self._settled:
+            settled = self._settled[key] = settle(
+                self.net,
+                phase,
+                self.weights,
+                said=self.items,
+                level=self.level,
+                stages=self.stages,
+                stub_unknown=stub_unknown,
+                beside=self._items_beside,
+            )
+            warn_of_doubts(settled.built)
+            sentence = guess_sentence(settled.data)
+            if sentence:
+                warnings.warn(f"net '{self.net.name}': {sentence}", ShapeWarning, stacklevel=4)
+        return self._settled[key]
+
+    def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
+        """The shapes of inputs, without the batch, of a net for use that is beside the net's own file."""
+        path = None if self.path is None else deploy_net_in(self.path.parent)
+        if path is None or path == self.path:
+            return {}
+        with suppress(CaffeError):
+            inputs = [layer for layer in open_net(path).net.layer if layer.input_param.shape]
+            return {
+                top: tuple(shape.dim[1:])
+                for layer in inputs
+                for top, shape in zip(layer.top, layer.input_param.shape, strict=False)
+            }
+        return {}
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -111,7 +184,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
     reader = reader_of(path)
     if reader is not None:
         model = reader(path)
-        return replace(model, sources=dict.fromkeys(model.weights, path))
+        return replace(model, sources=dict.fromkeys(model.weights, path), path=path)
     file = None if has_tensors(path) else read_net(path, dialect=dialect, lenient=lenient)
     if file is None or file.form is Form.HDF5:
         raise FileError(f"{path}: has weights without a net; name the net's own file, and this one as its weights")
@@ -119,7 +192,7 @@ def _open_file(path: Path, dialect: str | None, lenient: bool) -> Model:
         model = _of_caffe(file, dialect)
     except CaffeError as problem:
         raise type(problem)(in_file(path, problem)) from None
-    return replace(model, sources=dict.fromkeys(model.weights, path))
+    return replace(model, sources=dict.fromkeys(model.weights, path), path=path)
 
 
 def _of_caffe(file: CaffeFile[pb.NetParameter], dialect: str | None = None) -> Model:

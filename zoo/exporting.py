@@ -82,9 +82,9 @@ class _Written:
 
 def export(request: Export) -> ExportedFiles:
     """Export a net. On an error nothing is written."""
-    trained = open_model(request.net, request.weights, deployed=True)
+    trained = open_model(request.net, request.weights, deployed=True, shapes=request.shapes, stages=request.stages)
     try:
-        model = deploy_model(trained, shapes=request.shapes, batch=request.batch, stages=request.stages)
+        model = deploy_model(trained, batch=request.batch)
         model, proofs = rewrite(model, request.rewrites, verify=request.verified, tolerance=request.tolerance)
         writers = {ExportTarget.CAFFE: _to_caffe, ExportTarget.ONNX: _to_onnx, ExportTarget.TORCH: _to_torch}
         written = writers[request.target](model, trained, request)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,15 +14,14 @@ from caffe_proto.errors import CaffeError, UnknownFieldWarning, UpgradeError, in
 from netdsl.checking.caffe_notes import caffe_notes
 from netdsl.checking.data_access import unreadable_data
 from netdsl.checking.dry_run import dry_run
-from netdsl.checking.placeholder_layer import describe_type, unavailable_layers, with_placeholders
-from netdsl.checking.shape_guesses import Shapes, assume, batch_guesses, shape_guesses, state_batches
-from netdsl.errors import NetError, UnknownLayerError, first_line, memory_shortage, user_code_problem
+from netdsl.errors import NetError, first_line, memory_shortage, user_code_problem
 from netdsl.layer import Shape
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build, check_fillers, doubts_of, unknown_types
+from netdsl.model.data_shapes import DataShape, Items, Known, assumed_items, dimensions
+from netdsl.net.build import Built, check_fillers, doubts_of, unknown_types
 from netdsl.net.caffe_memory import memory_notes
-from netdsl.net.graph import Graph, resolve_all
-from netdsl.open_net import open_net
+from netdsl.net.graph import Graph, Phase, resolve_all, with_input_layer
+from netdsl.net.placeholder_layer import unavailable_types
+from netdsl.open_net import Model, open_net
 
 
 @dataclass
@@ -46,7 +44,7 @@ class Finding:
     reason: str = ""
     phases: list[str] = field(default_factory=list)
     needs_code: list[str] = field(default_factory=list)
-    assumed: dict[str, Shape] = field(default_factory=dict)
+    data: dict[str, DataShape] = field(default_factory=dict)
     stubbed: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -54,28 +52,26 @@ class Finding:
     doubts: list[str] = field(default_factory=list)
     caffe_notes: list[str] = field(default_factory=list)
 
+    @property
+    def assumed(self) -> dict[str, Shape]:
+        """Shapes, without the batch, that neither the net nor its data say."""
+        return assumed_items(self.data)
+
+    def assumptions(self) -> list[str]:
+        """What a blob is taken as, and whether that is a guess, for each of `assumed`."""
+        return [
+            f"{name} taken as {dimensions(item)}{' (a guess)' if self.data[name].known is Known.GUESSED else ''}"
+            for name, item in self.assumed.items()
+        ]
+
 
 @dataclass(frozen=True)
 class CheckSettings:
     """Settings of a check. `assume` has shapes, without the batch, of blobs that data layers bring."""
 
-    assume: Shapes = field(default_factory=dict)
+    assume: Items = field(default_factory=dict)
     stages: Sequence[str] = ()
     stub_unknown: bool = False
-    types: Types = field(default_factory=lambda: LAYERS)
-
-
-@dataclass(frozen=True)
-class ResolvedNet:
-    """A net in each of its phases, the shapes that were assumed of its data, and the types with placeholders.
-
-    `batch` has the number whose multiples fit, if the net doesn't say its batch and not any fits.
-    """
-
-    builts: list[Built]
-    assumed: dict[str, Shape]
-    stubbed: list[str]
-    batch: int | None = None
 
 
 _NO_SETTINGS = CheckSettings()
@@ -87,12 +83,19 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            net, finding.skipped = _open(path)
+            model, finding.skipped = _open(path, settings)
             finding.parsed = True
-            data_graphs, _ = _graphs(net, settings, {})
-            _clear_files(net)
-            _check(net, settings, finding, data_graphs, run=run)
-            finding.unread = unreadable_data(data_graphs, settings.types)
+            graphs = resolve_all(with_input_layer(model.net), stages=settings.stages)
+            if not graphs:
+                raise NetError("the net has no layers")
+            model = replace(model, net=_without_files(model.net))
+            _check_layers(model, settings, finding, graphs)
+            if run:
+                finding.ran = False
+                for built in _distinct([_layers(model, phase, settings) for phase in model.phases]):
+                    dry_run(built)
+                finding.ran = True
+            finding.unread = unreadable_data(graphs)
     except CaffeError as problem:
         finding.parsed = finding.parsed or isinstance(problem, UpgradeError)
         finding.reason = in_file(path, problem)
@@ -102,32 +105,34 @@ def check_net(path: str | Path, settings: CheckSettings = _NO_SETTINGS, *, run: 
     return finding
 
 
-def _open(path: str | Path) -> tuple[pb.NetParameter, list[str]]:
-    """The net of a file, and what is said of its fields that no schema has."""
+def _open(path: str | Path, settings: CheckSettings) -> tuple[Model, list[str]]:
+    """The model of a file, and what is said of its fields that no schema has."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        net = open_net(path, lenient=True).net
-    return net, [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
+        model = open_net(path, lenient=True)
+    skipped = [str(warning.message) for warning in caught if issubclass(warning.category, UnknownFieldWarning)]
+    return replace(model, items=settings.assume, stages=tuple(settings.stages)), skipped
 
 
-def _check(
-    net: pb.NetParameter, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph], *, run: bool
-) -> None:
-    finding.needs_code = _private(net, settings)
-    resolved = resolve_shapes(net, settings)
-    for built in resolved.builts:
+def _check_layers(model: Model, settings: CheckSettings, finding: Finding, graphs: Sequence[Graph]) -> None:
+    """Build the layers, and note what there is to say of them."""
+    finding.needs_code = _private(graphs, settings)
+    builts = [_layers(model, phase, settings) for phase in model.phases]
+    for built in builts:
         check_fillers(built)
     finding.resolved, finding.needs_code = True, []
-    finding.phases = [built.graph.phase.name for built in resolved.builts]
-    finding.doubts = _doubts(resolved.builts)
-    finding.assumed, finding.stubbed, finding.batch = resolved.assumed, resolved.stubbed, resolved.batch
-    notes = [*caffe_notes(graphs, resolved.builts, settings.types), *_memory_notes(resolved.builts)]
+    finding.phases = [phase.name for phase in model.phases]
+    finding.doubts = _doubts(builts)
+    finding.stubbed = unavailable_types(graphs) if settings.stub_unknown else []
+    for phase in model.phases:
+        finding.data.update(model.data(phase, stub_unknown=settings.stub_unknown))
+        finding.batch = finding.batch or model.fitting_batch(phase, stub_unknown=settings.stub_unknown)
+    notes = [*caffe_notes(graphs, builts), *_memory_notes(builts)]
     finding.caffe_notes = [note if note.startswith(finding.file) else f"{finding.file}: {note}" for note in notes]
-    if run:
-        finding.ran = False
-        for built in _distinct(resolved.builts):
-            dry_run(built)
-        finding.ran = True
+
+
+def _layers(model: Model, phase: Phase, settings: CheckSettings) -> Built:
+    return model.layers(phase, stub_unknown=settings.stub_unknown)
 
 
 def _memory_notes(builts: Sequence[Built]) -> list[str]:
@@ -146,98 +151,20 @@ def _distinct(builts: Sequence[Built]) -> list[Built]:
     return list(layers.values())[::-1]
 
 
-def _clear_files(net: pb.NetParameter) -> None:
-    """Remove the names of files, such as of means or of image sizes, which exist only where the net is used."""
-    for layer in net.layer:
+def _without_files(net: pb.NetParameter) -> pb.NetParameter:
+    """A net without the names of files, such as of means or of image sizes, which exist only where the net is used."""
+    made = pb.NetParameter()
+    made.CopyFrom(net)
+    for layer in made.layer:
         for settings in (value for _, value in layer.ListFields() if isinstance(value, Message)):
             for setting, _ in settings.ListFields():
                 if setting.name.endswith("_file"):
                     settings.ClearField(setting.name)
+    return made
 
 
-def _private(net: pb.NetParameter, settings: CheckSettings) -> list[str]:
+def _private(graphs: Sequence[Graph], settings: CheckSettings) -> list[str]:
     """The Python layers whose code isn't here, if all other types are known."""
-    graphs, _ = _graphs(net, settings, {})
-    if settings.stub_unknown or any(unknown_types(graph, settings.types) for graph in graphs):
+    if settings.stub_unknown or any(unknown_types(graph) for graph in graphs):
         return []
-    return sorted({describe_type(node) for graph in graphs for node in unavailable_layers(graph, settings.types)})
-
-
-def resolve_shapes(net: pb.NetParameter, settings: CheckSettings = _NO_SETTINGS) -> ResolvedNet:
-    """Resolve all shapes of a net in today's form.
-
-    If they don't fit and a data layer doesn't state its shapes, typical ones are tried. If none of them fits either,
-    the error is that of the net as it is; it says if another batch would do.
-    """
-    try:
-        return _build(net, settings, settings.assume)
-    except UnknownLayerError:
-        raise
-    except NetError as problem:
-        if _private(net, settings):
-            raise
-        resolved = _with_guesses(net, settings) or _with_another_batch(net, settings)
-        if resolved is None:
-            raise
-        if resolved.batch is None or not state_batches(_copy(net), resolved.batch):
-            return resolved
-        raise type(problem)(f"{problem}; with a batch that is a multiple of {resolved.batch} it fits") from problem
-
-
-def _with_guesses(net: pb.NetParameter, settings: CheckSettings, batch: int | None = None) -> ResolvedNet | None:
-    """The net with the first of the typical shapes that fits, if one does."""
-    for graph in _graphs(net, settings, settings.assume)[0]:
-        for guess in shape_guesses(graph, _types(graph, settings)):
-            with suppress(NetError):
-                return _build(net, settings, {**guess, **settings.assume}, batch)
-    return None
-
-
-def _with_another_batch(net: pb.NetParameter, settings: CheckSettings) -> ResolvedNet | None:
-    """The net with the smallest batch that fits, if one does and its double does, too."""
-    for batch in batch_guesses(net):
-        resolved = None
-        with suppress(NetError):
-            resolved = _build(net, settings, settings.assume, batch)
-        resolved = resolved or _with_guesses(net, settings, batch)
-        if resolved is not None:
-            with suppress(NetError):
-                _build(net, settings, {**resolved.assumed, **settings.assume}, 2 * batch)
-                return replace(resolved, batch=batch)
-    return None
-
-
-def _copy(net: pb.NetParameter) -> pb.NetParameter:
-    copy = pb.NetParameter()
-    copy.CopyFrom(net)
-    return copy
-
-
-def _build(net: pb.NetParameter, settings: CheckSettings, shapes: Shapes, batch: int | None = None) -> ResolvedNet:
-    graphs, assumed = _graphs(net, settings, shapes, batch)
-    stubbed = {
-        describe_type(node)
-        for graph in graphs
-        for node in unavailable_layers(graph, settings.types)
-        if settings.stub_unknown
-    }
-    builts = [build(graph, _types(graph, settings)) for graph in graphs]
-    return ResolvedNet(builts, {name: shapes[name] for name in sorted(assumed)}, sorted(stubbed))
-
-
-def _graphs(
-    net: pb.NetParameter, settings: CheckSettings, shapes: Shapes, batch: int | None = None
-) -> tuple[list[Graph], set[str]]:
-    """The graphs of a net's phases, and the names of the shapes that were assumed."""
-    copy = _copy(net)
-    assumed = assume(copy, shapes, settings.types)
-    if batch is not None:
-        state_batches(copy, batch)
-    graphs = resolve_all(copy, stages=settings.stages)
-    if not graphs:
-        raise NetError("the net has no layers")
-    return graphs, assumed
-
-
-def _types(graph: Graph, settings: CheckSettings) -> Types:
-    return with_placeholders(graph, settings.types) if settings.stub_unknown else settings.types
+    return unavailable_types(graphs)

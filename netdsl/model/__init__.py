@@ -11,11 +11,9 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError, FileError, few
 from caffe_proto.files import CaffeFile, Form, read_net, write
 from caffe_proto.net_dialect import mark, marks_of
-from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.errors import NetError, WeightsError
 from netdsl.formats import has_tensors, holds_weights, model_files, reader_of, register_format
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, Types, build
+from netdsl.net.build import Built, build
 from netdsl.net.graph import Phase, resolve
 from netdsl.net.module import NetModule
 from netdsl.open_net import Model, NetSource, open_net, todays_form
@@ -66,24 +64,32 @@ def open_model(
     weights: Iterable[str | Path] = (),
     *,
     deployed: bool = False,
-    types: Types = LAYERS,
     dialect: str | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    level: int = 0,
+    stages: Sequence[str] = (),
 ) -> Model:
     """A net of any age with weights of files of any format: those of its own file, and over them those of the others.
 
     Where several files have a layer, the last one counts. A file that has none of the net's layers is an error.
     A model's folder has weights, which count if no others are given, and a net to train and, `deployed`, one to use.
+    `shapes` are those of one item of blobs that data layers bring; `level` and `stages` are for the net's rules.
     """
     paths = tuple(weights)
     if isinstance(net, (str, Path)):
         named = model_files(Path(net))  # once: what a name stands for may have to be made
         net, paths = (named.deployed if deployed else named.net), paths or named.weights
-    return add_weights(open_net(net, dialect=dialect), paths, types=types)
+    opened = open_net(net, dialect=dialect)
+    return add_weights(replace(opened, items=shapes or {}, level=level, stages=_texts(stages)), paths)
 
 
-def add_weights(model: Model, paths: Iterable[str | Path], *, types: Types = LAYERS) -> Model:
+def _texts(stages: Sequence[str]) -> tuple[str, ...]:
+    return (stages,) if isinstance(stages, str) else tuple(stages)
+
+
+def add_weights(model: Model, paths: Iterable[str | Path]) -> Model:
     """The model with the weights of files over its own; a file that has none of its net's layers is an error."""
-    files = _open_all(paths, model.net, types)
+    files = _open_all(paths, model)
     if not files:
         return model
     take_dialect(model.net, files)
@@ -115,9 +121,7 @@ def _needs_net(path: Path) -> bool:
     return has_tensors(path) and reader_of(path) is None
 
 
-def open_weights(
-    path: str | Path, net: pb.NetParameter | Sequence[Built] | None = None, *, types: Types = LAYERS
-) -> WeightsFile:
+def open_weights(path: str | Path, net: Model | Sequence[Built] | None = None) -> WeightsFile:
     """The weights of a file of any format. Tensors with torch's own names need the net whose layers they are for.
 
     Tensors are recognised by the file's suffix, and Caffe's files by what they hold, whatever they are called.
@@ -127,7 +131,7 @@ def open_weights(
     if reader is not None:
         return WeightsFile(path, reader(path).weights)
     if has_tensors(path):
-        return _open_tensors(path, net, types)
+        return _open_tensors(path, net)
     file = read_net(path, by_content=path.suffix not in _NEVER_WEIGHTS)
     weights = arrays_of(file)
     if not weights and file.form is Form.TEXT:
@@ -135,7 +139,7 @@ def open_weights(
     return WeightsFile(path, weights, file)
 
 
-def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, types: Types) -> WeightsFile:
+def _open_tensors(path: Path, net: Model | Sequence[Built] | None) -> WeightsFile:
     tensors = read_tensors(path)
     numbered = _numbered(tensors)
     if numbered is not None:
@@ -144,7 +148,7 @@ def _open_tensors(path: Path, net: pb.NetParameter | Sequence[Built] | None, typ
         first = next(iter(tensors))
         raise WeightsError(f"{path}: names such as '{first[:100]}' aren't LAYER.INDEX; say which net they are for")
     try:
-        weights, names = map_names(tensors, layout_of(net, types=types))
+        weights, names = map_names(tensors, layout_of(net))
     except CaffeError as problem:
         raise type(problem)(f"{path}: {problem}") from None
     return WeightsFile(path, weights, names=tuple(names))
@@ -163,15 +167,15 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
     return {layer: [blobs[index] for index in sorted(blobs)] for layer, blobs in layers.items()}
 
 
-def layout_of(net: pb.NetParameter | Sequence[Built], *, types: Types = LAYERS) -> Layout:
-    """The blobs of all layers that learn, in all phases of a net in today's form, or in nets that are built."""
-    builts = resolve_shapes(net, CheckSettings(types=types)).builts if isinstance(net, pb.NetParameter) else net
+def layout_of(net: Model | Sequence[Built]) -> Layout:
+    """The blobs of all layers that learn, in all phases of a model's net, or in nets that are built."""
+    builts = [net.layers(phase) for phase in net.phases] if isinstance(net, Model) else net
     layout: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
         for name, layer in learned_layers(built).items():
             layout.setdefault(name, {blob: tuple(getattr(layer, blob).shape) for blob in layer.blob_names()})
     if not layout:
-        name = net.name if isinstance(net, pb.NetParameter) else net[0].graph.net.name
+        name = net.net.name if isinstance(net, Model) else net[0].graph.net.name
         raise NetError(f"net '{name}' has no layer that learns")
     return layout
 
@@ -194,11 +198,11 @@ def load_weights(source: str | Path | WeightsFile, *nets: Built, partial: bool =
     return replace(reports[0], unused=tuple(name for name in reports[0].unused if name in unused))
 
 
-def _open_all(paths: Iterable[str | Path], net: pb.NetParameter, types: Types) -> list[WeightsFile]:
-    """The weights of files, each of which has one of the net's layers at least."""
-    files = [open_weights(path, net, types=types) for path in paths]
+def _open_all(paths: Iterable[str | Path], model: Model) -> list[WeightsFile]:
+    """The weights of files, each of which has one of the layers of the model's net at least."""
+    files = [open_weights(path, model) for path in paths]
     for file in files:
-        _check_names(file, [layer.name for layer in net.layer], net.name)
+        _check_names(file, [layer.name for layer in model.net.layer], model.net.name)
     return files
 
 
@@ -239,9 +243,9 @@ def match_names(model: Model, built: Built) -> LoadReport:
     )
 
 
-def built_of(model: Model, *, types: Types = LAYERS) -> Built:
+def built_of(model: Model) -> Built:
     """The layers of a model's net for tests with the weights in them, ready to run."""
-    built = build(resolve(model.net, Phase.TEST), types)
+    built = build(resolve(model.net, Phase.TEST))
     if not model.weights and learned_layers(built):
         raise WeightsError(f"net '{model.net.name}' has no weights here; name the files that have them")
     NetModule(built).allocate()
@@ -254,7 +258,7 @@ def store_for_workers(paths: Iterable[str | Path], net: pb.NetParameter, folder:
 
     So workers need nothing but Caffe's formats, and the run can be repeated when the files have changed.
     """
-    files = _open_all(paths, net, LAYERS)
+    files = _open_all(paths, Model(net))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:

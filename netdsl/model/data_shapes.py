@@ -7,21 +7,21 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from netdsl.checking.placeholder_layer import with_placeholders
 from netdsl.data.batches.batches import Batches
 from netdsl.data.batches.reading import Loading, Reading
 from netdsl.data.sources.source import LiveSource
-from netdsl.errors import NetError, UnknownLayerError, WeightsError
+from netdsl.errors import NetError, UnknownLayerError
 from netdsl.layer import BringsData, NotDeployed, Shape
-from netdsl.layer.data import INPUT_TYPE, UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
+from netdsl.layer.data import UNKNOWN, DataOrigin, state_batch, state_shapes, stated_shapes
 from netdsl.layer.samples import TYPICAL_ITEMS
 from netdsl.layer.user_code import RunsUserCode, is_allowed
-from netdsl.layers import LAYERS
-from netdsl.net.build import Built, infer, type_of
-from netdsl.net.graph import Graph, Node, Phase, connect, filter_layers, state_of
+from netdsl.layers import type_of
+from netdsl.net.build import Built, infer
+from netdsl.net.graph import Graph, Phase, connect, filter_layers, state_of, with_input_layer
 from netdsl.net.sequences import beginning_edges
 from netdsl.weights.files import learned_layers, shared_blobs
 from netdsl.weights.match import Mismatch, Weights, pair_blobs
@@ -72,6 +72,18 @@ class Settled:
     batch: int | None = None
 
 
+def assumed_items(data: Mapping[str, DataShape]) -> dict[str, Shape]:
+    """The items that neither the net nor its data say: the user does, or the weights, or they are guesses."""
+    certain = (Known.STATED, Known.READ)
+    return {name: shape.item for name, shape in sorted(data.items()) if shape.known not in certain}
+
+
+def plain_data(data: Mapping[str, DataShape]) -> dict[str, dict[str, Any]]:
+    """What is known of data, for JSON: all shapes with how each is known, and those that net and data don't say."""
+    every = {name: {"shape": list(shape.item), "known": shape.known.value} for name, shape in sorted(data.items())}
+    return {"data": every, "assumed": {name: list(item) for name, item in assumed_items(data).items()}}
+
+
 def dimensions(shape: Shape) -> str:
     """A shape as users write it: 3x224x224."""
     return "x".join(map(str, shape)) or "one number"
@@ -81,10 +93,10 @@ def guess_sentence(data: Mapping[str, DataShape]) -> str:
     """What is guessed, in one line; empty if nothing is."""
     guesses = {name: shape.item for name, shape in data.items() if shape.known is Known.GUESSED}
     taken = ", ".join(f"'{name}' is taken as {dimensions(item)}" for name, item in guesses.items())
-    return f"nothing says the shape of the data: {taken}; to say it, use {_advice(guesses)}" if guesses else ""
+    return f"nothing says the shape of the data: {taken}; to say it, use {shape_advice(guesses)}" if guesses else ""
 
 
-def _advice(blobs: Collection[str]) -> str:
+def shape_advice(blobs: Collection[str]) -> str:
     """How users say the shapes of some blobs."""
     options = " ".join(f"--assume {name}=SHAPE" for name in blobs)
     return f"{options} (in Python: shapes={{{', '.join(f'{name!r}: SHAPE' for name in blobs)}}})"
@@ -148,20 +160,11 @@ class _DataLayer:
     @classmethod
     def of(cls, message: pb.LayerParameter) -> _DataLayer | None:
         """The layer, if it brings data; None too if its settings are wrong, which is said where it is built."""
-        kind, own = type_of(Node(message, (), ()), LAYERS), _copy_layer(message)
-        if message.bottom or (kind is not None and not issubclass(kind, (BringsData, RunsUserCode))):
+        shapes, kind = known_shapes(message), type_of(message)
+        if shapes is None:
             return None
-        if kind is None or issubclass(kind, RunsUserCode):
-            if kind is not None and is_allowed(message):
-                return None
-            stated = stated_shapes(message)
-            known = [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))]
-            return cls(message, None, _tops(message, known))
-        try:
-            layer = kind(own, [])
-            return cls(message, layer, _tops(message, layer.known_shapes()))
-        except NetError:
-            return None
+        layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+        return cls(message, layer, _tops(message, shapes))
 
     @property
     def is_open(self) -> bool:
@@ -191,6 +194,36 @@ class _DataLayer:
                 for top, shape in zip(self.tops, shapes, strict=False):
                     if top.known is not Known.SAID:
                         top.shape, top.known = shape, Known.READ
+
+
+def known_shapes(message: pb.LayerParameter) -> list[Shape | None] | None:
+    """What a layer says of the shapes that it brings, with UNKNOWN lengths and None for no shape.
+
+    None for a layer that brings no data, computes them itself, or has wrong settings. Of private code and of unknown
+    types only those are known that its message states.
+    """
+    kind = type_of(message)
+    if message.bottom:
+        return None
+    if kind is None or (issubclass(kind, RunsUserCode) and not is_allowed(message)):
+        stated = stated_shapes(message)
+        return [*(shape or None for shape in stated), *[None] * (len(message.top) - len(stated))]
+    if not issubclass(kind, BringsData):
+        return None
+    try:
+        return kind(_copy_layer(message), []).known_shapes()
+    except NetError:
+        return None
+
+
+def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
+    """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
+    made = _copy_net(with_input_layer(net))
+    for layer in filter(None, map(_DataLayer.of, made.layer)):
+        if items.keys() & set(layer.message.top):
+            layer.say(items)
+            state_shapes(layer.message, [top.shape if top.shape and top.known else () for top in layer.tops])
+    return made
 
 
 def _tops(message: pb.LayerParameter, shapes: Sequence[Shape | None]) -> list[_Top]:
@@ -232,7 +265,7 @@ class _Settling:
         stub_unknown: bool,
     ) -> None:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
-        whole = _with_input_layer(net)
+        whole = with_input_layer(net)
         self._net = filter_layers(whole, state_of(whole, phase, level, stages))
         self._layers = [found for layer in self._net.layer if (found := _DataLayer.of(layer)) is not None]
         others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
@@ -260,20 +293,26 @@ class _Settling:
                         wanted.shape, wanted.known = shape, top.known
 
     def result(self, beside: Callable[[], Items]) -> Settled:
-        """The layers with the first shapes of data that fit."""
+        """The layers with the first shapes of data that fit them and their weights, or most of these."""
         problem: NetError | None = None
+        best: tuple[int, Built, Items, Known] | None = None
         for items, known in self._candidates(beside):
             try:
                 built = self._build(items)
-                self._check_weights(built)
             except UnknownLayerError:
                 raise
             except NetError as misfit:
                 problem = problem or misfit
-            else:
+                continue
+            misfits = len(self._mismatches(built))
+            if not misfits:
                 return self._settled(built, items, known)
+            if best is None or misfits < best[0]:
+                best = misfits, built, items, known
+        if best is not None:  # weights of other layers may be for other data, which who takes the weights says
+            return self._settled(*best[1:])
         assert problem is not None
-        raise self._with_advice(problem)
+        raise problem
 
     def with_another_batch(self, problem: NetError, beside: Callable[[], Items]) -> Settled:
         """The layers with the smallest batch that fits, if one does and its double does, too.
@@ -351,9 +390,9 @@ class _Settling:
                 continue
             for side in _TYPICAL_SIDES:
                 yield self._items_of_side(images, channels, side) or {}
-            side = self._side_by_weights(images, channels)
-            if side is not None:
-                yield self._items_of_side(images, channels, side) or {}
+            found = self._side_by_weights(images, channels)
+            if found is not None:
+                yield self._items_of_side(images, channels, found) or {}
 
     def _lengths_in_first_blob(self) -> list[int]:
         """The lengths of the axes of the first layer's filters, among which is that of its bottom."""
@@ -385,7 +424,7 @@ class _Settling:
 
     def _label_names(self, graph: Graph) -> set[str]:
         """The tops of data layers that are labels: all but the first, and a first one that is read only as labels."""
-        kinds = [(node, type_of(node, LAYERS)) for node in graph.nodes]
+        kinds = [(node, type_of(node.layer)) for node in graph.nodes]
         read = {
             (edge, kind is not None and place in kind.no_gradient)
             for node, kind in kinds
@@ -401,7 +440,7 @@ class _Settling:
 
     def _items_of_steps(self, graph: Graph) -> dict[str, Shape]:
         """Items of blobs that have steps of several sequences, one of which goes with each image."""
-        begins = beginning_edges(graph, LAYERS)
+        begins = beginning_edges(graph)
         sources = [node for node in graph.nodes if not node.bottoms and begins.intersection(node.tops)]
         names = {top for node in sources for top in node.layer.top}
         missing = {top.name for top in self._all_tops() if top.known is None}
@@ -412,13 +451,14 @@ class _Settling:
         """Items of labels that have the shape of the prediction, rather than one number for each item."""
         said = {top.name for top in self._all_tops() if top.known in (Known.SAID, Known.READ)}
         labels = self._label_names(graph) - said
-        kinds = [(type_of(node, LAYERS), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
+        kinds = [(type_of(node.layer), node) for node in graph.nodes if labels.intersection(node.layer.bottom[1:])]
         readers = [node for kind, node in kinds if kind is not None and issubclass(kind, NotDeployed)]
         if not readers:
             return
         try:
             self._state(items)
-            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers}))
+            missing = {layer.message.name for layer in self._layers if layer.tops[0].name in labels and layer.is_open}
+            built = self._infer(_without(connect(self._net), {node.layer.name for node in readers} | missing))
         except NetError:
             return
         shapes = dict(zip(built.graph.blobs, built.shapes, strict=True))
@@ -434,8 +474,7 @@ class _Settling:
             state_shapes(layer.message, [shape if shape and UNKNOWN not in shape else () for shape in shapes])
 
     def _infer(self, net: pb.NetParameter) -> Built:
-        graph = connect(net)
-        return infer(graph, with_placeholders(graph, LAYERS) if self._stub_unknown else LAYERS)
+        return infer(connect(net), stub_unknown=self._stub_unknown)
 
     def _build(self, items: Items) -> Built:
         """The layers with these items."""
@@ -443,14 +482,11 @@ class _Settling:
         return self._infer(self._net)
 
     def _mismatches(self, built: Built) -> Sequence[Mismatch]:
+        """The layers that the weights don't fit."""
+        if not self._weights:
+            return ()
         blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
         return pair_blobs(blobs, self._weights, shared=shared_blobs(built), partial=True)[1].mismatched
-
-    def _check_weights(self, built: Built) -> None:
-        """Raise an error if there are weights for the layers that don't fit."""
-        mismatches = self._mismatches(built) if self._weights else ()
-        if mismatches:
-            raise WeightsError("; ".join(map(str, mismatches)))
 
     def _fits(self, items: Items) -> bool:
         try:
@@ -478,16 +514,6 @@ class _Settling:
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
         return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown)
 
-    def _with_advice(self, problem: NetError) -> NetError:
-        """The error, with what to do where it may be the shapes of data that don't fit."""
-        missing = [top.name for top in self._all_tops() if top.known is None]
-        if not missing or not self._weights:
-            return problem
-        return type(problem)(
-            f"{problem}; the net doesn't state the shape of {', '.join(map(repr, missing))}, and no typical one fits: "
-            f"use {_advice(missing)}"
-        )
-
 
 def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:
     return mismatch.blob_shapes, mismatch.weight_shapes
@@ -511,19 +537,10 @@ def _items_of_kinds(graph: Graph) -> dict[str, Shape]:
     return {
         node.layer.bottom[place]: TYPICAL_ITEMS[kind]
         for node in graph.nodes
-        if (reader := type_of(node, LAYERS)) is not None
+        if (reader := type_of(node.layer)) is not None
         for place, kind in enumerate(reader.bottom_kinds[: len(node.bottoms)])
         if kind in TYPICAL_ITEMS
     }
-
-
-def _with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
-    """A copy of a net in which inputs without shapes are tops of a layer."""
-    made = _copy_net(net)
-    if made.input:
-        made.layer.insert(0, pb.LayerParameter(name="input", type=INPUT_TYPE, top=made.input))
-        made.ClearField("input")
-    return made
 
 
 def _copy_net(net: pb.NetParameter) -> pb.NetParameter:

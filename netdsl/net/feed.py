@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -18,12 +18,10 @@ from netdsl.data.batches.byte_tops import finished
 from netdsl.data.batches.reading import Intake, Loading, Reading
 from netdsl.data.batches.table_binding import reading_of
 from netdsl.data.batches.user_batches import UserBatches, Values
-from netdsl.data.sources.source import LiveSource
 from netdsl.errors import DataError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import DataOrigin, state_shapes
-from netdsl.layers import LAYERS
-from netdsl.net.build import Types, type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase
 from netdsl.tables.table import Table
 
@@ -64,7 +62,6 @@ class Feeds:
     def open(
         cls,
         graph: Graph,
-        types: Types = LAYERS,
         *,
         loading: Loading | None = None,
         user_blobs: Collection[str] = (),
@@ -81,19 +78,19 @@ class Feeds:
             loading = replace(loading, rank=0, size=1)
         try:
             if table is not None:
-                feeds._bind(table, types, loading)
+                feeds._bind(table, loading)
                 return feeds
             for index, node in enumerate(graph.nodes):
                 with _at(node):
-                    feeds._open(index, types, loading, user_blobs)
+                    feeds._open(index, loading, user_blobs)
         except BaseException:
             feeds.close()
             raise
         return feeds
 
-    def _open(self, index: int, types: Types, loading: Loading, user_blobs: Collection[str]) -> None:
+    def _open(self, index: int, loading: Loading, user_blobs: Collection[str]) -> None:
         node = self._graph.nodes[index]
-        layer = _data_layer(node, types)
+        layer = _data_layer(node)
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
@@ -104,12 +101,12 @@ class Feeds:
         layer.note_data(node.layer)
         _state_tops(node.layer, batches.shapes())
 
-    def _bind(self, table: Table, types: Types, loading: Loading) -> None:
+    def _bind(self, table: Table, loading: Loading) -> None:
         """Make one feed for all layers, so that an item that is passed over is so for all of them."""
         nodes, intakes = list[Node](), list[Intake]()
         for node in self._graph.nodes:
             with _at(node):
-                layer = _data_layer(node, types)
+                layer = _data_layer(node)
                 if layer is not None:
                     nodes.append(node)
                     intakes.append(layer.intake())
@@ -223,38 +220,14 @@ def _at(node: Node) -> Iterator[None]:
         raise type(problem)(f"{error_label(node.layer)}: {problem}") from None
 
 
-def _data_layer(node: Node, types: Types) -> BringsData | None:
+def _data_layer(node: Node) -> BringsData | None:
     """The layer, if its tops come from outside."""
-    kind = type_of(node, types)
+    kind = type_of(node.layer)
     if kind is None or not issubclass(kind, BringsData):
         return None
     message = pb.LayerParameter()
     message.CopyFrom(node.layer)
     return kind(message, [])
-
-
-def state_data_that_is_there(graph: Graph, types: Types) -> None:
-    """Write the shapes of data into the messages of the layers that read them, without which they would be assumed.
-
-    Data that aren't there, or can't be read, are an error only when they are asked for. No camera is switched on.
-    """
-    for node in graph.nodes:
-        with suppress(CaffeError, OSError):
-            layer = _data_layer(node, types)
-            if layer is not None and layer.data_origin is DataOrigin.FILES and not layer.any_size:
-                shapes = _shapes_of(layer.reading(0))
-                if shapes is not None:
-                    _state_tops(node.layer, shapes)
-
-
-def _shapes_of(reading: Reading) -> list[Shape] | None:
-    """The shapes of a batch, for which one item is read where all are alike; None of a source that is live."""
-    count = reading.batch_size if reading.collate else 1
-    with closing(Batches(replace(reading, batch_size=count), Loading(workers=1, prefetch=1))) as batches:
-        if isinstance(reading.source, LiveSource):
-            return None
-        shapes = batches.shapes()
-    return shapes if reading.collate else [(reading.batch_size, *shape[1:]) for shape in shapes]
 
 
 def _state_tops(layer: pb.LayerParameter, shapes: list[Shape]) -> None:

@@ -62,7 +62,7 @@ def resolve(net: pb.NetParameter, phase: Phase = Phase.TEST, *, level: int = 0, 
     return connect(filter_layers(net, state_of(net, phase, level, stages)))
 
 
-def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Graph]:
+def resolve_all(net: pb.NetParameter, *, level: int = 0, stages: Sequence[str] = ()) -> list[Graph]:
     """The graphs of a net's phases, TEST first.
 
     A net doesn't have a phase in which bottoms are missing, as a training net without data for testing. If that is so
@@ -71,7 +71,7 @@ def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Gra
     graphs, problems = [], []
     for phase in (Phase.TEST, Phase.TRAIN):
         try:
-            graph = resolve(net, phase, stages=stages)
+            graph = resolve(net, phase, level=level, stages=stages)
         except GraphError as problem:
             problems.append(problem)
         else:
@@ -79,6 +79,17 @@ def resolve_all(net: pb.NetParameter, *, stages: Sequence[str] = ()) -> list[Gra
     if problems and not graphs:
         raise problems[0]
     return graphs
+
+
+def with_input_layer(net: pb.NetParameter) -> pb.NetParameter:
+    """A net whose inputs without shapes are tops of a layer, which can get shapes; Caffe drops such inputs."""
+    if not net.input:
+        return net
+    made = pb.NetParameter()
+    made.CopyFrom(net)
+    made.layer.insert(0, pb.LayerParameter(name="input", type="Input", top=made.input))
+    made.ClearField("input")
+    return made
 
 
 def state_of(net: pb.NetParameter, phase: Phase, level: int = 0, stages: Sequence[str] = ()) -> pb.NetState:

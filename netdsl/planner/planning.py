@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
 import torch
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.lint import CheckSettings, resolve_shapes
-from netdsl.checking.shape_guesses import Shapes
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, AnyStrategy
 from netdsl.distributed.strategies.traffic import ModelSize
 from netdsl.errors import MemoryBoundError, PlanError
+from netdsl.model.data_shapes import Items
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
+from netdsl.open_net import Model
 from netdsl.planner.cluster import DeviceCluster
 from netdsl.planner.convergence_grid import read_grid
 from netdsl.planner.exchange import StrategyTime, predict
@@ -51,7 +51,6 @@ class PlanRequest:
     strategies: Sequence[AnyStrategy] = ()
     deadline: float | None = None
     budget: float | None = None
-    assume: Shapes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -122,11 +121,10 @@ class Planning:
 class Planner:
     """Plans the training of one net. What a pass costs is computed once for each batch and device."""
 
-    def __init__(self, solver: pb.SolverParameter, assume: Shapes | None = None) -> None:
+    def __init__(self, solver: pb.SolverParameter, items: Items | None = None) -> None:
         self._solver, net = solver, train_net(solver)
-        resolved = resolve_shapes(net, CheckSettings(assume=assume or {}))
-        self._built = next(built for built in resolved.builts if built.graph.phase is Phase.TRAIN)
-        self.assumed = resolved.assumed
+        model = Model(net, items=items or {}, level=net.state.level)
+        self._built, self.data = model.layers(Phase.TRAIN), model.data(Phase.TRAIN)
         self.net, self.iterations = net.name, solver.max_iter
         self.items = _own_batch(self._built) * solver.iter_size  # of an iteration, as the solver has it
         self._costs: dict[tuple[str, ComputePrecision, int], PassCost | MemoryBoundError] = {}

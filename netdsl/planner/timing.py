@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 
 import torch
 from torch import Tensor
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.lint import CheckSettings, ResolvedNet, resolve_shapes
 from netdsl.checking.sample_inputs import sample_input
-from netdsl.checking.shape_guesses import Shapes
 from netdsl.errors import NetError
-from netdsl.layer import BringsData, Layer, Shape
+from netdsl.layer import BringsData, Layer
 from netdsl.layer.deploying import WritesFile
 from netdsl.layer.running import OverwritesBottom
-from netdsl.layers import LAYERS
-from netdsl.model import load_weights
+from netdsl.layers import type_of
+from netdsl.model import copy_model
+from netdsl.model.data_shapes import DataShape
 from netdsl.net.build import Built, running, set_batch
-from netdsl.net.graph import Phase, filter_layers, state_of
+from netdsl.net.graph import Phase
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.memory import check_blobs
 from netdsl.net.memory_format import channels_last_pays, laid_out, wish_of
 from netdsl.net.module import NetModule
+from netdsl.open_net import Model
 from netdsl.planner.layer_costs import layer_costs
 
 
@@ -59,12 +58,12 @@ class Pass:
 class NetTime:
     """Every layer in turn, and every pass of the whole net, which may do the work of several layers at once.
 
-    `assumed` are the shapes, without the batch, that the net doesn't say.
+    `data` are the shapes of what data layers bring, and how they are known.
     """
 
     layers: tuple[LayerTime, ...]
     passes: tuple[Pass, ...]
-    assumed: Mapping[str, Shape]
+    data: Mapping[str, DataShape]
 
     @property
     def forward(self) -> float:
@@ -84,34 +83,30 @@ class NetTime:
 
 @dataclass(frozen=True)
 class TimingSettings:
-    """Settings of a timing. `assume` has shapes, without the batch, of blobs that data layers bring."""
+    """Settings of a timing."""
 
     phase: Phase = Phase.TRAIN
-    level: int = 0
-    stages: Sequence[str] = ()
-    assume: Shapes = field(default_factory=dict)
     batch: int | None = None  # instead of the net's own
-    weights: Sequence[str | Path] = ()
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     iterations: int = 10
 
 
-def time_net(
-    net: pb.NetParameter, settings: TimingSettings, done: Callable[[float], object] = lambda part: None
-) -> NetTime:
-    """Time a net in today's form on random input, with labels of 0. Its data aren't read, and it writes no files.
+def time_net(model: Model, settings: TimingSettings, done: Callable[[float], object] = lambda part: None) -> NetTime:
+    """Time a model's net on random input, with labels of 0. It writes no files.
 
     `done` is told which part of the work was done, in passes of the whole net, of which there are about two for each
     iteration.
     """
-    resolved = _resolved(net, settings)
-    module = NetModule(next(built for built in resolved.builts if built.graph.phase is settings.phase))
+    model = replace(model, net=_without_writers(model.net))
+    module = NetModule(model.layers(settings.phase))
+    if not module.built.layers:
+        raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")
     if settings.batch is not None:
         set_batch(module.built, settings.batch)
     check_blobs(module.built, settings.device)
     module.allocate(settings.device)
-    for path in settings.weights:
-        load_weights(path, module.built)
+    if model.weights:
+        copy_model(model, module.built)
     inputs = {edge: sample_input(module.built, edge).to(settings.device) for edge in module.inputs.values()}
     with running(module.built):
         passes = []
@@ -122,21 +117,17 @@ def time_net(
         for layer in _layers(module.built, inputs, settings):
             layers.append(layer)
             done((settings.iterations + 1) / len(module.built.layers))
-        return NetTime(tuple(layers), tuple(passes[1:]), resolved.assumed)
+        return NetTime(tuple(layers), tuple(passes[1:]), model.data(settings.phase))
 
 
-def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
-    """The layers of one state, as a net that has no other and writes no files."""
-    alone = filter_layers(net, state_of(net, settings.phase, settings.level, settings.stages))
-    kept = [layer for layer in alone.layer if not issubclass(LAYERS.get(layer.type, Layer), WritesFile)]
-    if not kept:
-        raise NetError(f"the net has no layers in phase {settings.phase.name} at this level and with these stages")
-    alone.ClearField("layer")
-    alone.layer.extend(kept)
-    for layer in alone.layer:
-        layer.ClearField("include")
-        layer.ClearField("exclude")
-    return resolve_shapes(alone, CheckSettings(assume=settings.assume))
+def _without_writers(net: pb.NetParameter) -> pb.NetParameter:
+    """A net without the layers that write files."""
+    made = pb.NetParameter()
+    made.CopyFrom(net)
+    made.ClearField("layer")
+    kinds = ((layer, type_of(layer)) for layer in net.layer)
+    made.layer.extend(layer for layer, kind in kinds if kind is None or not issubclass(kind, WritesFile))
+    return made
 
 
 def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.shape_guesses import assume
-from netdsl.layers import LAYERS
+from netdsl.model.data_shapes import with_items
 from netdsl.prediction.net_inputs import NetInput
 from netdsl.prediction.predictor import input_tensor
 from netdsl.tables.binding import arrays_of
@@ -18,16 +17,13 @@ from netdsl.tables.columns import RowRange
 
 def infer_shapes(net: pb.NetParameter, rows: Any, inputs: Sequence[NetInput]) -> pb.NetParameter:
     """The net with the shapes that its inputs have in an Arrow batch, where it doesn't say them itself."""
-    shaped = pb.NetParameter()
-    shaped.CopyFrom(net)
     shapeless = [net_input for net_input in inputs if net_input.blob.shape is None]
     if not rows.num_rows:
-        return shaped
+        return net
     first = RowRange("the table")
     arrays = arrays_of(rows, [net_input.blob for net_input in shapeless], first)
     shapes = {
         net_input.blob.name: tuple(input_tensor(net_input, arrays, np.random.default_rng(0), first).shape[1:])
         for net_input in shapeless
     }
-    assume(shaped, shapes, LAYERS)
-    return shaped
+    return with_items(net, shapes)

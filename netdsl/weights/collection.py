@@ -174,7 +174,7 @@ class WeightCollection(Mapping[str, list[Array]]):
 
         For tensors with torch's own names, the net tells which layers they belong to.
         """
-        return cls.of(open_weights(path, None if net is None else open_net(net).net).weights)
+        return cls.of(open_weights(path, None if net is None else open_net(net)).weights)
 
     def update_from(self, other: Weights, *, partial: bool = False) -> LoadReport:
         """Copy the values of layers that have the same names, as a net does."""

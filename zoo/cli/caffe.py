@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -174,11 +174,9 @@ def _time(flags: Flags) -> None:
     from netdsl.open_net import open_net
     from netdsl.planner.timing import TimingSettings, time_net
 
-    net = open_net(model).net
+    opened = replace(open_net(model), weights={}, level=flags.level, stages=tuple(flags.stages))
     device = _devices(flags.gpu)[0]
-    log_times(
-        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
-    )
+    log_times(time_net(opened, TimingSettings(phase, device=device, iterations=flags.iterations)))
 
 
 def _device_query(flags: Flags) -> None:

@@ -64,6 +64,7 @@ def command(
     findings = []
     with progress_bar(len(files), "checking") as advance:
         from netdsl.checking.lint import CheckSettings, check_net
+        from netdsl.model.data_shapes import plain_data
 
         settings = CheckSettings(assume, stages, stub_unknown)
         for file in files:
@@ -73,9 +74,9 @@ def command(
                 for line in _lines(findings[-1]):
                     click.echo(line)
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json([{**asdict(finding), **plain_data(finding.data)} for finding in findings])
     if all(finding.resolved for finding in findings):
-        shapes.complain_of_unused(assume, {name for finding in findings for name in finding.assumed})
+        shapes.complain_of_unused(assume, {name for finding in findings for name in finding.data})
     if not all(finding.resolved and finding.ran is not False and not finding.skipped for finding in findings):
         raise click.exceptions.Exit(ExitCode.NO)
 
@@ -102,7 +103,7 @@ def _result(finding: Finding) -> str:
     if finding.skipped:
         parts = [f"good for {phases} without what is unknown, which `zoo upgrade --lenient` leaves out"]
     parts += ["runs"] if finding.ran else []
-    parts += [f"with {name} taken as {'x'.join(map(str, shape))}" for name, shape in finding.assumed.items()]
+    parts += [f"with {sentence}" for sentence in finding.assumptions()]
     parts += [f"with a batch that is a multiple of {finding.batch}"] if finding.batch else []
     parts += [f"with stubs for {', '.join(finding.stubbed)}"] if finding.stubbed else []
     parts += [f"but data can't be read: {'; '.join(finding.unread)}"] if finding.unread else []

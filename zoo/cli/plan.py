@@ -114,6 +114,7 @@ def command(
     if (model is None) == (solver is None):
         raise click.UsageError("Give a MODEL of the zoo, or --solver FILE.")
     with progress_bar(doing="planning"):
+        from netdsl.model.data_shapes import plain_data
         from netdsl.planner.advice import advise, headline
         from netdsl.planner.plan import write_plan
         from netdsl.planner.planning import Planner
@@ -121,16 +122,16 @@ def command(
         from zoo.planning.pictures import draw_batches, draw_speedups
 
         param, folder = _settings(model, solver)
-        request = _request(param, folder, strategy, assume, **what)
+        request = _request(param, folder, strategy, **what)
         planner = Planner(request.solver, assume)
         planning = planner.plan(request)
         advice = advise(planner, planning)
         profiled = _profile(param, folder, what["data"], request) if profile else ()
-    shapes.complain_of_unused(assume, planner.assumed)
+    shapes.complain_of_unused(assume, planner.data)
     if what["items"] is None and what["data"] is None:
         complain(f"an epoch is taken as ImageNet's {_IMAGENET:,} items; --items or --data says otherwise")
     if as_json:
-        print_json({**tables.plain(planning, advice), "profile": profiled})
+        print_json({**tables.plain(planning, advice), "profile": profiled, **plain_data(planner.data)})
     else:
         for sentence in (headline(planning), "", *advice.sentences, *profiled):
             click.echo(sentence)
@@ -179,7 +180,6 @@ def _request(
     param: pb.SolverParameter,
     folder: Path,
     strategy: str | None,
-    assume: Mapping[str, Shape],
     *,
     device: str,
     devices: int,
@@ -216,7 +216,6 @@ def _request(
         () if strategy is None else (parse(strategy),),
         deadline,
         budget,
-        assume,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from google.protobuf.message import Message
@@ -15,6 +16,9 @@ from caffe_proto.files import CaffeFile
 from caffe_proto.locations import located
 from netdsl.errors import NetError
 from zoo.cli.output import complain
+
+if TYPE_CHECKING:
+    from netdsl.model.data_shapes import DataShape
 
 Shape = tuple[int, ...]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -66,34 +70,36 @@ class TopShape:
 
 @dataclass(frozen=True)
 class Shapes:
-    """The shapes of all tops in each of a net's phases, the assumed shapes, and the types with stubs."""
+    """The shapes of all tops in each of a net's phases, what is known of its data, and the types with stubs."""
 
     phases: dict[str, list[TopShape]]
-    assumed: dict[str, Shape]
+    data: Mapping[str, DataShape]
     stubbed: list[str]
 
 
 def infer(content: CaffeFile[Message], assumed: Mapping[str, Shape], stages: tuple[str, ...], *, stub: bool) -> Shapes:
     """The shapes of a net that was read from a file, which errors name."""
     # These import torch, which takes seconds and isn't needed by `zoo show` without shapes.
-    from netdsl.checking.lint import CheckSettings, resolve_shapes
-    from netdsl.open_net import todays_form
+    from netdsl.net.placeholder_layer import unavailable_types
+    from netdsl.open_net import Model, todays_form
 
     if not isinstance(content.message, pb.NetParameter):
         kind = content.message.DESCRIPTOR.name
         raise NetError(f"{content.path}: has no shapes to infer: it is no net, but a {kind}")
     try:
         net = todays_form(located(content.message, content.path, content.body))
-        resolved = resolve_shapes(net, CheckSettings(assumed, stages, stub))
+        model = Model(net, path=Path(content.path), items=assumed, stages=stages)
+        builts = [model.layers(phase, stub_unknown=stub) for phase in model.phases]
     except CaffeError as problem:
         raise type(problem)(in_file(content.path, problem)) from None
-    phases = {}
-    for built in resolved.builts:
+    phases, data = {}, dict[str, DataShape]()
+    for built in builts:
         pairs = ((node.layer, edge) for node in built.graph.nodes for edge in node.tops)
         phases[built.graph.phase.name] = [
             TopShape(layer.name, layer.type, built.graph.blobs[edge], built.shapes[edge]) for layer, edge in pairs
         ]
-    return Shapes(phases, resolved.assumed, resolved.stubbed)
+        data.update(model.data(built.graph.phase, stub_unknown=stub))
+    return Shapes(phases, data, unavailable_types(built.graph for built in builts) if stub else [])
 
 
 def complain_of_unused(assumed: Mapping[str, Shape], used: Collection[str]) -> None:

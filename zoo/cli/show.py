@@ -66,7 +66,7 @@ def command(
                 file: shapes.infer(content, assume, stages, stub=stub_unknown) for file, content in contents.items()
             }
         _show_shapes(shapes_by_file, as_json=as_json)
-        shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.assumed})
+        shapes.complain_of_unused(assume, {name for net in shapes_by_file.values() for name in net.data})
         return
     with progress_bar(doing="summarising"):
         summaries = {file: summarise(content) for file, content in contents.items()}
@@ -88,13 +88,13 @@ def _refuse_folders(paths: Mapping[str, Path]) -> None:
 
 def _show_shapes(shapes_by_file: Mapping[str, Shapes], *, as_json: bool) -> None:
     if as_json:
-        objects = [{"file": file, **asdict(net)} for file, net in shapes_by_file.items()]
+        from netdsl.model.data_shapes import plain_data
+
+        objects = [{"file": file, **asdict(net), **plain_data(net.data)} for file, net in shapes_by_file.items()]
         print_json(objects if len(objects) > 1 else objects[0])
         return
     console = table_console()
     for file, net in shapes_by_file.items():
-        for name, shape in net.assumed.items():
-            console.print(f"{escape(file)}: {escape(name)} is taken as {_shape(shape)}")
         for kind in net.stubbed:
             console.print(f"{escape(file)}: {escape(kind)} hands on what it gets")
         for phase, tops in net.phases.items():

@@ -70,32 +70,31 @@ def command(
     because some layers are computed together with the next one.
     """
     with progress_bar(2 * (iterations + 1), "measuring") as advance:
-        from netdsl.open_net import open_net
+        from netdsl.model import open_model
         from netdsl.planner.timing import TimingSettings, time_net
         from netdsl.solver.nets import split_names
 
-        message = open_net(net).net
-        torch_device, names = devices_of(device)[0], list(split_names(weights))
-        settings = TimingSettings(Phase[phase], level, stages, assume, batch, names, torch_device, iterations)
-        times = time_net(message, settings, advance)
-    shapes.complain_of_unused(assume, times.assumed)
+        model = open_model(net, split_names(weights), shapes=assume, level=level, stages=stages)
+        torch_device = devices_of(device)[0]
+        times = time_net(model, TimingSettings(Phase[phase], batch, torch_device, iterations), advance)
+    shapes.complain_of_unused(assume, times.data)
     if as_json:
-        print_json({"net": message.name, "phase": phase, "device": str(torch_device), **_plain(times)})
+        print_json({"net": model.net.name, "phase": phase, "device": str(torch_device), **_plain(times)})
         return
     _print([*_rows(times.layers), _row(_total(times), 1.0)])
     both = times.forward + times.backward
     click.echo(f"whole net: forward {times.forward:.3f} ms, backward {times.backward:.3f} ms, both {both:.3f} ms")
-    for name, shape in times.assumed.items():
-        click.echo(f"{name} taken as {'x'.join(map(str, shape))}")
 
 
 def _plain(times: NetTime) -> dict[str, object]:
+    from netdsl.model.data_shapes import plain_data
+
     return {
         "iterations": len(times.passes),
         "forward": times.forward,
         "backward": times.backward,
         "flops": times.flops,
-        "assumed": times.assumed,
+        **plain_data(times.data),
         "layers": [asdict(layer) for layer in times.layers],
     }
 

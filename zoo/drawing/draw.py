@@ -42,9 +42,9 @@ def format_of(path: Path) -> PictureFormat:
 
 def draw_net(net: str, path: Path, picture_format: PictureFormat, *, phase: str | None, direction: str) -> Drawn:
     """Write the picture of a net to a file."""
-    boxes = boxes_of(open_net(net).net, None if phase is None else Phase[phase])
+    boxes = boxes_of(open_net(net), None if phase is None else Phase[phase])
     picture = picture_of(boxes, Direction(direction))
-    notes = [f"{name} taken as {'x'.join(map(str, shape))}" for name, shape in boxes.assumed.items()]
+    notes = list[str]()
     if picture_format is PictureFormat.SVG:
         data = svg_of(picture).encode()
     else:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.dsl.constructors import settings_field
 from netdsl.errors import NetError
 from netdsl.layer import Layer, Shape
-from netdsl.layers import LAYERS
-from netdsl.net.build import type_of
+from netdsl.layers import type_of
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
+from netdsl.open_net import Model
 from zoo.drawing.layer_kinds import LayerKind, kind_of, usually_in_place
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
@@ -52,7 +51,6 @@ class NetBoxes:
     phase: Phase
     boxes: tuple[LayerBox, ...]
     wires: tuple[BlobWire, ...]
-    assumed: dict[str, Shape] = field(default_factory=dict)
 
     def kinds(self) -> list[LayerKind]:
         """The kinds of layers that there are, in the order of a legend."""
@@ -60,18 +58,18 @@ class NetBoxes:
         return [kind for kind in LayerKind if kind in there]
 
 
-def boxes_of(net: pb.NetParameter, phase: Phase | None = None) -> NetBoxes:
-    """The boxes of a net in today's form, in one phase; by default TEST, or TRAIN if it has no other.
+def boxes_of(model: Model, phase: Phase | None = None) -> NetBoxes:
+    """The boxes of a model's net in one phase; by default TEST, or TRAIN if it has no other.
 
     Where layers don't fit together, as in a net that is being written, boxes have no shapes.
     """
     try:
-        resolved = resolve_shapes(net, CheckSettings(stub_unknown=True))
+        builts = [model.layers(phase, stub_unknown=True) for phase in model.phases]
     except NetError:
-        return _Collector(_of_phase(net, resolve_all(net), phase), ()).collect({})
-    graph = _of_phase(net, [built.graph for built in resolved.builts], phase)
-    shapes = next(built.shapes for built in resolved.builts if built.graph is graph)
-    return _Collector(graph, shapes).collect(resolved.assumed)
+        return _Collector(_of_phase(model.net, resolve_all(model.net), phase), ()).collect()
+    graph = _of_phase(model.net, [built.graph for built in builts], phase)
+    shapes = next(built.shapes for built in builts if built.graph is graph)
+    return _Collector(graph, shapes).collect()
 
 
 def _of_phase(net: pb.NetParameter, graphs: Sequence[Graph], phase: Phase | None) -> Graph:
@@ -93,13 +91,13 @@ class _Collector:
         self._readers: dict[int, list[int]] = {}
         self._reads = Counter(edge for node in graph.nodes for edge in node.bottoms)
 
-    def collect(self, assumed: dict[str, Shape]) -> NetBoxes:
+    def collect(self) -> NetBoxes:
         """All boxes and wires."""
         for node in self._graph.nodes:
-            self._add(node, type_of(node, LAYERS))
+            self._add(node, type_of(node.layer))
         blobs = self._graph.blobs
         wires = [BlobWire(blobs[edge], self._maker[edge], tuple(boxes)) for edge, boxes in self._readers.items()]
-        return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires), assumed)
+        return NetBoxes(self._graph.net.name, self._graph.phase, tuple(self._boxes), tuple(wires))
 
     def _add(self, node: Node, kind: type[Layer] | None) -> None:
         host = self._host(node, kind)

@@ -9,10 +9,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
 
-from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
 from netdsl.distributed.record import Activity
 from netdsl.net.graph import Phase
+from netdsl.open_net import Model
 from netdsl.planner.timing import LayerTime, TimingSettings, time_net
 from zoo.drawing.net_boxes import boxes_of
 from zoo.drawing.picture import picture_of
@@ -132,6 +132,7 @@ def _times(worker: WorkerSummary) -> list[tuple[str, float]]:
 def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
     """The contents of a run's report. With no items, nothing of the net is run."""
     net, problem = stated_net(recorded.run)
+    model = Model(net)
     unopened = (f"the data can't be opened here, so shapes are guesses: {problem}",) if problem else ()
     return ReportContents(
         name=recorded.name,
@@ -145,12 +146,12 @@ def contents_of(recorded: RecordedRun, items: int = ITEMS) -> ReportContents:
         planned=tuple(planned_figures(recorded)),
         plan_reasons=() if recorded.plan is None else recorded.plan.reasons,
         starts=tuple(StartOfRun(command_of(start), tuple(start_facts(start))) for start in recorded.starts),
-        drawing=svg_of(picture_of(boxes_of(net))),
+        drawing=svg_of(picture_of(boxes_of(model))),
         charts=tuple(charts_of(recorded)),
         classification=_answer(lambda weights: _classified(recorded, weights, items), recorded, items),
         scores=_answer(lambda weights: score_test_data(recorded.run, weights, items), recorded, items),
-        filters=_answer(lambda weights: first_filters(net, weights), recorded, items=1),
-        slow_layers=_slow_layers(net, items),
+        filters=_answer(lambda weights: first_filters(model, weights), recorded, items=1),
+        slow_layers=_slow_layers(model, items),
         workers=recorded.summary.workers,
         timeline=timeline_of(recorded.records),
     )
@@ -177,11 +178,11 @@ def _classified(recorded: RecordedRun, weights: Path, items: int) -> Classificat
     return Classification(predictions, confusion, scores, pairs, len(confusion.classes) <= _WHOLE_MATRIX)
 
 
-def _slow_layers(net: pb.NetParameter, items: int) -> SlowLayers | str:
+def _slow_layers(model: Model, items: int) -> SlowLayers | str:
     if not items:
         return "The net wasn't run for this report."
     try:
-        times = time_net(net, TimingSettings(Phase.TRAIN, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS))
+        times = time_net(model, TimingSettings(Phase.TRAIN, batch=_TIMED_BATCH, iterations=_TIMED_ITERATIONS))
     except CaffeError as problem:
         return f"This can't be told: {problem}"
     layers = sorted(times.layers, key=lambda layer: -(layer.forward + layer.backward))

@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from caffe_proto import caffe_pb2 as pb
-from netdsl.checking.lint import resolve_shapes
 from netdsl.layer import Shape
-from netdsl.model import open_weights
+from netdsl.model import Model, open_weights
 from netdsl.net.build import Built
 from zoo.report.pixels import Pixels, is_image, pixels_of
 
@@ -29,9 +27,9 @@ class FirstFilters:
     images: tuple[Pixels, ...]
 
 
-def first_filters(net: pb.NetParameter, weights: Path) -> FirstFilters | None:
+def first_filters(model: Model, weights: Path) -> FirstFilters | None:
     """The filters of the first layer that has weights, if they are images; None if they aren't."""
-    built = resolve_shapes(net).builts[0]
+    built = model.layers(model.phases[0])
     blobs = open_weights(weights, [built]).weights
     for node in built.graph.nodes:
         arrays = blobs.get(node.layer.name)
