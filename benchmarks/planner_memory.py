@@ -21,11 +21,11 @@ import torch
 
 from caffe_proto import caffe_pb2 as pb
 from netdsl import ConvLayer, LinearLayer, NetParams, RDDLayer, SoftmaxWithLoss
-from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.data.writing.databases import lmdb_writer
 from netdsl.data.writing.example import Example
 from netdsl.net.build import set_batch
 from netdsl.net.graph import Phase
+from netdsl.open_net import Model
 from netdsl.planner.memory import MemoryUse, training_memory
 from netdsl.solver.module_net import ModuleNet
 from netdsl.solver.open_solver import open_solver
@@ -43,8 +43,7 @@ MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(1 << 16), "MALLOC_TRIM_THRESHOLD_": str(
 def predicted(name: str, batch: int) -> MemoryUse:
     """What the planner says."""
     entry = entry_of(name)
-    builts = resolve_shapes(entry.train_val.message, CheckSettings(assume=entry.inputs)).builts
-    built = next(built for built in builts if built.graph.phase is Phase.TRAIN)
+    built = Model(entry.train_val.message, items=entry.inputs).layers(Phase.TRAIN)
     set_batch(built, batch)
     return training_memory(built, entry.solver)
 

@@ -48,6 +48,7 @@ class Model:
     level: int = 0
     stages: tuple[str, ...] = ()
     _settled: dict[tuple[Phase, bool], Settled] = field(default_factory=dict, init=False, repr=False)
+    _warned: set[Phase] = field(default_factory=set, init=False, repr=False)
 
     @cached_property
     def phases(self) -> list[Phase]:
@@ -60,23 +61,26 @@ class Model:
         With `stub_unknown`, placeholders stand for layers that aren't available. What is guessed of the data, or may
         mean something else in other forks of Caffe, is said in a warning.
         """
-        return self._settle(phase, stub_unknown).built
+        from netdsl.net.build import warn_of_doubts  # needs torch, which who only reads a net needn't wait for
+
+        settled = self.settled(phase, stub_unknown=stub_unknown)
+        if phase not in self._warned:
+            self._warned.add(phase)
+            warn_of_doubts(settled.built)
+            warn_of_guesses(self.net.name, settled.data)
+        return settled.built
 
     def data(self, phase: Phase, *, stub_unknown: bool = False) -> Mapping[str, DataShape]:
         """The shape of one item of each blob that data layers of a phase bring, and how it is known."""
-        return self._settle(phase, stub_unknown).data
+        return self.settled(phase, stub_unknown=stub_unknown).data
 
-    def fitting_batch(self, phase: Phase, *, stub_unknown: bool = False) -> int | None:
-        """The number of which batches must be multiples, if the net doesn't say its batch and not any fits."""
-        return self._settle(phase, stub_unknown).batch
-
-    def _settle(self, phase: Phase, stub_unknown: bool) -> Settled:
-        from netdsl.model.data_shapes import guess_sentence, settle  # needs torch, which who only reads a net needn't
-        from netdsl.net.build import warn_of_doubts
+    def settled(self, phase: Phase, *, stub_unknown: bool = False) -> Settled:
+        """The layers of a phase with what is known of its data, without a warning."""
+        from netdsl.model.data_shapes import settle
 
         key = phase, stub_unknown
         if key not in self._settled:
-            settled = self._settled[key] = settle(
+            self._settled[key] = settle(
                 self.net,
                 phase,
                 self.weights,
@@ -86,10 +90,6 @@ class Model:
                 stub_unknown=stub_unknown,
                 beside=self._items_beside,
             )
-            warn_of_doubts(settled.built)
-            sentence = guess_sentence(settled.data)
-            if sentence:
-                warnings.warn(f"net '{self.net.name}': {sentence}", ShapeWarning, stacklevel=4)
         return self._settled[key]
 
     def _items_beside(self) -> Mapping[str, tuple[int, ...]]:
@@ -118,6 +118,15 @@ class Model:
             for name, arrays in weights.items()
         )
         return self if same else replace(self, weights={**self.weights, **weights}, file=None)
+
+
+def warn_of_guesses(net: str, data: Mapping[str, DataShape]) -> None:
+    """Warn in one line of shapes of data that are guesses."""
+    from netdsl.model.data_shapes import guess_sentence
+
+    sentence = guess_sentence(data)
+    if sentence:
+        warnings.warn(f"net '{net}': {sentence}", ShapeWarning, stacklevel=3)
 
 
 def _equal(one: AnyArray, other: AnyArray) -> bool:

@@ -125,8 +125,9 @@ def _check_layers(model: Model, settings: CheckSettings, finding: Finding, graph
     finding.doubts = _doubts(builts)
     finding.stubbed = unavailable_types(graphs) if settings.stub_unknown else []
     for phase in model.phases:
-        finding.data.update(model.data(phase, stub_unknown=settings.stub_unknown))
-        finding.batch = finding.batch or model.fitting_batch(phase, stub_unknown=settings.stub_unknown)
+        settled = model.settled(phase, stub_unknown=settings.stub_unknown)
+        finding.data.update(settled.data)
+        finding.batch = finding.batch or settled.batch
     notes = [*caffe_notes(graphs, builts), *_memory_notes(builts)]
     finding.caffe_notes = [note if note.startswith(finding.file) else f"{finding.file}: {note}" for note in notes]
 

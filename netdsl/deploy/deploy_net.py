@@ -14,10 +14,10 @@ from netdsl.deploy.predictions import Kind, PredictingGraph, Prediction, is_data
 from netdsl.errors import NetError, WeightsError
 from netdsl.layer import BringsData, Shape
 from netdsl.layer.data import INPUT_TYPE, UNKNOWN
-from netdsl.model.data_shapes import Items, Known, known_shapes, shape_advice, with_items
+from netdsl.model.data_shapes import DataShape, Items, Known, known_shapes, shape_advice, typical_shape, with_items
 from netdsl.net.graph import Graph, Node, Phase, resolve_all
 from netdsl.net.sequences import beginning_edges
-from netdsl.open_net import Model, NetSource, open_net
+from netdsl.open_net import Model, NetSource, open_net, warn_of_guesses
 from netdsl.weights.files import learned_layers, shared_blobs
 from netdsl.weights.match import pair_blobs
 
@@ -36,10 +36,14 @@ def deploy_model(
     With `outputs` the net ends at these blobs instead, as some authors' nets end at scores.
     """
     model = replace(model, items={**model.items, **shapes})
-    graphs, edge_shapes = _graphs(model)
+    graphs, edge_shapes, guesses = _graphs(model)
     if not graphs:
         raise NetError(f"net '{model.net.name}' has no layers")
     graph = PredictingGraph.of(graphs)
+    for node, kind in zip(graph.graph.nodes, graph.kinds, strict=True):
+        if is_data(node, kind) and not (kind and issubclass(kind, BringsData)):  # code that nobody here can ask
+            for edge in node.tops:
+                edge_shapes[edge] = () if graph.graph.blobs[edge] in guesses else edge_shapes[edge]
     if outputs:
         net = _deploy_graph(graph, edge_shapes, batch, [], {graph.graph.edge_of(name) for name in outputs})
     else:
@@ -47,7 +51,9 @@ def deploy_model(
         ends = {*graph.outputs, *(edge for prediction in predictions for edge in prediction.edges)}
         net = _deploy_graph(graph, edge_shapes, batch, predictions, ends)
     deployed = replace(model, net=net, items={}, level=0, stages=())
-    _check_weights(deployed, model)
+    _check_weights(deployed, model, sorted(guesses))
+    inputs = {top for layer in net.layer if not layer.bottom for top in layer.top}
+    warn_of_guesses(net.name, {name: shape for name, shape in guesses.items() if name in inputs})
     return deployed
 
 
@@ -64,34 +70,37 @@ def deploy(
     return deploy_model(model, shapes=shapes, batch=batch, outputs=outputs).net
 
 
-def _graphs(model: Model) -> tuple[list[Graph], list[Shape]]:
-    """The graphs of a model's phases, and the shapes of the first one's edges.
+def _graphs(model: Model) -> tuple[list[Graph], list[Shape], dict[str, DataShape]]:
+    """The graphs of a model's phases, the shapes of the first one's edges, and the blobs whose shapes are guesses.
 
     Layers that only train may not fit; then shapes are only those that the layers of data state.
     """
     with suppress(NetError):  # errors of the deploy net are raised when it is built
-        builts = [model.layers(phase, stub_unknown=True) for phase in model.phases]
-        return [built.graph for built in builts], builts[0].shapes if builts else []
+        settled = [model.settled(phase, stub_unknown=True) for phase in model.phases]
+        if settled:
+            guesses = {name: shape for name, shape in settled[0].data.items() if shape.known is Known.GUESSED}
+            return [each.built.graph for each in settled], list(settled[0].built.shapes), guesses
     graphs = resolve_all(with_items(model.net, model.items), level=model.level, stages=model.stages)
-    shapes: list[Shape] = [()] * len(graphs[0].blobs)
-    for node in graphs[0].nodes:
+    shapes: list[Shape] = [()] * len(graphs[0].blobs) if graphs else []
+    guesses = dict[str, DataShape]()
+    for node in graphs[0].nodes if graphs else ():
         for edge, shape in zip(node.tops, known_shapes(node.layer) or (), strict=False):
-            shapes[edge] = shape or ()
-    return graphs, shapes
+            shapes[edge] = typical_shape(node.layer, shape) if shape else ()
+            if shape and UNKNOWN in shape:
+                guesses[graphs[0].blobs[edge]] = DataShape(shapes[edge][1:], Known.GUESSED)
+    return graphs, shapes, guesses
 
 
-def _check_weights(deployed: Model, model: Model) -> None:
+def _check_weights(deployed: Model, model: Model, guessed: Sequence[str]) -> None:
     """Raise an error unless every layer has weights of its shapes. Layers of unknown types can't be checked."""
     if not model.weights:
         return
-    built = deployed.layers(Phase.TEST, stub_unknown=True)
+    built = deployed.settled(Phase.TEST, stub_unknown=True).built
     blobs = {name: list(layer.blob_tensors()) for name, layer in learned_layers(built).items()}
     report = pair_blobs(blobs, model.weights, shared=shared_blobs(built), partial=True)[1]
     if report.missing:
         raise WeightsError(f"the weights have nothing for layer {', '.join(map(repr, report.missing))}")
     if report.mismatched:
-        phase = model.phases[0]
-        guessed = [name for name, shape in model.data(phase, stub_unknown=True).items() if shape.known is Known.GUESSED]
         advice = (
             f"; the net doesn't state the shape of {', '.join(map(repr, guessed))}, and no typical one fits: "
             f"`zoo export {shape_advice(guessed)}` writes a net that does"

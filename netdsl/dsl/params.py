@@ -11,8 +11,9 @@ from caffe_proto.net_dialect import mark, mark_by_fields
 from caffe_proto.text.prototxt import text_of
 from netdsl.dsl.assign import assign
 from netdsl.errors import NetError
-from netdsl.net.build import build, check_fillers
-from netdsl.net.graph import resolve_all
+from netdsl.model.data_shapes import settle
+from netdsl.net.build import check_fillers
+from netdsl.net.graph import resolve_all, with_input_layer
 
 if TYPE_CHECKING:
     from netdsl.dsl.layer_types import NetSettings
@@ -70,5 +71,5 @@ def check_net(net: pb.NetParameter) -> None:
     marked = pb.NetParameter()
     marked.CopyFrom(net)
     mark_by_fields(marked)
-    for graph in resolve_all(marked):
-        check_fillers(build(graph))
+    for graph in resolve_all(with_input_layer(marked)):
+        check_fillers(settle(marked, graph.phase, {}, said={}, reads_data=False).built)

@@ -169,7 +169,7 @@ def _numbered(tensors: Mapping[str, AnyArray]) -> dict[str, list[AnyArray]] | No
 
 def layout_of(net: Model | Sequence[Built]) -> Layout:
     """The blobs of all layers that learn, in all phases of a model's net, or in nets that are built."""
-    builts = [net.layers(phase) for phase in net.phases] if isinstance(net, Model) else net
+    builts = [net.settled(phase).built for phase in net.phases] if isinstance(net, Model) else net
     layout: dict[str, dict[str, tuple[int, ...]]] = {}
     for built in builts:
         for name, layer in learned_layers(built).items():

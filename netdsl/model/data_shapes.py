@@ -111,6 +111,7 @@ def settle(
     level: int = 0,
     stages: Sequence[str] = (),
     stub_unknown: bool = False,
+    reads_data: bool = True,
     beside: Callable[[], Items] = dict,
 ) -> Settled:
     """Find the shapes of what the data layers of a net's phase bring, in the order of `Known`, and build its layers.
@@ -118,7 +119,7 @@ def settle(
     Data that can't be read are no error here, since they may be only where the net is trained. `said` and `beside` have
     items of blobs.
     """
-    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown)
+    settling = _Settling(net, phase, weights, said, level, stages, stub_unknown, reads_data)
     try:
         return settling.result(beside)
     except UnknownLayerError:
@@ -216,6 +217,14 @@ def known_shapes(message: pb.LayerParameter) -> list[Shape | None] | None:
         return None
 
 
+def typical_shape(message: pb.LayerParameter, shape: Shape) -> Shape:
+    """A shape whose unknown lengths are typical of an image."""
+    kind = type_of(message)
+    layer = kind(_copy_layer(message), []) if kind is not None and issubclass(kind, BringsData) else None
+    size = None if layer is None else layer.typical_size()
+    return _Top("", shape, None, shape[0]).takes((_TYPICAL[0][0], *(size or _TYPICAL[0][1:]))) or shape
+
+
 def with_items(net: pb.NetParameter, items: Items) -> pb.NetParameter:
     """A net whose data layers state these shapes of items, and what follows from them. Its inputs are a layer."""
     made = _copy_net(with_input_layer(net))
@@ -263,6 +272,7 @@ class _Settling:
         level: int,
         stages: Sequence[str],
         stub_unknown: bool,
+        reads_data: bool,
     ) -> None:
         self._phase, self._weights, self._stub_unknown = phase, weights, stub_unknown
         whole = with_input_layer(net)
@@ -271,8 +281,9 @@ class _Settling:
         others = [found for layer in whole.layer if (found := _DataLayer.of(layer)) is not None]
         for layer in self._layers:
             layer.say(said)
-            layer.read()
-        if any(layer.is_open for layer in self._layers):
+            if reads_data:
+                layer.read()
+        if reads_data and any(layer.is_open for layer in self._layers):
             self._take_from_other_phases(others)
 
     def _all_tops(self) -> Iterator[_Top]:
@@ -306,11 +317,11 @@ class _Settling:
                 continue
             misfits = len(self._mismatches(built))
             if not misfits:
-                return self._settled(built, items, known)
+                return self._settled(built, items, known, fits=True)
             if best is None or misfits < best[0]:
                 best = misfits, built, items, known
         if best is not None:  # weights of other layers may be for other data, which who takes the weights says
-            return self._settled(*best[1:])
+            return self._settled(*best[1:], fits=False)
         assert problem is not None
         raise problem
 
@@ -494,11 +505,11 @@ class _Settling:
         except NetError:
             return False
 
-    def _settled(self, built: Built, items: Items, known: Known) -> Settled:
+    def _settled(self, built: Built, items: Items, known: Known, *, fits: bool) -> Settled:
         data = {}
         for top in self._all_tops():
             if top.name in items:
-                of_weights = bool(self._weights) and top.known is None and known is Known.GUESSED
+                of_weights = fits and bool(self._weights) and top.known is None and known is Known.GUESSED
                 pinned = of_weights and not any(map(self._fits, _neighbours(items, top)))
                 data[top.name] = DataShape(items[top.name], Known.WEIGHTS if pinned else known)
             elif top.known is not None:
@@ -512,7 +523,7 @@ class _Settling:
         net = _copy_net(self._net)
         _state_batches(net, batch)
         said = {top.name: top.shape[1:] for top in self._all_tops() if top.known is Known.SAID and top.shape}
-        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown)
+        return _Settling(net, self._phase, self._weights, said, 0, (), self._stub_unknown, False)
 
 
 def _both_shapes(mismatch: Mismatch) -> tuple[Sequence[Shape | None], Sequence[Shape | None]]:

@@ -49,6 +49,7 @@ class Feeds:
     """A feed for each layer of a graph that reads data, by the index of its node, and one for the user's batches.
 
     `input_shapes` has the edges that the program or a table has to give, with the shapes that the net says they have.
+    Lengths of 0, and shapes without any, are unknown until the first value is given.
     """
 
     def __init__(self, graph: Graph, device: torch.device | str = "cpu") -> None:
@@ -94,7 +95,8 @@ class Feeds:
         if layer is None:
             return
         if layer.data_origin is not DataOrigin.FILES or set(node.layer.top) <= set(user_blobs):
-            self.input_shapes.update(zip(node.tops, layer.top_shapes([]), strict=False))
+            shapes = (shape or () for shape in layer.known_shapes())
+            self.input_shapes.update(zip(node.tops, shapes, strict=False))
             return
         batches = self._batches(layer.reading(loading.seed), loading)
         self.read[index] = batches
@@ -131,9 +133,13 @@ class Feeds:
         """Take inputs from an iterable of batches or of single items, or from a function that returns them."""
         if not self.input_shapes:
             raise DataError("the layers of this net read their data themselves; nothing else can be given")
-        self._user_feed = UserBatches(
-            values, {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()}
-        )
+        batches = UserBatches(values, {self._graph.blobs[edge]: shape for edge, shape in self.input_shapes.items()})
+        found = dict(zip(self.input_shapes, batches.shapes.values(), strict=True))
+        for node in self._graph.nodes:
+            if any(self.input_shapes.get(edge) != found.get(edge) for edge in node.tops):
+                _state_tops(node.layer, [found[edge] for edge in node.tops])
+        self.input_shapes = found
+        self._user_feed = batches
 
     def next(self) -> dict[int, Tensor]:
         """The next batch, by the edges of the graph."""

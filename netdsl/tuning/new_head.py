@@ -15,8 +15,8 @@ from netdsl.errors import NetError
 from netdsl.layer import BringsData, Layer, Loss, NotDeployed
 from netdsl.layer.core import add_specs
 from netdsl.layers import LAYERS
-from netdsl.net.build import build
 from netdsl.net.graph import resolve_all
+from netdsl.open_net import Model
 from netdsl.tuning.heads import OUTPUTS, head_names, outputs_field
 
 ACCURACY = "accuracy"  # the top that tells how good the net is
@@ -99,7 +99,8 @@ def freeze(net: pb.NetParameter, patterns: Sequence[str], heads: Collection[str]
 
 def _learned(net: pb.NetParameter) -> dict[str, Layer]:
     """The layers that have weights, by their names."""
-    pairs = (pair for graph in resolve_all(net) for pair in build(graph).pairs())
+    model = Model(net)
+    pairs = (pair for phase in model.phases for pair in model.settled(phase).built.pairs())
     return {node.layer.name: layer for node, layer in pairs if layer.blob_names()}
 
 

@@ -18,7 +18,6 @@ from converters.caffe import DEPLOY, WEIGHTS, export_caffe
 from converters.compare import CaffeModel, OnnxModel, compare
 from converters.onnx.export import export_onnx
 from converters.onnx.verification import TOLERANCE, difference
-from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.sample_inputs import sample_input, sample_inputs
 from netdsl.deploy.deploy_net import deploy_model
 from netdsl.layer import BringsData, Shape
@@ -95,7 +94,8 @@ def _train(path: Path, weights: Path, shapes: dict[str, Shape]) -> None:
     Many nets' own fillers make outputs that are nearly the same for all classes, so that nothing could be compared.
     """
     torch.manual_seed(0)
-    built = resolve_shapes(open_model(path).net, CheckSettings(assume=shapes)).builts[0]
+    model = open_model(path, shapes=shapes)
+    built = model.layers(model.phases[0])
     NetModule(built).allocate()
     for blob in (blob for layer in built.layers for blob in layer.parameters() if blob.dim() > 1):
         fill(blob, pb.FillerParameter(type="msra" if blob.dim() > 2 else "xavier"))  # moderate scores for classes

@@ -13,7 +13,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import FileError
 from caffe_proto.files import read_net
 from netdsl import LinearLayer, Net, NetParams, RDDLayer, WeightCollection
-from netdsl.errors import GraphError, WeightsError
+from netdsl.errors import ShapeWarning, WeightsError
 from netdsl.formats import register_format
 from netdsl.model import open_model, open_net, open_weights
 from netdsl.open_net import Model
@@ -71,13 +71,14 @@ def test_nets_come_as_messages_descriptions_and_files_that_were_read(saved: None
     assert values(open_net(file)) == {"one": 1, "other": 1} and file.message.layer[1].blobs
 
 
-def test_an_input_without_a_shape_is_there_for_who_knows_one_and_dropped_where_a_net_is_built(tmp_path: Path) -> None:
+def test_an_input_without_a_shape_takes_a_typical_one_unless_its_shape_is_said(tmp_path: Path) -> None:
     (tmp_path / "old.prototxt").write_text(OLD)
     net = open_net(tmp_path / "old.prototxt").net
     assert ([*net.input], [layer.type for layer in net.layer]) == (["data"], ["InnerProduct"])
     assert open_net(net).net == net
-    with pytest.raises(GraphError, match="bottom 'data' is no top of any layer before it"):
-        Net(net)
+    with pytest.warns(ShapeWarning, match="'data' is taken as 3x224x224"):
+        assert Net(net).get_weights()["ip"][0].shape == (5, 3 * 224 * 224)
+    assert Net(net, shapes={"data": (7,)}).get_weights()["ip"][0].shape == (5, 7)
 
 
 def test_what_names_nothing_of_the_net_is_refused(saved: None) -> None:

@@ -34,6 +34,7 @@ def imagenet_data(
             source=f"examples/imagenet/ilsvrc12_{part}_lmdb",
             batch_size=batch,
             backend="LMDB",
+            force_encoded_color=True,
         )
         for part, batch in batches.items()
     ]

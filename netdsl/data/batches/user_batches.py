@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,15 +29,35 @@ class UserBatches(Iterator[tuple[Tensor, ...]]):
     """An iterator over batches for blobs of these shapes, from an iterable or from a function that returns the next.
 
     Each value is a batch or an item, which has one axis less; the blob with the largest items tells which. Batches
-    aren't copied. An iterable begins again at its end.
+    aren't copied. An iterable begins again at its end. Lengths of 0, and shapes without any, are those
+    of the first value, and then in `shapes`.
     """
 
     def __init__(self, values: Values, shapes: Mapping[str, Shape]) -> None:
-        self._values, self._shapes = values, dict(shapes)
-        self._largest = max(shapes, key=lambda name: math.prod(shapes[name][1:]))
-        self._rows = self._endless_rows()
+        self._values = values
+        self._shapes: dict[str, Shape] = {}
+        self._rows: Iterator[Rows] = self._endless_rows()
         self.position = 0
         self.waited = 0.0
+        self._shapes = self._completed(shapes)
+        self._largest = max(self._shapes, key=lambda name: math.prod(self._shapes[name][1:]))
+
+    @property
+    def shapes(self) -> Mapping[str, Shape]:
+        """The shapes of batches by blob."""
+        return self._shapes
+
+    def _completed(self, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+        """The shapes with what the first value says of them."""
+        known = {name: shape for name, shape in shapes.items() if shape and 0 not in shape}
+        if len(known) < len(shapes):
+            self._shapes = dict.fromkeys(shapes, ())
+            first = self._next_values()
+            self._rows = chain([first], self._rows)
+            for name in shapes.keys() - known.keys():
+                shape, value = shapes[name], tuple(np.shape(first[name]))
+                known[name] = (*shape[:1], *value) if len(value) == len(shape) - 1 else value
+        return {name: known[name] for name in shapes}
 
     def __next__(self) -> tuple[Tensor, ...]:
         start = time.perf_counter()

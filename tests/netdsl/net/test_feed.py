@@ -182,8 +182,9 @@ def test_what_nobody_reads_is_wanted_from_the_program() -> None:
 def test_given_blobs_are_not_read() -> None:
     net = graph(TWO)
     feeds = Feeds.open(net, user_blobs=["other", "vector"])
-    assert list(feeds.input_shapes.values()) == [(2, 3, 224, 224)]
+    assert list(feeds.input_shapes.values()) == [(2, 3, 0, 0)]
     feeds.give([{"other": np.full((2, 3, 1, 1), 8)}])
+    assert list(feeds.input_shapes.values()) == [(2, 3, 1, 1)]
     found = named(net, feeds.next())
     assert (found["number"].tolist(), found["other"].flatten().tolist()) == ([0, 1], [8] * 6)
     feeds.close()
@@ -267,8 +268,3 @@ layer { name: "m" type: "MemoryData" top: "data" top: "label"
 def test_what_does_not_fit_a_table_is_told(table: Table, layers: str, why: str) -> None:
     with pytest.raises((DataError, NetError), match=why):
         Feeds.open(graph(layers), table=replace(table, source=f"{table.source}/t.arrow", columns={"data": "volume"}))
-
-
-def test_nothing_is_opened_for_a_net_that_is_only_built() -> None:
-    text = "layer { name: 'd' type: 'Data' top: 'a' data_param { batch_size: 2 source: 'nowhere' } }"
-    assert build(graph(text)).shapes == [(2, 3, 224, 224)]

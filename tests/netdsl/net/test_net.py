@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
 from caffe_proto.errors import FileError
 from netdsl.dsl import LinearLayer, NetParams, RDDLayer
-from netdsl.errors import DataError, NetError, ShapeError, WeightsError, WeightsWarning
+from netdsl.errors import DataError, NetError, ShapeError, ShapeWarning, WeightsError, WeightsWarning
 from netdsl.layer import Layer
 from netdsl.net.graph import Phase
 from netdsl.net.net import Net
@@ -293,7 +293,9 @@ def test_a_net_has_the_shapes_of_the_data_that_it_names() -> None:
 
 
 def test_data_that_are_not_there_are_an_error_only_where_they_are_read() -> None:
-    with Net(from_text(ON_DATA % "nowhere", pb.NetParameter)) as net:
+    with pytest.warns(ShapeWarning, match="'data' is taken as 3x224x224"):
+        net = Net(from_text(ON_DATA % "nowhere", pb.NetParameter))
+    with net:
         assert net.get_weights()["ip"][0].shape == (10, 3 * 224 * 224)
         with pytest.raises(DataError, match="nowhere"):
             net.train(1)

@@ -9,7 +9,9 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
+from netdsl.model.data_shapes import DataShape, Known
 from netdsl.net.graph import Phase
+from netdsl.open_net import Model
 from netdsl.planner.timing import LayerTime, NetTime, TimingSettings, time_net
 
 INPUT = 'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 3 dim: 4 dim: 9 dim: 7 } } }'
@@ -21,7 +23,8 @@ RELU = 'layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" }'
 
 
 def timed(text: str, **trial: object) -> NetTime:
-    return time_net(from_text(text, pb.NetParameter), TimingSettings(**{"iterations": 1, **trial}))
+    of_model = {name: trial.pop(name) for name in ("items", "level", "stages") if name in trial}
+    return time_net(Model(from_text(text, pb.NetParameter), **of_model), TimingSettings(**{"iterations": 1, **trial}))
 
 
 def layers(times: NetTime) -> dict[str, LayerTime]:
@@ -108,8 +111,8 @@ def test_no_data_are_read_and_no_file_is_written(tmp_path: Path, monkeypatch: py
         layer { name: "ip" type: "InnerProduct" bottom: "x" top: "ip" inner_product_param { num_output: 5 } }
         layer { name: "out" type: "HDF5Output" bottom: "ip" bottom: "y" hdf5_output_param { file_name: "out.h5" } }
         """,
-        assume={"x": (3, 4, 6)},
+        items={"x": (3, 4, 6)},
     )
     assert times.flops == 2 * 2 * (3 * 4 * 6) * 5
-    assert times.assumed == {"x": (3, 4, 6)}
+    assert times.data["x"] == DataShape((3, 4, 6), Known.SAID)
     assert list(tmp_path.iterdir()) == []

@@ -7,8 +7,8 @@ import pytest
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.text.prototxt import from_text
 from netdsl.errors import NetError
-from netdsl.net.build import build
-from netdsl.net.graph import Phase, resolve
+from netdsl.net.graph import Phase
+from netdsl.open_net import Model
 from netdsl.tuning.heads import head_names
 from netdsl.tuning.new_head import DataLayers, freeze, heads_of, with_data, with_heads
 
@@ -56,7 +56,7 @@ def data() -> DataLayers:
 
 
 def layers(net: pb.NetParameter, phase: Phase) -> dict[str, tuple[int, ...]]:
-    built = build(resolve(net, phase))
+    built = Model(net).settled(phase).built
     return {node.layer.name: built.shapes[node.tops[0]] for node, _ in built.pairs()}
 
 

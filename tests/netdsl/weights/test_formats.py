@@ -14,7 +14,7 @@ from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text, read_net
 from caffe_proto.errors import FileError
 from netdsl.errors import WeightsError
-from netdsl.model import layout_of, open_weights
+from netdsl.model import Model, layout_of, open_weights
 from netdsl.net.net import Net
 from netdsl.weights.tensor_files import Precision
 from netdsl.weights.torch_names import MatchedBy, TensorMatch
@@ -52,7 +52,7 @@ def weights() -> dict[str, list[np.ndarray]]:
     random = np.random.default_rng(0)
     return {
         layer: [random.standard_normal(shape).astype(np.float32) for shape in blobs.values()]
-        for layer, blobs in layout_of(NET).items()
+        for layer, blobs in layout_of(Model(NET)).items()
     }
 
 
@@ -107,7 +107,7 @@ def test_a_state_dict_of_torchs_finds_its_layers_by_shape_and_tells_which(tmp_pa
     module = Same()
     module.features[1].running_mean.uniform_()
     torch.save({"state_dict": module.state_dict(), "epoch": 3}, tmp_path / "w.pt")
-    found = open_weights(tmp_path / "w.pt", NET)
+    found = open_weights(tmp_path / "w.pt", Model(NET))
     assert found.names == (
         TensorMatch("features.0", "conv1/3x3.a", MatchedBy.SHAPE),
         TensorMatch("features.1.running_mean", "bn", MatchedBy.SHAPE),
@@ -125,9 +125,9 @@ def test_names_in_the_order_of_the_layers_and_our_own_modules_names(tmp_path: Pa
     state = Same().state_dict()
     ordered = {name: state[name] for name in sorted(state)}  # features before head
     torch.save(ordered, tmp_path / "w.pt")
-    assert {each.by for each in open_weights(tmp_path / "w.pt", NET).names} == {MatchedBy.ORDER}
+    assert {each.by for each in open_weights(tmp_path / "w.pt", Model(NET)).names} == {MatchedBy.ORDER}
     torch.save(Net(NET, weights=weights()).module.state_dict(), tmp_path / "own.pt")
-    own = open_weights(tmp_path / "own.pt", NET)
+    own = open_weights(tmp_path / "own.pt", Model(NET))
     assert same(own.weights, weights())
     assert {each.by for each in own.names} == {MatchedBy.NAME}
 
@@ -136,7 +136,7 @@ def test_all_that_does_not_match_is_told_at_once(tmp_path: Path) -> None:
     torch.save({**Same(classes=6).state_dict(), "extra": torch.zeros(2, 3)}, tmp_path / "w.pt")
     wanted = r"w.pt: no tensors for layer 'ip' \(5x100, 5\); no layer for 'head' \(6x100, 6\), '.extra' \(2x3\)"
     with pytest.raises(WeightsError, match=wanted):
-        open_weights(tmp_path / "w.pt", NET)
+        open_weights(tmp_path / "w.pt", Model(NET))
     torch.save({"a.0": torch.zeros(2), "a.2": torch.zeros(2)}, tmp_path / "gap.pt")
     with pytest.raises(WeightsError, match=r"gap.pt: names such as 'a.0' aren't LAYER.INDEX"):
         open_weights(tmp_path / "gap.pt")
