@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch.distributed
 
-from netdsl.distributed.transports.shared_memory.communicator import SharedMemoryCommunicator
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create
+from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 
 
 def run_processes(module: str, size: int, options: Sequence[str], *, parent: str | None = None) -> list[list[float]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ _NAME = re.compile(r"round-([0-9]{8})")
 _VERSION = 2  # of `whole.json` and the tensors beside it; the first files had no number
 _PARTS = ("npz", "json")  # the kinds of files of each worker
 _ARCHIVE = re.compile(r"worker-([0-9]{1,8})\.npz")
+_FILE = "memberships.json"
 
 
 @dataclass(frozen=True)
@@ -225,3 +226,53 @@ def _open_entry(path: Path) -> JournalEntry:
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(f"{file}: is damaged: it isn't that of this round, or lacks workers' parts")
     return JournalEntry(path, contents)
+
+
+class Membership(msgspec.Struct, frozen=True):
+    """The workers that take part in the rounds after one, by their numbers, in the order of their ranks.
+
+    A worker keeps its number as long as it lives, and its rank follows from who else is there.
+    """
+
+    after: int
+    members: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if self.after < 0 or not self.members or list(self.members) != sorted({*self.members}) or self.members[0] < 0:
+            raise DistributedError(f"workers {self.members} after round {self.after} are no membership")
+
+    def names(self) -> str:
+        """The workers as messages call them."""
+        numbers = ", ".join(map(str, self.members))
+        return f"worker {numbers}" if len(self.members) == 1 else f"workers {numbers}"
+
+    def __str__(self) -> str:
+        verb = "takes" if len(self.members) == 1 else "take"
+        return f"from round {self.after + 1} on {self.names()} {verb} part"
+
+
+def read_memberships(folder: Path) -> tuple[Membership, ...]:
+    """The memberships of the run in a folder, one after the other."""
+    file = folder / _FILE
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=tuple[Membership, ...])
+    except FileNotFoundError:
+        return ()
+    except OSError as problem:
+        raise DistributedError(f"{file}: can't be read: {problem.strerror}") from None
+    except (ValueError, RecursionError) as problem:  # msgspec's own errors are ValueErrors
+        raise DistributedError(f"{file}: is damaged: {problem}") from None
+
+
+def note_membership(folder: Path, membership: Membership) -> None:
+    """Note who takes part from a round on, in place of those who took part later: what they did is done again."""
+    before = tuple(each for each in read_memberships(folder) if each.after < membership.after)
+    if not before or before[-1].members != membership.members:
+        before = (*before, membership)
+    data = msgspec.json.format(msgspec.json.encode(before), indent=1)
+    write_pieces(folder / _FILE, [data + b"\n"], durable=True)
+
+
+def members_after(memberships: Iterable[Membership], number: int) -> tuple[int, ...]:
+    """The workers that take part in the round after one; none if that isn't known."""
+    return next((each.members for each in reversed(tuple(memberships)) if each.after <= number), ())

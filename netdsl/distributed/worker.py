@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Communicator, Handle
-from netdsl.distributed.record import Activity, RoundRecord, Span
-from netdsl.distributed.supervision.heartbeat import Pulse
+from netdsl.distributed.control.heartbeat import Pulse
+from netdsl.distributed.run_log import Activity, RoundRecord, Span
 from netdsl.solver.solver import Solver
 
 _CACHED = 1 << 17  # values of two models that fit into a core's cache

@@ -12,9 +12,7 @@ from torch import Tensor
 
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.lane import LANES, Lane, Operation, check_lane
-from netdsl.distributed.transports.lane_variable import LaneVariable
-from netdsl.distributed.transports.staging import StagedBuffer
+from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
 from netdsl.distributed.transports.weighted_mean import scales_of
 from netdsl.errors import DistributedError
 from netdsl.mpi.group import MpiGroup

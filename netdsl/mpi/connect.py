@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from netdsl.distributed.communicator import Communicator
-from netdsl.distributed.supervision.control_client import ControlClient
+from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.transports import connect as others
 from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.communicator import MpiCommunicator

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from netdsl.distributed.communicator import Traffic
-from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.waiting import wait_until_none
+from netdsl.distributed.interruption import Interruption, wait_until_none
 from netdsl.distributed.transports.weighted_mean import Array
 from netdsl.errors import PeerLostError
 from netdsl.mpi.library import mpi, mpi_errors

@@ -12,11 +12,11 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, lead
-from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
-from netdsl.distributed.supervision.retries import End
+from netdsl.distributed.supervisor import End
 from netdsl.mpi.connect import connect
 from netdsl.mpi.library import world
 from netdsl.mpi.mpiexec import check_number

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
+from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.errors import DistributedError
 from netdsl.mpi.installation import SETTINGS, mpiexec

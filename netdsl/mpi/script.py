@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from netdsl.distributed.launcher import log_of
 from netdsl.distributed.launchers.external import ExternalLauncher
-from netdsl.distributed.launchers.process_end import log_of
-from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.supervisor import watch
 from netdsl.distributed.transports.transport import Transport
 from netdsl.mpi.connect import connect
 from netdsl.mpi.launcher import take_part

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.launchers.external import ExternalWorker
-from netdsl.distributed.launchers.launcher import WorkerSpec
 from netdsl.mpi.library import forget_shared_memory, mpi, world
 from netdsl.ranks import Ranks
 

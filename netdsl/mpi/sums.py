@@ -6,8 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from netdsl.distributed.transports.ordered_sum import OrderedSum
-from netdsl.distributed.transports.weighted_mean import Array
+from netdsl.distributed.transports.weighted_mean import Array, OrderedSum
 from netdsl.mpi.group import PIECE, MpiGroup
 
 

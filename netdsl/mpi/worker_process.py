@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.launchers.launcher import WorkerSpec
-from netdsl.distributed.launchers.process_end import log_of
+from netdsl.distributed.launcher import WorkerSpec, log_of
 from netdsl.distributed.run_worker import run_worker
 from netdsl.layer.allowed_python import allowing
 from netdsl.mpi.connect import connect

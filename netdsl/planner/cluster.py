@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import Link, SharedMemoryLink, TwoLevelLink
-from netdsl.distributed.simulator.machines import Machines
+from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
 from netdsl.errors import PlanError
 from netdsl.planner.device import Device
 

@@ -6,11 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import ExchangeKind, Link
-from netdsl.distributed.simulator.machines import Machines
-from netdsl.distributed.strategies.pace import AUTO, SHORT_ROUNDS, iterations_per_round
-from netdsl.distributed.strategies.strategy import Strategy
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
+from netdsl.distributed.machines import ExchangeKind, Link, Machines
+from netdsl.distributed.strategies.strategy import (
+    AUTO,
+    SHORT_ROUNDS,
+    ModelSize,
+    Strategy,
+    StrategyTraffic,
+    Transfer,
+    Waiting,
+    iterations_per_round,
+)
 from netdsl.errors import DistributedError
 from netdsl.planner.slowest import slowest_seconds, steps_until
 

@@ -15,7 +15,7 @@ from netdsl.checking.lint import CheckSettings, resolve_shapes
 from netdsl.checking.shape_guesses import Shapes
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.distributed.strategies.settings import STRATEGIES, AnyStrategy
-from netdsl.distributed.strategies.traffic import ModelSize
+from netdsl.distributed.strategies.strategy import ModelSize
 from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision

@@ -7,7 +7,7 @@ import math
 from functools import cache
 from statistics import NormalDist
 
-from netdsl.distributed.simulator.machines import Machines
+from netdsl.distributed.machines import Machines
 
 _RARE = 1e-6  # a probability that makes no difference
 _POINTS = 2000  # of the integral

@@ -9,8 +9,8 @@ from statistics import fmean, median
 
 import torch
 
-from netdsl.distributed.record import Activity, RoundRecord
 from netdsl.distributed.run import Run
+from netdsl.distributed.run_log import Activity, RoundRecord
 from netdsl.distributed.run_worker import compute_threads
 from netdsl.errors import DistributedError
 from netdsl.solver.module_net import ModuleNet

@@ -15,7 +15,7 @@ from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.weak import WeakIdKeyDictionary
 
-from netdsl.distributed.gradients import Bucket, GradientBuckets
+from netdsl.distributed.strategies.all_reduce import Bucket, GradientBuckets
 from netdsl.errors import DistributedError
 from netdsl.transparent.batch_tensor import RANK_MEAN, BatchTensor, Part, own_part
 from netdsl.transparent.ranks import Doing, ScriptRanks

@@ -7,10 +7,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from netdsl.distributed.launcher import log_of
 from netdsl.distributed.launchers.external import ExternalLauncher, ExternalWorker, take_part
 from netdsl.distributed.launchers.local import LocalLauncher, Shown
-from netdsl.distributed.launchers.process_end import log_of
-from netdsl.distributed.supervision.supervisor import watch
+from netdsl.distributed.supervisor import watch
 from netdsl.distributed.transports.transport import Transport, is_memory_shareable
 from netdsl.ranks import share_of_cores
 from netdsl.transparent.run_rank import ScriptPlan, run_rank

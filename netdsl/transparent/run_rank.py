@@ -11,13 +11,12 @@ import msgspec
 import torch
 
 from caffe_proto.storage import write_pieces
-from netdsl.distributed.journal import Retention
-from netdsl.distributed.launchers.launcher import WorkerSpec
-from netdsl.distributed.membership import Membership
+from netdsl.distributed.control.client import ControlClient
+from netdsl.distributed.control.heartbeat import WatchedCommunicator
+from netdsl.distributed.control.protocol import Ending
+from netdsl.distributed.journal import Membership, Retention
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run_worker import compute_threads
-from netdsl.distributed.supervision.control_client import ControlClient
-from netdsl.distributed.supervision.heartbeat import WatchedCommunicator
-from netdsl.distributed.supervision.protocol import Ending
 from netdsl.distributed.transports.connect import Connect, connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError

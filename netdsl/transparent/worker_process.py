@@ -6,7 +6,7 @@ import gc
 import sys
 from pathlib import Path
 
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.errors import DistributedError
 from netdsl.transparent.run_rank import ScriptPlan, run_rank
 

@@ -125,7 +125,7 @@ def _train(flags: Flags) -> None:
         raise FlagError("a snapshot has its own weights; give -snapshot or -weights, not both")
     effects = _effect("sigint_effect", flags.sigint_effect), _effect("sighup_effect", flags.sighup_effect)
     from netdsl.distributed.run import Run
-    from netdsl.distributed.supervision.retries import End
+    from netdsl.distributed.supervisor import End
     from netdsl.solver.settings import read_settings
     from zoo.distributed_run import train_on_devices
     from zoo.training import train

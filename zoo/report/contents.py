@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.record import Activity
+from netdsl.distributed.run_log import Activity
 from netdsl.net.graph import Phase
 from netdsl.planner.timing import LayerTime, TimingSettings, time_net
 from zoo.drawing.net_boxes import boxes_of

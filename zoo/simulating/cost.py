@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from netdsl.distributed.link import ExchangeKind, Link
+from netdsl.distributed.machines import ExchangeKind, Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
 from netdsl.planner.tau import best_tau, naive_speedup

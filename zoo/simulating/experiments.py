@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.planner.convergence_grid import write_grid
 from zoo.simulating import figures, tables
 from zoo.simulating.cache import TrialCache

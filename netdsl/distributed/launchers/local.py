@@ -14,8 +14,7 @@ from typing import IO, ClassVar
 
 import msgspec
 
-from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
-from netdsl.distributed.launchers.process_end import ending_of, last_words, log_of
+from netdsl.distributed.launcher import Workers, WorkerSpec, ending_of, last_words, log_of
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError

@@ -11,10 +11,18 @@ import torch
 from torch import Tensor
 
 from netdsl.distributed.communicator import Handle
-from netdsl.distributed.link import ExchangeKind
-from netdsl.distributed.record import Activity, Span
-from netdsl.distributed.strategies.pace import AUTO, Pace, Tau, check_tau
-from netdsl.distributed.strategies.traffic import ModelSize, StrategyTraffic, Transfer, Waiting
+from netdsl.distributed.machines import ExchangeKind
+from netdsl.distributed.run_log import Activity, Span
+from netdsl.distributed.strategies.strategy import (
+    AUTO,
+    ModelSize,
+    Pace,
+    StrategyTraffic,
+    Tau,
+    Transfer,
+    Waiting,
+    check_tau,
+)
 from netdsl.distributed.worker import Worker
 from netdsl.errors import DistributedError
 

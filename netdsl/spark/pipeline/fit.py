@@ -19,7 +19,7 @@ from netdsl.checking.shape_guesses import assume
 from netdsl.distributed.run import Run, exists
 from netdsl.distributed.run_log import EVENTS, Moment, Told, open_run_log, read_moments
 from netdsl.distributed.run_worker import MODEL
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
 from netdsl.errors import DistributedError
 from netdsl.layers import LAYERS
 from netdsl.net.feed import Feeds

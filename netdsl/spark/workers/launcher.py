@@ -17,7 +17,7 @@ from pyspark import BarrierTaskContext
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.launchers.launcher import Workers, WorkerSpec
+from netdsl.distributed.launcher import Workers, WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import run_worker
 from netdsl.distributed.transports.transport import Transport

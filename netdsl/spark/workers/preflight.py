@@ -16,14 +16,14 @@ from pathlib import Path
 import torch
 from pyspark import BarrierTaskContext
 
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.control.client import ControlAddress, ControlClient
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
-from netdsl.distributed.supervision.control_client import ControlAddress, ControlClient
-from netdsl.distributed.supervision.control_server import ControlServer
-from netdsl.distributed.supervision.retries import RETRIES
+from netdsl.distributed.run_worker import worker_device
+from netdsl.distributed.supervisor import RETRIES
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.transport import Transport
-from netdsl.distributed.worker_device import worker_device
 from netdsl.errors import DistributedError, PeerLostError
 from netdsl.spark.cluster import PORT, BarrierJob, Cluster
 from netdsl.spark.workers.task_resources import assigned_gpus, local_rank

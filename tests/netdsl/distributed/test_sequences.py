@@ -6,11 +6,11 @@ import pytest
 
 from caffe_proto import caffe_pb2 as pb
 from caffe_proto import from_text
-from netdsl.distributed.link import Link
+from netdsl.distributed.machines import Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
-from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.world import World
+from netdsl.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.simulator.world import World
 from netdsl.solver.events import Event, Notice
 
 NET = """

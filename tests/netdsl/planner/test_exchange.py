@@ -8,17 +8,16 @@ import pytest
 from google.protobuf import text_format
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.link import ExchangeKind, Link, SparkLink, TwoLevelLink
+from netdsl.distributed.machines import ExchangeKind, Link, Machines, SparkLink, TwoLevelLink
 from netdsl.distributed.run import Run
 from netdsl.distributed.run_worker import open_worker
-from netdsl.distributed.simulator.communicator import Network, SimulatedCommunicator
-from netdsl.distributed.simulator.machines import Machines
-from netdsl.distributed.simulator.run import simulate
-from netdsl.distributed.simulator.world import World
 from netdsl.distributed.strategies.settings import parse
-from netdsl.distributed.strategies.traffic import ModelSize
+from netdsl.distributed.strategies.strategy import ModelSize
 from netdsl.errors import DistributedError
 from netdsl.planner.exchange import predict
+from netdsl.simulator.communicator import Network, SimulatedCommunicator
+from netdsl.simulator.simulate import simulate
+from netdsl.simulator.world import World
 
 SOLVER = """
 base_lr: 0.01 lr_policy: "fixed" max_iter: 13 random_seed: 3 snapshot_after_train: false

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from netdsl.distributed.simulator.machines import Machines
+from netdsl.distributed.machines import Machines
 from netdsl.planner.slowest import slowest_seconds, steps_until
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from caffe_proto.errors import CaffeError
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import train
 from netdsl.spark.session import SETTINGS, open_session
 from netdsl.spark.workers.launcher import SparkLauncher
 

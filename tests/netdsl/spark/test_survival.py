@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.spark.workers.launcher import SparkLauncher

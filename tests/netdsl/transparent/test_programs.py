@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from netdsl.distributed.transports.shared_memory.memory import create
+from netdsl.distributed.transports.shared_block import create
 from tests.netdsl.transparent import programs, refused_programs
 from tests.patience import PATIENCE
 from tests.test_house import ROOT

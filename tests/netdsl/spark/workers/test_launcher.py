@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.record import RoundRecord
 from netdsl.distributed.run import Run
-from netdsl.distributed.run_log import Told
+from netdsl.distributed.run_log import RoundRecord, Told
 from netdsl.distributed.run_worker import MODEL
-from netdsl.distributed.supervision.retries import End
-from netdsl.distributed.supervision.supervisor import train
+from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.solver.action import Action
@@ -24,6 +22,7 @@ from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark.conftest import TRANSPORTS, after_round, begin, same
 
 pytestmark = pytest.mark.spark
+SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3"]
 
 
 def free_port() -> int:
@@ -35,9 +34,6 @@ def free_port() -> int:
 def is_open(host: str, port: int) -> bool:
     with socket.socket() as tried:
         return tried.connect_ex((host, port)) == 0
-
-
-SYNCHRONOUS = ["averaging:tau=3", "outer:tau=3", "allreduce:tau=3", "elastic-sync:tau=3"]
 
 
 @pytest.mark.parametrize(

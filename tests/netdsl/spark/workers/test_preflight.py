@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from caffe_proto import caffe_pb2 as pb
-from netdsl.distributed.launchers.launcher import WorkerSpec
+from netdsl.distributed.control.client import ControlAddress
+from netdsl.distributed.control.server import ControlServer
+from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
-from netdsl.distributed.supervision.control_client import ControlAddress
-from netdsl.distributed.supervision.control_server import ControlServer
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.spark.cluster import Cluster
