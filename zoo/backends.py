@@ -122,7 +122,7 @@ class SparkBackend:
         from netdsl.distributed.supervisor import train
 
         with replace(self, tasks=Run.load(folder).fitting(os.cpu_count() or 1)).session() as session:
-            from netdsl.spark.workers.launcher import SparkLauncher  # needs pyspark, which the session has checked
+            from netdsl.spark.launcher import SparkLauncher
 
             return train(folder, SparkLauncher(session), **events)
 
@@ -215,7 +215,7 @@ class MpiBackend:
         """The worker that this process is, if mpiexec started it."""
         if not started_by_mpiexec(os.environ):
             return None
-        from netdsl.mpi.spec import this_rank
+        from netdsl.mpi.launcher import this_rank
 
         return this_rank()
 
@@ -240,7 +240,7 @@ class MpiBackend:
         from netdsl.distributed.supervisor import train
 
         if self.rank is None:
-            from netdsl.mpi.mpiexec import MpiexecLauncher
+            from netdsl.mpi.launcher import MpiexecLauncher
 
             return train(folder, MpiexecLauncher(), **events)
         from netdsl.mpi.launcher import train_as_rank

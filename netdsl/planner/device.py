@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
@@ -15,9 +15,13 @@ import msgspec
 
 from caffe_proto.errors import FileError
 from netdsl.data.sources.file_errors import file_errors, regular_file
+from netdsl.distributed.machines import Link, Machines, SharedMemoryLink, TwoLevelLink
+from netdsl.errors import PlanError
 
 _FOLDER = Path(__file__).parent / "devices"
 _LARGEST = 1 << 22  # bytes of a file
+_UNSOURCED = {"name", "title", "type", "sources"}
+_MAY_BE_ZERO = {"overhead"}
 
 
 class NumberType(Enum):
@@ -80,9 +84,7 @@ class Device:
     measured: tuple[MeasuredOperation, ...] = field(default=(), repr=False)
 
 
-_UNSOURCED = {"name", "title", "type", "sources"}
 _FIELDS = {each.name for each in fields(Device)}
-_MAY_BE_ZERO = {"overhead"}
 
 
 def device_names() -> list[str]:
@@ -189,3 +191,61 @@ def _numbers(device: Device) -> Iterator[tuple[str, float]]:
     for number_type, arithmetic in device.arithmetic.items():
         for each in fields(Arithmetic):
             yield f"arithmetic.{number_type.value}.{each.name}", getattr(arithmetic, each.name)
+
+
+@dataclass(frozen=True)
+class DeviceCluster:
+    """So many equal machines with so many devices each, of which the last `stragglers` are slower.
+
+    `bandwidth` and `latency` are those of a machine's connection to a switch, in bytes a second and seconds. Devices of
+    one machine exchange over its own links.
+    """
+
+    device: Device
+    devices: int = 1
+    machines: int = 1
+    bandwidth: float = math.inf
+    latency: float = 0.0
+    stragglers: int = 0  # machines
+    slowdown: float = 2.0
+    jitter: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.devices < 1 or self.machines < 1:
+            raise PlanError(f"{self.machines} machines with {self.devices} devices; there must be one of each at least")
+        if self.stragglers >= self.machines > 1:
+            raise PlanError(f"{self.stragglers} of {self.machines} machines can't be slower than the others")
+
+    @property
+    def workers(self) -> int:
+        """The workers that there is a device for."""
+        return self.devices * self.machines
+
+    def link(self, workers: int) -> Link:
+        """The connections of so many workers, which fill one machine after the other."""
+        inside = self._link_inside()
+        if workers <= self.devices:
+            return inside
+        if self.devices == 1:
+            return Link(self.bandwidth, self.latency)
+        return TwoLevelLink(self.bandwidth, self.latency, inside=inside, per_machine=self.devices)
+
+    def _link_inside(self) -> Link:
+        """What connects the devices of a machine: links of their own, or the memory that processors share."""
+        device = self.device
+        if device.node_link is None and device.type == "cpu":
+            return SharedMemoryLink(device.bandwidth * device.bandwidth_share)
+        return Link(device.node_link or device.host_link or device.bandwidth)
+
+    def pace(self, workers: int, step: float) -> Machines:
+        """The pace of so many workers whose iterations take `step` seconds; slow machines are used last."""
+        quick = (self.machines - self.stragglers) * self.devices if self.machines > 1 else workers
+        return Machines(step, workers, max(0, workers - quick), self.slowdown, self.jitter)
+
+    def with_bandwidth(self, factor: float) -> DeviceCluster:
+        """The same machines on a network that is so many times as wide."""
+        return replace(self, bandwidth=factor * self.bandwidth)
+
+    def without_stragglers(self) -> DeviceCluster:
+        """The same machines, all equally fast."""
+        return replace(self, stragglers=0)

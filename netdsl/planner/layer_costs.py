@@ -17,8 +17,7 @@ from netdsl.net.build import Built, running
 from netdsl.net.graph import Node
 from netdsl.net.learning import cut_of, learned_blobs, learning_edges
 from netdsl.net.module import NetModule, Step
-from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes
-from netdsl.planner.without_values import without_values
+from netdsl.planner.operations import OperationKind, OperationRecorder, TensorOperation, tensor_bytes, without_values
 
 VALUE_BYTES = 4  # of a value of a blob
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,16 +20,105 @@ from netdsl.layer.data import DataOrigin
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.module import NetModule
-from netdsl.planner.allocation import Allocation, CachedAllocation
 from netdsl.planner.layer_costs import VALUE_BYTES
-from netdsl.planner.operations import operations_of, tensors_in
-from netdsl.planner.without_values import without_values
-from netdsl.planner.workspaces import WorkspaceRule, no_workspace, onednn_workspace
+from netdsl.planner.operations import ConvolutionPass, TensorOperation, operations_of, tensors_in, without_values
 from netdsl.solver.loss_scale import LossScale
 from netdsl.solver.module_net import Compute, ModuleOnBatches
 from netdsl.solver.solver import Solver
 
+_UNIT = 512  # bytes, of which the sizes of all blocks are multiples
+_SMALL = 1 << 20  # bytes up to which a block is cut out of a small segment
+_SMALL_SEGMENT = 2 << 20
+_MEDIUM = 10 << 20  # bytes from which a block is a segment of its own
+_MEDIUM_SEGMENT = 20 << 20
+_LARGE_UNIT = 2 << 20  # bytes, of which the sizes of such segments are multiples
+WorkspaceRule = Callable[[TensorOperation], int]  # bytes
+_BYTES = 4  # of a value
+_BLOCK = 16  # channels, as many as a register of AVX-512 has values
+_COLOURS = 4
 _LOADING = Loading()
+
+
+class Allocation:
+    """Memory that is taken as it is asked for, as a CPU's is but for some pages."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def change(self, size: int) -> None:
+        """Take memory of this size, or give it back if the size is negative."""
+        self._bytes += size
+
+    @property
+    def total(self) -> int:
+        """The bytes that are taken from the device."""
+        return self._bytes
+
+
+class CachedAllocation(Allocation):
+    """Memory as torch's caching allocator takes it from a GPU: in segments, of which blocks are parts.
+
+    It is as much as is needed if blocks always fit into what is left of segments. Where they don't, the allocator
+    takes more as long as there is more, and gives back what it doesn't use before it says that there is none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._small, self._medium, self._large = 0, 0, 0
+
+    def change(self, size: int) -> None:
+        """Take a block for this size, or give it back if the size is negative."""
+        sign, block = 1 if size > 0 else -1, _rounded(abs(size), _UNIT)
+        if block <= _SMALL:
+            self._small += sign * block
+        elif block < _MEDIUM:
+            self._medium += sign * block
+        else:
+            self._large += sign * _rounded(block, _LARGE_UNIT)
+
+    @property
+    def total(self) -> int:
+        """The bytes of all segments."""
+        return _rounded(self._small, _SMALL_SEGMENT) + _rounded(self._medium, _MEDIUM_SEGMENT) + self._large
+
+
+def _rounded(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
+
+
+def no_workspace(operation: TensorOperation) -> int:
+    """Nothing."""
+    return 0
+
+
+def onednn_workspace(operation: TensorOperation) -> int:
+    """The copies that oneDNN, a CPU's library of convolutions, makes in its own layout with channels in blocks.
+
+    The two tensors that an operation reads are copied, and the third is computed in that layout, before torch has
+    memory for it in the usual one. Then the copies are let go, and the result is copied. An image in colours is read
+    as it is.
+    """
+    if operation.convolution is None:
+        return 0
+    shape = operation.convolution
+    pixels, top_pixels = shape.height * shape.width, shape.top_height * shape.top_width
+    kernel = shape.kernel_height * shape.kernel_width
+    bottom = _copied(shape.batch * pixels, shape.channels)
+    top = _copied(shape.batch * top_pixels, shape.filters)
+    weight = _BYTES * kernel * shape.channels // shape.groups * shape.filters
+    match operation.convolution_pass:
+        case ConvolutionPass.TOP:
+            read, result, plain = bottom + weight, top, shape.batch * top_pixels * shape.filters
+        case ConvolutionPass.BOTTOM_GRADIENT:
+            read, result, plain = top + weight, bottom, shape.batch * pixels * shape.channels
+        case _:
+            return bottom + top
+    return max(read + result - _BYTES * plain, result)
+
+
+def _copied(places: int, channels: int) -> int:
+    """The bytes of a copy of images with channels in blocks."""
+    return 0 if channels <= _COLOURS else _BYTES * places * -(-channels // _BLOCK) * _BLOCK
 
 
 class MemoryKind(Enum):

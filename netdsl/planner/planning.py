@@ -20,13 +20,13 @@ from netdsl.errors import MemoryBoundError, PlanError
 from netdsl.net.build import Built
 from netdsl.net.compute_precision import ComputePrecision
 from netdsl.net.graph import Phase
-from netdsl.planner.cluster import DeviceCluster
-from netdsl.planner.convergence_grid import read_grid
+from netdsl.planner.convergence import read_grid
+from netdsl.planner.device import DeviceCluster
 from netdsl.planner.exchange import StrategyTime, predict
-from netdsl.planner.pass_cost import PassCost, pass_cost
+from netdsl.planner.operations import without_values
 from netdsl.planner.plan import Forecast, Plan
+from netdsl.planner.step_time import PassCost, pass_cost
 from netdsl.planner.units import format_seconds
-from netdsl.planner.without_values import without_values
 from netdsl.solver.flat import FlatWeights
 from netdsl.solver.nets import train_net
 

@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from pyspark import BarrierTaskContext, TaskContext
+
 from netdsl.errors import DistributedError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
+
 
 Work = Callable[[Iterable[int]], Iterable[Any]]
 
@@ -171,3 +174,15 @@ def _reason(problem: Exception) -> str:
             break
         reason = line or reason
     return reason[:300]
+
+
+def local_rank(rank: int) -> int:
+    """The number of tasks of a barrier job with lower ranks on this machine."""
+    hosts = [info.address.rpartition(":")[0] for info in BarrierTaskContext.get().getTaskInfos()]
+    return hosts[:rank].count(hosts[rank])
+
+
+def assigned_gpus(context: TaskContext) -> tuple[str, ...]:
+    """The addresses of the GPUs that Spark assigned to a task, as spark.task.resource.gpu.amount asks."""
+    gpus = context.resources().get("gpu")
+    return () if gpus is None else tuple(gpus.addresses)

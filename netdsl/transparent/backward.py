@@ -19,7 +19,7 @@ from netdsl.distributed.strategies.all_reduce import Bucket, GradientBuckets
 from netdsl.errors import DistributedError
 from netdsl.transparent.batch_tensor import RANK_MEAN, BatchTensor, Part, own_part
 from netdsl.transparent.ranks import Doing, ScriptRanks
-from netdsl.transparent.rules.values import true_gradient
+from netdsl.transparent.rules.shapes import true_gradient
 
 _BUCKET = 4 << 20  # bytes
 _CLOSE = 1e-5  # relative, between losses that ranks of different machines computed of the same numbers

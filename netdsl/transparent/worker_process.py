@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netdsl.distributed.launcher import WorkerSpec
 from netdsl.errors import DistributedError
-from netdsl.transparent.run_rank import ScriptPlan, run_rank
+from netdsl.transparent.launch import ScriptPlan, run_rank
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from netdsl.distributed.machines import ExchangeKind, Link
 from netdsl.distributed.run import Run
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.planner.tau import best_tau, naive_speedup
+from netdsl.planner.convergence import best_tau, naive_speedup
 from zoo.simulating.cache import TrialCache
 from zoo.simulating.convergence import ConvergenceExperiment, iterations_needed
 from zoo.simulating.pool import ProgressCallback

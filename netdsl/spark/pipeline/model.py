@@ -25,11 +25,9 @@ from netdsl.net.graph import resolve_all
 from netdsl.net.net import Net
 from netdsl.prediction.add_columns import ColumnAdder, ColumnForm, ColumnNames, NewColumn, check_new_columns
 from netdsl.prediction.invalid_rows import InvalidRows
-from netdsl.spark.pipeline.param_values import NetDescription, net_of
-from netdsl.spark.pipeline.params import PredictionParams
+from netdsl.spark.pipeline.params import NetDescription, PredictionParams, net_of
 from netdsl.spark.pipeline.persistence import ModelReader, ModelWriter
-from netdsl.spark.pipeline.prediction import PredictionTask
-from netdsl.spark.pipeline.shipped_net import ShippedNet, WeightsSource
+from netdsl.spark.pipeline.tasks import PredictionTask, ShippedNet, WeightsSource
 from netdsl.spark.tables.store import BINDINGS
 from netdsl.tables.binding import check_columns
 

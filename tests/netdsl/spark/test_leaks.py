@@ -18,7 +18,7 @@ from netdsl.distributed.run_worker import MODEL
 from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import train
 from netdsl.distributed.transports.transport import Transport
-from netdsl.spark.workers.launcher import SparkLauncher
+from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.spark.conftest import TRANSPORTS, executor_of, workers_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -26,7 +26,7 @@ from netdsl.distributed.strategies.settings import parse
 from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import CaffeError, DistributedError
-from netdsl.mpi.mpiexec import MpiexecLauncher
+from netdsl.mpi.launcher import MpiexecLauncher
 from netdsl.solver.action import Action
 from netdsl.weights.match import arrays_of
 from tests.netdsl.distributed.conftest import Simulate

@@ -24,7 +24,7 @@ PIXELS = np.arange(6, dtype=np.float64)
 
 def batches_of(elements: Iterable[Any], blobs: Sequence[BlobColumn], part: str = "partition 7") -> list[Arrays]:
     """The batches, without their places."""
-    from netdsl.spark.tables.partition import element_batches
+    from netdsl.spark.tables.store import element_batches
 
     return [batch.arrays for batch in element_batches(elements, blobs, part)]
 
@@ -80,7 +80,7 @@ def test_what_is_wrong_is_told(elements: list[Any], problem: str) -> None:
 
 
 def test_what_a_function_returns_must_be_numbers_or_bytes(tmp_path: Path) -> None:
-    from netdsl.spark.tables.partition import PartitionWriter
+    from netdsl.spark.tables.store import PartitionWriter
 
     def preprocess(arrays: Arrays) -> Arrays:
         return {**arrays, "label": np.array([{}] * len(arrays["label"]), object)}
@@ -92,7 +92,7 @@ def test_what_a_function_returns_must_be_numbers_or_bytes(tmp_path: Path) -> Non
 
 
 def test_rows_without_finite_values_are_an_error_or_left_out(tmp_path: Path) -> None:
-    from netdsl.spark.tables.partition import PartitionWriter
+    from netdsl.spark.tables.store import PartitionWriter
 
     pixels = [PIXELS.tolist(), None, [np.nan, *PIXELS[1:]], (PIXELS + 3).tolist(), [None, *PIXELS[1:]]]
     batch = pa.RecordBatch.from_pydict({"pixels": pixels, "digit": [0.0, 1.0, 2.0, 3.0, 4.0]})
@@ -112,7 +112,7 @@ def test_rows_without_finite_values_are_an_error_or_left_out(tmp_path: Path) -> 
 
 
 def test_elements_without_finite_values_are_left_out(tmp_path: Path) -> None:
-    from netdsl.spark.tables.partition import PartitionWriter
+    from netdsl.spark.tables.store import PartitionWriter
 
     elements = [(PIXELS, 0), (None, 1), (PIXELS, float("nan")), (PIXELS, 3)]
     (part,) = PartitionWriter(str(tmp_path), tuple(BLOBS)).write_elements(elements)
@@ -124,7 +124,7 @@ def test_elements_without_finite_values_are_left_out(tmp_path: Path) -> None:
 
 
 def test_images_of_different_sizes_in_an_rdd_stay_images(tmp_path: Path) -> None:
-    from netdsl.spark.tables.partition import PartitionWriter
+    from netdsl.spark.tables.store import PartitionWriter
 
     sizes = [(2, 3), (4, 5)]
     images = [

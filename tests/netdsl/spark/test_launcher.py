@@ -17,7 +17,7 @@ from netdsl.distributed.supervisor import End, train
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.solver.action import Action
-from netdsl.spark.workers.launcher import SparkLauncher
+from netdsl.spark.launcher import SparkLauncher
 from tests.netdsl.distributed.conftest import Simulate
 from tests.netdsl.spark.conftest import TRANSPORTS, after_round, begin, same
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from netdsl.errors import DistributedError
-from netdsl.planner.scaling import acceptable_overhead, efficiency, gpus_for, parameter_servers, speedup
+from netdsl.planner.advice import acceptable_overhead, efficiency, gpus_for, parameter_servers, speedup
 
 
 def test_the_papers_examples() -> None:

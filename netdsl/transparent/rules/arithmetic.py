@@ -12,12 +12,16 @@ from netdsl.transparent.batch_tensor import (
     BatchTensor,
     Function,
     Part,
+    argument,
     batch_tensors,
     changes_argument,
+    fraction,
+    name_of,
     own_part,
     place_like,
+    rule,
+    scaled,
 )
-from netdsl.transparent.rules.registry import name_of, rule
 
 _ARITHMETIC = "add sub subtract mul multiply div divide true_divide neg negative"
 _OPERATORS = "__add__ __radd__ __iadd__ __sub__ __rsub__ __isub__ __mul__ __rmul__ __imul__ __truediv__ __neg__ rsub"
@@ -34,6 +38,11 @@ _MORE_OPERATORS = """__rtruediv__ __itruediv__ __pow__ __rpow__ __floordiv__ __r
 __ne__ __lt__ __le__ __gt__ __ge__ __and__ __or__ __xor__ __invert__ __abs__ __pos__ __iand__ __ior__ __rand__
 __ror__"""
 _IN_PLACE = " ".join(f"{name}_" for name in f"{_ARITHMETIC} {_FUNCTIONS} detach".split())
+_PRODUCTS = ("mul", "multiply", "rmul", "imul")
+_QUOTIENTS = ("div", "divide", "true_divide", "truediv")
+_LINEAR = "sum mean reshape view flatten squeeze unsqueeze stack cat concat __getitem__ expand"
+_DIM_PLACES = {"norm": 2, "vector_norm": 2, "topk": 2, "normalize": 2}
+_DIM_DEFAULTS = {"normalize": 1, "topk": -1, "sort": -1, "argsort": -1, "glu": -1}
 
 
 def align(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], Part, int] | None:
@@ -78,11 +87,6 @@ def on_parts(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return place_like(result, Part(result.ndim - position, placement.items, placement.granule))
 
 
-_PRODUCTS = ("mul", "multiply", "rmul", "imul")
-_QUOTIENTS = ("div", "divide", "true_divide", "truediv")
-_LINEAR = "sum mean reshape view flatten squeeze unsqueeze stack cat concat __getitem__ expand"
-
-
 @rule(_ARITHMETIC, _OPERATORS, _COPIES, _LINEAR, " ".join(f"{name}_" for name in _ARITHMETIC.split()))
 def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What is linear may be computed before the mean over the ranks is taken."""
@@ -103,3 +107,56 @@ def on_rank_means(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
     result = func(*args, **kwargs)
     is_rounded = isinstance(result, Tensor) and tensors[0].is_floating_point() and not result.is_floating_point()
     return NotImplemented if is_rounded else place_like(result, RANK_MEAN)
+
+
+def _dims(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], ndim: int) -> set[int] | None:
+    """The dimensions along which it computes; None for all, or where that isn't clear."""
+    name = name_of(func)
+    dims = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", kwargs.get("axis", _DIM_DEFAULTS.get(name)))
+    if isinstance(dims, bool) or dims is None or dims == ():
+        return None
+    return {dim % ndim for dim in (dims if isinstance(dims, (tuple, list)) else (dims,))}
+
+
+def _part_after(placement: Part, dims: set[int], before: int, after: int) -> Part:
+    """The placement in a result that may have lost the dimensions."""
+    lost = sum(dim < placement.dim for dim in dims) if after < before else 0
+    return Part(placement.dim - lost, placement.items, placement.granule)
+
+
+@rule("sum mean")
+def add_up(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A sum or mean over items is a mean over the ranks of each one's share, made as large as the whole."""
+    tensor = args[0]
+    if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part) or kwargs.get("out") is not None:
+        return NotImplemented
+    placement, dims = tensor.placement, _dims(func, args, kwargs, tensor.ndim)
+    if dims is not None and placement.dim not in dims:
+        return _along_others(func, args, kwargs)
+    factor = fraction(placement) if name_of(func) == "mean" else BatchTensor.ranks.size
+    return place_like(scaled(func(*args, **kwargs), factor), RANK_MEAN)
+
+
+@rule(
+    "amax amin argmax argmin median mode prod all any logsumexp var std norm vector_norm count_nonzero nansum nanmean",
+    "softmax log_softmax softmin cumsum cumprod cummax cummin logcumsumexp sort argsort topk normalize glu",
+)
+def _along_others(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Along other dimensions each rank computes its items."""
+    tensor = args[0]
+    if not isinstance(tensor, BatchTensor) or not isinstance(tensor.placement, Part) or kwargs.get("out") is not None:
+        return NotImplemented
+    dims = _dims(func, args, kwargs, tensor.ndim)
+    if dims is None or tensor.placement.dim in dims:
+        return NotImplemented
+    result = func(*args, **kwargs)
+    after = (result if isinstance(result, Tensor) else result[0]).ndim
+    return place_like(result, _part_after(tensor.placement, dims, tensor.ndim, after))
+
+
+@rule("max min")
+def extreme(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Extremes along a dimension, or of two tensors."""
+    if isinstance(argument(args, kwargs, 1, "other"), Tensor):
+        return on_parts(func, args, kwargs)
+    return _along_others(func, args, kwargs)

@@ -25,8 +25,7 @@ from netdsl.distributed.supervisor import RETRIES
 from netdsl.distributed.transports.connect import connect
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError, PeerLostError
-from netdsl.spark.cluster import PORT, BarrierJob, Cluster
-from netdsl.spark.workers.task_resources import assigned_gpus, local_rank
+from netdsl.spark.cluster import PORT, BarrierJob, Cluster, assigned_gpus, local_rank
 
 Problems = Iterator[tuple[str, bool]]  # each with whether it only keeps workers apart from each other
 Task = Callable[[str, Iterable[int]], Problems]

@@ -14,9 +14,9 @@ from netdsl.distributed.launcher import WorkerSpec
 from netdsl.distributed.run import Run
 from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
+from netdsl.spark import preflight
 from netdsl.spark.cluster import Cluster
-from netdsl.spark.workers import preflight
-from netdsl.spark.workers.preflight import Versions, check, examine
+from netdsl.spark.preflight import Versions, check, examine
 from tests.netdsl.spark.conftest import TRANSPORTS, begin
 
 HERE = "127.0.0.1"
