@@ -24,7 +24,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import user_code_problem
 from netdsl.layer.allowed_python import allowing
 from netdsl.spark.cluster import GPUS, BarrierJob, Cluster, assigned_gpus, local_rank
-from netdsl.spark.preflight import check
+from netdsl.spark.preflight import check_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +49,7 @@ class SparkLauncher:
         """The run with its devices and a transport that works between the executors; an error if it can't be done."""
         room, run = self.room(run), self._with_devices(run, note)
         if run.transport is None or (room, run.transport) != self._checked:
-            checked = check(self.cluster, folder, replace(run, workers=room), note)
+            checked = check_cluster(self.cluster, folder, replace(run, workers=room), note)
             assert checked.transport is not None
             self._checked = room, checked.transport
             run = replace(run, transport=checked.transport)
@@ -103,8 +103,9 @@ class SparkWorkers(Workers):
 def run_task(text: str, ranks: Iterable[int]) -> Iterator[int]:
     """Run a worker. Its errors are reported to the supervisor; only a crash fails the task as well."""
     (rank,) = ranks
-    gpus = assigned_gpus(BarrierTaskContext.get())
-    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=local_rank(rank), gpus=gpus)
+    context = BarrierTaskContext.get()
+    place, gpus = local_rank(context, rank), assigned_gpus(context)
+    spec = msgspec.structs.replace(WorkerSpec.of(text), rank=rank, local_rank=place, gpus=gpus)
     with _in_folder(spec.folder), allowing(spec.python):
         try:
             run_worker(spec)

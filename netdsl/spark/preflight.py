@@ -37,21 +37,21 @@ _DYNAMIC = "spark.dynamicAllocation.enabled"
 _PYTHON = "ModuleNotFoundError", "Cannot run program", "PYTHON_VERSION_MISMATCH"
 
 
-def check(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
+def check_cluster(cluster: Cluster, folder: Path, run: Run, note: Callable[[str], object]) -> Run:
     """Return the run with a transport that works; an error, which says what to do, if none does."""
     if cluster.setting(_DYNAMIC, "false") == "true":
         raise DistributedError(f"workers must keep their executors; set {_DYNAMIC}=false")
     transport = run.transport or _best_transport(cluster, run)
-    with _probe(folder) as probe:
+    with _probe_folder(folder) as probe:
         task = partial(examine_task, examine, Versions.here(), probe.name, run.devices or (run.compute.device,))
         problems = _examine_all(cluster, folder, run.workers, transport, task, note)
         unseen = {str(rank) for rank in range(run.workers)} - {path.name for path in probe.iterdir()}
-    serious = _sentence(problem for problem, only_apart in problems if not only_apart)
+    serious = _as_sentence(problem for problem, only_apart in problems if not only_apart)
     if serious:
         raise DistributedError(serious)
     if unseen:
         raise DistributedError(f"{folder}: files that workers write don't reach the driver; put it on shared storage")
-    apart = _sentence(problem for problem, _ in problems)
+    apart = _as_sentence(problem for problem, _ in problems)
     return replace(run, transport=_fall_back(run.transport, apart, note) if apart else transport)
 
 
@@ -95,29 +95,29 @@ def _examine_once(
     cluster: Cluster, folder: Path, size: int, transport: Transport, task: Task
 ) -> list[tuple[str, bool]]:
     cluster.await_slots(size)
-    with _listen(cluster, size) as server:
+    with _listening_server(cluster, size) as server:
         address = ControlAddress(cluster.host, server.port, server.token)
         spec = WorkerSpec(str(folder), str(Path.cwd()), size, transport, address, _BEAT)
         job = cluster.submit(size, partial(task, spec.text()), f"netdsl preflight {server.port}")
         try:
-            return _answers(job, size)
+            return _answers_of(job, size)
         finally:
             job.cancel()
 
 
-def _listen(cluster: Cluster, size: int) -> ControlServer:
+def _listening_server(cluster: Cluster, size: int) -> ControlServer:
     try:
         return ControlServer(cluster.bind_host, size, cluster.port)
     except DistributedError as problem:
         raise DistributedError(f"{problem}, in Spark's settings {PORT} and spark.driver.bindAddress") from None
 
 
-def _sentence(problems: Iterable[str]) -> str:
+def _as_sentence(problems: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(problems))
 
 
 @contextmanager
-def _probe(folder: Path) -> Iterator[Path]:
+def _probe_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder in that of the run, for tasks to find and write to."""
     probe = folder / f".probe-{secrets.token_hex(8)}"
     try:
@@ -130,7 +130,7 @@ def _probe(folder: Path) -> Iterator[Path]:
         shutil.rmtree(probe, ignore_errors=True)
 
 
-def _answers(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
+def _answers_of(job: BarrierJob, size: int) -> list[tuple[str, bool]]:
     if not job.has_ended(_LIMIT):
         raise DistributedError(
             f"Spark didn't run {size} tasks at once within {_LIMIT:g} s; other jobs have its slots, so wait for them"
@@ -170,9 +170,10 @@ def examine_task(
     """The problems of a task's machine, and of the device that its worker would have there."""
     (rank,) = ranks
     yield from examine(text, versions, probe, rank)
-    number = local_rank(rank)
+    context = BarrierTaskContext.get()
+    number = local_rank(context, rank)
     try:
-        worker_device(devices[number % len(devices)], number, assigned_gpus(BarrierTaskContext.get()))
+        worker_device(devices[number % len(devices)], number, assigned_gpus(context))
     except DistributedError as problem:
         yield str(problem), False
 
@@ -180,12 +181,12 @@ def examine_task(
 def examine(text: str, versions: Versions, probe: str, rank: int) -> Problems:
     """The problems of a task's machine."""
     spec, host = WorkerSpec.of(text), socket.gethostname()
-    for problem in (_other_versions(versions), _unseen(spec, probe, rank)):
+    for problem in (_other_versions(versions), _unseen_folder(spec, probe, rank)):
         if problem:
             yield f"{host}: {problem}", False
     try:
         with ControlClient(spec.control, rank) as control:
-            apart = "" if spec.transport is Transport.RELAY else _apart(spec, control, rank)
+            apart = "" if spec.transport is Transport.RELAY else _unreachable(spec, control, rank)
         if apart:
             yield f"{host}: {apart}", True
     except PeerLostError as problem:
@@ -199,7 +200,7 @@ def _other_versions(driver: Versions) -> str:
     return f"{'; '.join(other)}; install the same everywhere" if other else ""
 
 
-def _unseen(spec: WorkerSpec, probe: str, rank: int) -> str:
+def _unseen_folder(spec: WorkerSpec, probe: str, rank: int) -> str:
     """The problem with the driver's folders, if they aren't at the same path here, or can't be written to."""
     if not Path(spec.folder).is_dir():
         return f"there is no folder {spec.folder}, where training was begun; begin it in one that all machines share"
@@ -213,7 +214,7 @@ def _unseen(spec: WorkerSpec, probe: str, rank: int) -> str:
     return ""
 
 
-def _apart(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
+def _unreachable(spec: WorkerSpec, control: ControlClient, rank: int) -> str:
     """The reason why the other workers can't be reached, if they can't."""
     transport = Transport.SHARED_MEMORY if spec.transport is Transport.SHARED_MEMORY else Transport.GLOO
     try:

@@ -1,4 +1,4 @@
-"""A net with its weights as it is sent to tasks, where it is built once in a process."""
+"""Nets in the tasks of Spark: a net is sent with its weights, built once in a process, and predicts or is tested."""
 
 from __future__ import annotations
 

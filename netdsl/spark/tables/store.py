@@ -1,4 +1,4 @@
-"""The storage of the rows of a DataFrame or an RDD in a folder that all machines share."""
+"""The rows of a DataFrame or an RDD in a folder that all machines share: each task writes its partition there."""
 
 from __future__ import annotations
 
@@ -75,20 +75,22 @@ class PartitionWriter:
 
     def write_frame(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Write a partition of a DataFrame that has the blobs' columns."""
-        yield arrow().RecordBatch.from_pylist([asdict(self._write(self._batches_of_frame(batches)))])
+        yield arrow().RecordBatch.from_pylist([asdict(self._write_partition(self._batches_of_frame(batches)))])
 
     def write_elements(self, elements: Iterable[Any]) -> Iterator[StoredPartition]:
         """Write a partition of an RDD."""
-        yield self._write(element_batches(elements, self.blobs, f"partition {_partition()}", self.invalid))
+        yield self._write_partition(
+            element_batches(elements, self.blobs, f"partition {_partition_number()}", self.invalid)
+        )
 
     def _batches_of_frame(self, batches: Iterable[Any]) -> Iterator[RowBatch]:
-        rows = RowRange(f"partition {_partition()}")
+        rows = RowRange(f"partition {_partition_number()}")
         for batch in batches:
             with_values, missing = without_missing(batch, self.blobs, self.invalid)
             if with_values.num_rows:
                 # All blobs are read, so that wrong rows are an error now, not in training.
                 arrays = arrays_of(with_values, self.blobs, rows)
-                yield _chosen(RowBatch(arrays, rows, self._image_columns(with_values)), ~missing)
+                yield _some_rows(RowBatch(arrays, rows, self._image_columns(with_values)), ~missing)
             else:
                 yield RowBatch({}, rows, {}, skipped=len(missing))
             rows = RowRange(rows.part, rows.first + batch.num_rows)
@@ -107,9 +109,9 @@ class PartitionWriter:
         if self.invalid is InvalidRows.ERROR:
             check_inputs(arrays, self.blobs, batch.rows)
             return batch
-        return _chosen(batch, np.logical_and.reduce([finite_rows(arrays[blob.name]) for blob in self.blobs]))
+        return _some_rows(batch, np.logical_and.reduce([finite_rows(arrays[blob.name]) for blob in self.blobs]))
 
-    def _table(self, batch: RowBatch) -> Any:
+    def _table_of(self, batch: RowBatch) -> Any:
         """Rows to write: arrays become tensors, and columns of images, whose sizes may differ, stay as they are."""
         columns = [
             batch.images[blob.name] if blob.name in batch.images else column_of(batch.arrays[blob.name])
@@ -117,9 +119,9 @@ class PartitionWriter:
         ]
         return arrow().RecordBatch.from_arrays(columns, names=[blob.name for blob in self.blobs])
 
-    def _write(self, batches: Iterator[RowBatch]) -> StoredPartition:
+    def _write_partition(self, batches: Iterator[RowBatch]) -> StoredPartition:
         """Write a file. A problem with the data is returned, not raised, since Spark would try the same again."""
-        partition = _partition()
+        partition = _partition_number()
         try:
             skipped = list[int]()
             written = self._write_file(partition, self._tables(batches, skipped))
@@ -136,7 +138,7 @@ class PartitionWriter:
             chosen = self._preprocessed(batch) if batch.arrays else batch
             skipped.append(chosen.skipped)
             if any(map(len, chosen.arrays.values())):
-                yield self._table(chosen)
+                yield self._table_of(chosen)
 
     def _write_file(self, partition: int, tables: Iterator[Any]) -> StoredPartition:
         first = next(tables, None)
@@ -147,15 +149,15 @@ class PartitionWriter:
             for table in chain([first], tables):
                 if table.schema != first.schema:
                     raise DataError(
-                        f"partition {partition} has {_words(first.schema)}, and then {_words(table.schema)}; all rows "
-                        "must have values of one kind and shape"
+                        f"partition {partition} has {_columns_text(first.schema)}, and then "
+                        f"{_columns_text(table.schema)}; all rows must have values of one kind and shape"
                     )
                 file.write_batch(table)
                 rows += table.num_rows
-        return StoredPartition(partition, path.name, rows, _words(first.schema))
+        return StoredPartition(partition, path.name, rows, _columns_text(first.schema))
 
 
-def _chosen(batch: RowBatch, chosen: Mask) -> RowBatch:
+def _some_rows(batch: RowBatch, chosen: Mask) -> RowBatch:
     """Some rows of a batch; the others are counted."""
     if chosen.all():
         return batch
@@ -179,7 +181,7 @@ def element_batches(
             values = [row for row in values if all(value is not None for value in row)]
         arrays, images = dict[str, Array](), dict[str, Any]()
         for blob, column in zip(blobs, zip(*values, strict=True), strict=False):
-            arrays[blob.name], image_column = _items(column, blob, rows)
+            arrays[blob.name], image_column = _blob_values(column, blob, rows)
             images |= {} if image_column is None else {blob.name: image_column}
         yield RowBatch(arrays, rows, images, len(batch) - len(values))
         rows = RowRange(part, rows.first + len(batch))
@@ -199,7 +201,7 @@ def _element_values(element: Any, blobs: Sequence[BlobColumn]) -> list[Any]:
     return values
 
 
-def _items(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
+def _blob_values(values: Sequence[Any], blob: BlobColumn, rows: RowRange) -> tuple[Array, Any | None]:
     """The values of a blob: arrays, values that become arrays, or others that Arrow has columns for.
 
     The column is returned too if it has images, whose sizes may differ.
@@ -236,12 +238,12 @@ def _check_values(array: Array, column: str, rows: RowRange) -> None:
         raise DataError(f"{rows.place(column, 0)} is neither an array of numbers nor the bytes of an image")
 
 
-def _partition() -> int:
+def _partition_number() -> int:
     context = TaskContext.get()
     return context.partitionId() if context is not None else 0
 
 
-def _words(schema: Any) -> str:
+def _columns_text(schema: Any) -> str:
     return ", ".join(f"'{field.name}' of type {_type_words(field.type)}" for field in schema)
 
 
@@ -275,8 +277,8 @@ def store_rows(
     done = folder / _DONE
     if not done.exists():
         with _new_folder(folder) as writing:
-            parts = _write(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid))
-            _check(parts)
+            parts = _write_partitions(data, PartitionWriter(str(writing), tuple(blobs), preprocess, invalid))
+            _check_partitions(parts)
             for part in parts:
                 if part.rows:
                     (writing / part.file).replace(folder / f"part-{part.partition:05}.arrow")
@@ -303,7 +305,7 @@ def _new_folder(folder: Path) -> Iterator[Path]:
         raise FileError(f"{why}; data go to a folder that all machines share and can write to") from None
 
 
-def _write(data: DataFrame | RDD[Any], writer: PartitionWriter) -> list[StoredPartition]:
+def _write_partitions(data: DataFrame | RDD[Any], writer: PartitionWriter) -> list[StoredPartition]:
     """Run a job whose tasks write the partitions."""
     if not isinstance(data, DataFrame):
         return data.mapPartitions(writer.write_elements).collect()
@@ -312,7 +314,7 @@ def _write(data: DataFrame | RDD[Any], writer: PartitionWriter) -> list[StoredPa
     return [StoredPartition(**row.asDict()) for row in selected.mapInArrow(writer.write_frame, FIELDS).collect()]
 
 
-def _check(parts: Sequence[StoredPartition]) -> None:
+def _check_partitions(parts: Sequence[StoredPartition]) -> None:
     """Raise a DataError for the problems of tasks, or if partitions don't fit together."""
     problems = [part.problem for part in parts if part.problem]
     if problems:

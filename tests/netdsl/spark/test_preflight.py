@@ -16,7 +16,7 @@ from netdsl.distributed.transports.transport import Transport
 from netdsl.errors import DistributedError
 from netdsl.spark import preflight
 from netdsl.spark.cluster import Cluster
-from netdsl.spark.preflight import Versions, check, examine
+from netdsl.spark.preflight import Versions, check_cluster, examine
 from tests.netdsl.spark.conftest import TRANSPORTS, begin
 
 HERE = "127.0.0.1"
@@ -91,7 +91,7 @@ def test_executors_that_come_and_go(tmp_path):
 
     run = Run(pb.SolverParameter(), workers=2)
     with pytest.raises(DistributedError, match=r"must keep their executors; set spark.dynamicAllocation.enabled=false"):
-        check(Dynamic(), tmp_path, run, print)
+        check_cluster(Dynamic(), tmp_path, run, print)
 
 
 @pytest.mark.spark
@@ -107,6 +107,6 @@ def test_a_task_that_is_killed_in_the_preflight_is_tried_again(session, param, f
 
     monkeypatch.setattr(preflight, "examine", examine_and_die_once)
     begin(param, folder, "averaging:tau=3")
-    checked = check(Cluster(session), folder, Run.load(folder), notes.append)
+    checked = check_cluster(Cluster(session), folder, Run.load(folder), notes.append)
     assert checked.transport is Transport.GLOO
     assert len(notes) == 1 and notes[0].endswith("; trying again (1 of 3)")
