@@ -1,4 +1,4 @@
-"""A way to end what waits for other workers, from another thread."""
+"""An end to what waits for other workers, from another thread; and the waiting itself, which can be ended so."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def wait_until_none(missing: Missing, interruption: Interruption, doing: str) ->
     begun, nap = time.monotonic(), _NAPS[0]
     while ranks := missing():
         if interruption.reason is not None:
-            raise PeerLostError(f"{doing}: {interruption.reason} (it waited for {_names(ranks)})")
+            raise PeerLostError(f"{doing}: {interruption.reason} (it waited for {_workers_text(ranks)})")
         if time.monotonic() - begun < _AWAKE:
             _yield_processor()
         else:
@@ -63,5 +63,5 @@ def wait_until_none(missing: Missing, interruption: Interruption, doing: str) ->
     return time.monotonic() - begun
 
 
-def _names(ranks: list[int]) -> str:
+def _workers_text(ranks: list[int]) -> str:
     return f"worker{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"

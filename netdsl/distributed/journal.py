@@ -1,4 +1,4 @@
-"""The journal of a run: its saved states, from which it resumes to the same bits."""
+"""The journal of a run: its saved states, from which it resumes to the same bits, and who took part from when on."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class JournalEntry:
     @property
     def parts(self) -> list[int]:
         """The numbers of the workers whose parts the entry has: of all of them, or of the first one."""
-        return _numbers(self.contents)
+        return _workers_of(self.contents)
 
     def check(self) -> None:
         """Raise a DistributedError unless all files of the entry are unchanged."""
@@ -101,7 +101,7 @@ class Journal:
         except OSError as problem:
             raise DistributedError(f"{entry}: can't be made: {problem.strerror}") from None
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
-        archive, notes = (entry / name for name in _names(worker))
+        archive, notes = (entry / name for name in _files_of_part(worker))
         with atomic_path(archive, nameless=True, durable=True) as temporary, temporary.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         write_pieces(notes, [msgspec.json.encode(part) + b"\n"], durable=True)
@@ -111,7 +111,7 @@ class Journal:
         entry = self._entry_folder(after)
         remove_leftovers(entry)
         files = {}
-        for name in (name for worker in parts for name in _names(worker)):
+        for name in (name for worker in parts for name in _files_of_part(worker)):
             value = file_hash(entry / name)
             if value is None:
                 raise DistributedError(f"{entry / name}: can't be read; do all workers see this folder?")
@@ -143,7 +143,7 @@ class Journal:
 
     def read_tensors(self, entry: JournalEntry, worker: int) -> dict[str, Tensor]:
         """The tensors of a worker's part of an entry."""
-        archive, _ = (entry.path / name for name in _names(worker))
+        archive, _ = (entry.path / name for name in _files_of_part(worker))
         try:
             with np.load(archive, allow_pickle=False) as arrays:
                 return {name: torch.from_numpy(arrays[name]) for name in arrays}
@@ -152,7 +152,7 @@ class Journal:
 
     def read_part(self, entry: JournalEntry, worker: int) -> WorkerPart:
         """What a worker's part of an entry has beside tensors."""
-        _, notes = (entry.path / name for name in _names(worker))
+        _, notes = (entry.path / name for name in _files_of_part(worker))
         try:
             return msgspec.json.decode(notes.read_bytes(), type=WorkerPart)
         except (OSError, ValueError) as problem:
@@ -187,12 +187,12 @@ class Journal:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _names(worker: int) -> tuple[str, ...]:
+def _files_of_part(worker: int) -> tuple[str, ...]:
     """The names of the files of a worker's part."""
     return tuple(f"worker-{worker}.{kind}" for kind in _PARTS)
 
 
-def _numbers(contents: _Contents) -> list[int]:
+def _workers_of(contents: _Contents) -> list[int]:
     """The numbers of the workers whose files an entry names."""
     matches = [_ARCHIVE.fullmatch(name) for name in contents.files]
     return sorted(int(match[1]) for match in matches if match)
@@ -220,8 +220,8 @@ def _open_entry(path: Path) -> JournalEntry:
         raise DistributedError(f"{file}: is damaged: {problem}") from None
     if contents.version != _VERSION:
         raise DistributedError(f"{file}: is of version {contents.version}, which this netdsl doesn't read")
-    parts = _numbers(contents)
-    names = {name for worker in parts for name in _names(worker)}
+    parts = _workers_of(contents)
+    names = {name for worker in parts for name in _files_of_part(worker)}
     belong = not contents.members or parts in (sorted(contents.members), [contents.members[0]])
     if not (parts and belong and contents.files.keys() == names and path.name == f"round-{contents.round:08d}"):
         raise DistributedError(f"{file}: is damaged: it isn't that of this round, or lacks workers' parts")

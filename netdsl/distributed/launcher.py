@@ -1,4 +1,4 @@
-"""What every launcher does: starts a run's workers, or finds them, and tells each who it is."""
+"""Launchers, which start a run's workers or find them: their interface, and how a process that they started ended."""
 
 from __future__ import annotations
 

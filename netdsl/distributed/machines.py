@@ -1,4 +1,4 @@
-"""The cost of exchanges on a network."""
+"""The machines of a cluster: what exchanges between them cost on a network, and how quick each of them is."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class SparkLink(Link):
             case ExchangeKind.BROADCAST:
                 return broadcast
             case ExchangeKind.REDUCE:
-                return self._reduction(size, bytes_)
+                return self._reduction_seconds(size, bytes_)
             case _:
-                return self._reduction(size, bytes_) + broadcast
+                return self._reduction_seconds(size, bytes_) + broadcast
 
-    def _reduction(self, size: int, bytes_: int) -> float:
+    def _reduction_seconds(self, size: int, bytes_: int) -> float:
         """The time until the driver has the sum: it, and each of the others who add up, takes buffers in turn."""
         coded = bytes_ / self.codec
         taken = self.latency + bytes_ / self.bandwidth + coded
@@ -166,9 +166,9 @@ class Machines:
         if self.lost and rank >= self.size - self.lost and iteration > self.lost_after:
             return math.inf
         slow = self.slowdown if rank >= self.size - self.stragglers else 1.0
-        return self.step * slow * self._chance(rank, iteration)
+        return self.step * slow * self._random_number(rank, iteration)
 
-    def _chance(self, rank: int, iteration: int) -> float:
+    def _random_number(self, rank: int, iteration: int) -> float:
         if not self.jitter:
             return 1.0
         random = np.random.default_rng((self.seed, rank, iteration))

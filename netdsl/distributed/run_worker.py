@@ -1,4 +1,4 @@
-"""One worker's whole part of a run, whichever launcher started it."""
+"""A worker's whole part of a run, on the device that it has, whichever launcher started it."""
 
 from __future__ import annotations
 
@@ -44,34 +44,6 @@ _BROKEN_SEQUENCES = (
 _FIRST_ONLY = ("test_iter", "test_interval", "test_net_param", "test_state", "display", "snapshot", "debug_info")
 
 
-def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:
-    """The device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
-
-    A GPU without a number is the one that a resource manager assigned to the worker. Where none was assigned, workers
-    of a machine take its GPUs in turn, by their numbers there.
-    """
-    if requested.type != "cuda":
-        return requested
-    count, index = torch.cuda.device_count(), requested.index
-    if not count:
-        raise _missing(f"torch sees no GPU{f', though {assigned[0]} was assigned' if assigned else ''}")
-    if index is None:
-        index = _number_of(assigned[0]) if assigned else number % count
-    if index >= count:
-        raise _missing(f"there is no cuda:{index}, the GPUs are 0 to {count - 1}")
-    return torch.device("cuda", index)
-
-
-def _number_of(address: str) -> int:
-    if not address.isdecimal():
-        raise _missing(f"the GPU that was assigned is '{address}', which is no number; name a device, such as cuda:0")
-    return int(address)
-
-
-def _missing(problem: str) -> DistributedError:
-    return DistributedError(f"{socket.gethostname()}: {problem}")
-
-
 def run_worker(spec: WorkerSpec, *, connect: Connect = connect, leave: Callable[[str], object] | None = None) -> None:
     """Train as the run of a spec says, from where its journal is, and tell the supervisor how that ended.
 
@@ -102,7 +74,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
     """Train among the workers of a membership; returns whether this one has left them, to take part again later."""
     reason = ""
     try:
-        if not _train(spec, run, join, control, connect):
+        if not _train_rounds(spec, run, join, control, connect):
             return False
     except PeerLostError as problem:
         if not join.elastic:
@@ -112,7 +84,7 @@ def _take_part(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, c
     return True
 
 
-def _train(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
+def _train_rounds(spec: WorkerSpec, run: Run, join: Join, control: ControlClient, connect: Connect) -> bool:
     """Train to the end, or until a stop; returns whether the stop is only for this membership."""
     folder, members = Path(spec.run), join.membership.members
     device = worker_device(run.device(spec.local_rank), spec.local_rank, spec.gpus)
@@ -212,3 +184,33 @@ def _only_training(settings: pb.SolverParameter) -> pb.SolverParameter:
     for name in _FIRST_ONLY:
         changed.ClearField(name)
     return changed
+
+
+def worker_device(requested: torch.device, number: int, assigned: Sequence[str] = ()) -> torch.device:
+    """The device that was requested for a worker, on its own machine; a DistributedError if it isn't there.
+
+    A GPU without a number is the one that a resource manager assigned to the worker. Where none was assigned, workers
+    of a machine take its GPUs in turn, by their numbers there.
+    """
+    if requested.type != "cuda":
+        return requested
+    count, index = torch.cuda.device_count(), requested.index
+    if not count:
+        raise _missing_device(f"torch sees no GPU{f', though {assigned[0]} was assigned' if assigned else ''}")
+    if index is None:
+        index = _gpu_number(assigned[0]) if assigned else number % count
+    if index >= count:
+        raise _missing_device(f"there is no cuda:{index}, the GPUs are 0 to {count - 1}")
+    return torch.device("cuda", index)
+
+
+def _gpu_number(address: str) -> int:
+    if not address.isdecimal():
+        raise _missing_device(
+            f"the GPU that was assigned is '{address}', which is no number; name a device, such as cuda:0"
+        )
+    return int(address)
+
+
+def _missing_device(problem: str) -> DistributedError:
+    return DistributedError(f"{socket.gethostname()}: {problem}")

@@ -1,4 +1,4 @@
-"""Attempts at a run, one after the other, until one comes to a good end."""
+"""The supervisor: watches a run's workers over the control connection, and begins again from the journal if it must."""
 
 from __future__ import annotations
 
@@ -44,6 +44,45 @@ _GRACE = 1.0  # seconds for others to say what they saw when something went wron
 _LEAVE = 30.0  # seconds for workers to leave when all are done
 _BEATS = 5  # in a deadline, at least
 _SLOWEST_BEAT = 1.0  # seconds
+
+
+def train(
+    folder: Path,
+    launcher: Launcher,
+    *,
+    told: Callable[[Told], object] = lambda told: None,
+    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
+    note: Callable[[str], object] = lambda note: None,
+    requested: Callable[[], Action] = no_action,
+    retries: int = RETRIES,
+) -> End:
+    """Train the run that a folder has, from its beginning or from where it was left.
+
+    `told` gets the workers' events and records. When a worker is lost, `on_restart` is told the number of the next
+    attempt and why, and all workers begin again from the journal; the run fails after so many attempts without a round
+    done in between. Where the launcher can't start workers again the run fails at once, and says how to go on. `note`
+    is told what a user should know before training begins.
+    """
+    folder = folder.resolve()
+    run = launcher.prepare(folder, Run.load(folder), note)
+    run.save(folder, again=True)
+    attempts = Retries(lambda: requested() is Action.STOP, retries)
+
+    def attempt(number: int) -> str | None:
+        reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
+        if reason is not None and not launcher.restarts and not attempts.stopping():
+            raise DistributedError(f"{reason}; to go on, start the workers again with --resume {folder}")
+        return reason
+
+    return attempts.run(attempt, on_restart)
+
+
+def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
+    """Start the workers of something that can't go on when one is lost, and watch them to the end."""
+    retries = Retries(lambda: False, 0)
+    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None).follow()
+    if reason is not None:
+        raise DistributedError(reason)
 
 
 class End(Enum):
@@ -154,11 +193,11 @@ class Attempt:
             self._server = stack.enter_context(
                 ControlServer(launcher.bound, run.workers, launcher.port, again=self._elastic)
             )
-            self._workers = launcher.start(self._spec(launcher, room))
+            self._workers = launcher.start(self._worker_spec(launcher, room))
             stack.callback(self._workers.close)
             self._stack = stack.pop_all()
 
-    def _spec(self, launcher: Launcher, room: int) -> WorkerSpec:
+    def _worker_spec(self, launcher: Launcher, room: int) -> WorkerSpec:
         transport = self._run.transport
         assert transport is not None
         address = ControlAddress(launcher.host, self._server.port, self._server.token)
@@ -169,14 +208,14 @@ class Attempt:
         """Hand on the workers' reports until all have come to a good end, or one hasn't; then return why."""
         with self._stack:
             while not self._is_over():
-                self._take(_LOOK)
+                self._take_next(_LOOK)
                 self._pass_on_stop()
-                reason = self._problem()
+                reason = self._what_went_wrong()
                 if reason and not self._go_on_without_lost(reason):
                     self._server.tell_all(Abort(f"a worker was lost: {reason}"))
                     self._take_until(lambda: not self._connected, _GRACE)
                     return reason
-                self._gather()
+                self._let_waiting_take_part()
             self._server.tell_all(StopAfterRound())  # for workers that came too late to take part
             self._take_until(lambda: not self._connected, _LEAVE)
             return None
@@ -191,7 +230,7 @@ class Attempt:
             self._stopping = True
             self._server.tell_all(StopAfterRound())
 
-    def _problem(self) -> str:
+    def _what_went_wrong(self) -> str:
         """What went wrong, if anything did."""
         reason = self._hung() or self._health.standstill()
         return self._blame() if not reason and self._health.blame() else reason
@@ -236,7 +275,7 @@ class Attempt:
         if self._restarts[rank] > RETRIES or not self._workers.start_again(rank):
             self._expected.discard(rank)
 
-    def _gather(self) -> None:
+    def _let_waiting_take_part(self) -> None:
         """Let those who wait take part: now if nobody does, or else when the others have finished their round."""
         waiting = self._health.waiting()
         if self._stopping or not waiting:
@@ -246,7 +285,7 @@ class Attempt:
                 self._parting = True
                 self._server.tell_all(LeaveAfterRound())
         elif self._are_all_there(waiting):
-            self._begin(tuple(sorted(waiting)))
+            self._begin_meeting(tuple(sorted(waiting)))
 
     def _are_all_there(self, waiting: set[int]) -> bool:
         """Whether nobody else needs to be waited for. At first those who are late have a deadline."""
@@ -255,7 +294,7 @@ class Attempt:
         late = not self._meetings and time.monotonic() - self._begun < self._run.deadline and self._expected - waiting
         return len(waiting) >= self._health.size and not late
 
-    def _begin(self, waiting: tuple[int, ...]) -> None:
+    def _begin_meeting(self, waiting: tuple[int, ...]) -> None:
         """Tell all who wait, or those of them who are planned, that they take part from the newest entry on."""
         if self._trouble:
             self._retries.note_failure(self._trouble)
@@ -288,9 +327,9 @@ class Attempt:
     def _take_until(self, condition: Callable[[], bool], seconds: float) -> None:
         until = time.monotonic() + seconds
         while not condition() and time.monotonic() < until:
-            self._take(min(_LOOK, max(0.0, until - time.monotonic())))
+            self._take_next(min(_LOOK, max(0.0, until - time.monotonic())))
 
-    def _take(self, timeout: float) -> None:
+    def _take_next(self, timeout: float) -> None:
         """Take the next thing that happens, if anything does in time."""
         match self._server.next(timeout):
             case None:
@@ -309,7 +348,7 @@ class Attempt:
             case rank, Heartbeat(sign):
                 self._health.note_sign(rank, sign)
             case _, WorkerReport(contents):
-                self._hear(from_plain(contents))
+                self._pass_on_report(from_plain(contents))
             case rank, Left(reason):
                 self._note_left(rank, reason)
             case rank, Ended(Ending.FAILED, reason):  # it found this itself, and would again
@@ -321,7 +360,7 @@ class Attempt:
             case rank, Ended(ending, _):
                 self._health.note_end(rank, ending)
 
-    def _hear(self, what: Told) -> None:
+    def _pass_on_report(self, what: Told) -> None:
         if isinstance(what, RoundRecord):
             self._retries.note_progress()
         self._told(what)
@@ -357,42 +396,3 @@ class Attempt:
     def _last_words(self, rank: int) -> str:
         words = self._workers.last_words(rank)
         return f"; {words}" if words else ""
-
-
-def train(
-    folder: Path,
-    launcher: Launcher,
-    *,
-    told: Callable[[Told], object] = lambda told: None,
-    on_restart: Callable[[int, str], object] = lambda attempt, reason: None,
-    note: Callable[[str], object] = lambda note: None,
-    requested: Callable[[], Action] = no_action,
-    retries: int = RETRIES,
-) -> End:
-    """Train the run that a folder has, from its beginning or from where it was left.
-
-    `told` gets the workers' events and records. When a worker is lost, `on_restart` is told the number of the next
-    attempt and why, and all workers begin again from the journal; the run fails after so many attempts without a round
-    done in between. Where the launcher can't start workers again the run fails at once, and says how to go on. `note`
-    is told what a user should know before training begins.
-    """
-    folder = folder.resolve()
-    run = launcher.prepare(folder, Run.load(folder), note)
-    run.save(folder, again=True)
-    attempts = Retries(lambda: requested() is Action.STOP, retries)
-
-    def attempt(number: int) -> str | None:
-        reason = Attempt(folder, run, launcher, launcher.room(run), attempts, told).follow()
-        if reason is not None and not launcher.restarts and not attempts.stopping():
-            raise DistributedError(f"{reason}; to go on, start the workers again with --resume {folder}")
-        return reason
-
-    return attempts.run(attempt, on_restart)
-
-
-def watch(folder: Path, work: Supervised, launcher: Launcher) -> None:
-    """Start the workers of something that can't go on when one is lost, and watch them to the end."""
-    retries = Retries(lambda: False, 0)
-    reason = Attempt(folder.resolve(), work, launcher, work.workers, retries, lambda told: None).follow()
-    if reason is not None:
-        raise DistributedError(reason)

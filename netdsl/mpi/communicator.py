@@ -1,4 +1,4 @@
-"""A communicator for ranks of MPI, whose buffers move straight from where they lie."""
+"""How workers exchange buffers over MPI: a communicator whose buffers move straight from where they are stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 from netdsl.distributed.communicator import Communicator, Traffic
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports import connect as others
+from netdsl.distributed.transports.connect import connect as connect_otherwise
 from netdsl.distributed.transports.lanes import LANES, Lane, LaneVariable, Operation, StagedBuffer, check_lane
 from netdsl.distributed.transports.transport import Transport
 from netdsl.distributed.transports.weighted_mean import Array, OrderedSum, scales_of
@@ -25,6 +25,162 @@ from netdsl.mpi.library import PIECE, MpiGroup, mpi, mpi_errors, pieces, world
 _DOING = "the shared variable"
 _NAP = 0.001  # seconds between two looks at what others want from the first rank
 _SUMMED = (torch.float32, torch.float64, torch.int64)
+
+
+def connect(transport: Transport, control: ControlClient, rank: int, size: int, device: torch.device) -> Communicator:
+    """A rank's communicator, over MPI or over any other transport."""
+    match transport:
+        case Transport.MPI:
+            return MpiCommunicator(world(), control.interruption)
+        case Transport.MPI_BY_NODE:
+            node = world().Split_type(mpi().COMM_TYPE_SHARED)
+            return MpiCommunicator(world(), control.interruption, node=node)
+        case _:
+            return connect_otherwise(transport, control, rank, size, device)
+
+
+class MpiCommunicator:
+    """One of the ranks of an MPI communicator, of which each lane has a duplicate.
+
+    Means are added up in the order of ranks, to the same bits as by the other transports. With `node`, a communicator
+    of the ranks of this machine, each machine adds up what its ranks have before machines exchange anything; the last
+    bits then depend on which ranks share a machine. Buffers on GPUs are copied by way of pinned memory.
+    """
+
+    def __init__(self, communicator: Any, interruption: Interruption | None = None, *, node: Any = None) -> None:
+        self.rank, self.size, self.traffic = communicator.rank, communicator.size, Traffic()
+        self.interruption = interruption or Interruption()
+        self._group = self._duplicate(communicator)
+        self._lanes = [self._new_lane(number, communicator, node) for number in range(LANES)]
+        self._variables: list[LaneVariable] = []
+
+    def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
+        """Replace everybody's buffer by their weighted mean."""
+        return self._add_mean(buffer, weight, None, lane)
+
+    def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
+        """Replace the root's buffer by the weighted mean."""
+        return self._add_mean(buffer, weight, root, lane)
+
+    def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
+        """Replace everybody's buffer by the root's."""
+        doing = f"broadcast of {buffer.nbytes} bytes from {root}"
+
+        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
+            mpi_lane.agree(doing)
+            mpi_lane.group.broadcast(staged.bytes(), root, doing)
+
+        return self._add_operation(lane, buffer, work)
+
+    def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
+        """Send a buffer to another worker."""
+
+        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
+            mpi_lane.group.send(staged.bytes(), to, f"send to worker {to}")
+
+        return self._add_operation(lane, buffer, work, changes=False)
+
+    def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
+        """Fill a buffer with what another worker sends."""
+
+        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
+            mpi_lane.group.receive(staged.bytes(), source, f"receive from worker {source}")
+
+        return self._add_operation(lane, buffer, work)
+
+    def gather(self, values: Sequence[float]) -> list[list[float]]:
+        """Everybody's numbers."""
+        counts = {int(count) for (count,) in self._group.gather([len(values)], "a gather of numbers")}
+        if len(counts) > 1:
+            raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")
+        return self._group.gather(values, "a gather of numbers")
+
+    def barrier(self) -> None:
+        """Wait for all others."""
+        self._group.barrier("a barrier")
+
+    def shared_variable(self, buffer: Tensor) -> LaneVariable:
+        """A variable in the first rank's memory, which others read and change without its help."""
+        values = MpiValues(self._duplicate(self._group.communicator), buffer)
+        variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self.interruption))
+        self._variables.append(variable)
+        if self.rank == 0:
+            variable.write(buffer)
+        self.barrier()
+        return variable
+
+    def close(self) -> None:
+        """End the lanes and free the duplicates."""
+        for variable in self._variables:
+            variable.close()
+        for lane in self._lanes:
+            lane.close()
+        self._group.close()
+
+    def _duplicate(self, communicator: Any) -> MpiGroup:
+        return MpiGroup(communicator, self.traffic, self.interruption)
+
+    def _new_lane(self, number: int, communicator: Any, node: Any) -> _MpiLane:
+        group = self._duplicate(communicator)
+        if node is None:
+            return _MpiLane(group, SumByRank(group), Lane(f"lane {number}", self.interruption))
+        first = group.mpi.UNDEFINED if node.rank else 0
+        leaders = communicator.Split(first, self.rank)
+        by_node = SumByNode(group, self._duplicate(node), None if node.rank else self._duplicate(leaders))
+        return _MpiLane(group, by_node, Lane(f"lane {number}", self.interruption))
+
+    def _add_mean(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
+        if buffer.dtype not in _SUMMED:
+            raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
+        what = "mean" if root is None else f"reduce to {root}"
+        doing = f"{what} of {buffer.numel()} {buffer.dtype}"
+
+        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
+            scales = scales_of(mpi_lane.agree(doing, weight), doing)
+            mpi_lane.sum.add_up(staged.array(), scales, root, doing)
+
+        return self._add_operation(lane, buffer, work, changes=root in (None, self.rank))
+
+    def _add_operation(
+        self, number: int, buffer: Tensor, work: Callable[[_MpiLane, StagedBuffer], None], *, changes: bool = True
+    ) -> Operation:
+        check_lane(number)
+        staged, mpi_lane = StagedBuffer(buffer), self._lanes[number]
+
+        def run() -> None:
+            start, waited = time.monotonic(), mpi_lane.waited
+            work(mpi_lane, staged)
+            if changes:
+                staged.put_back()
+            self.traffic.add(moved=time.monotonic() - start - (mpi_lane.waited - waited))
+
+        return mpi_lane.lane.add(run)
+
+
+class _MpiLane:
+    """A lane: its thread, its duplicate of the communicator, and its way to add up."""
+
+    def __init__(self, group: MpiGroup, total: Sum, lane: Lane) -> None:
+        self.group, self.sum, self.lane = group, total, lane
+        self.waited = 0.0  # for others to come
+
+    def agree(self, doing: str, weight: float = 1.0) -> list[float]:
+        """Everybody's weight, once all have come for the same."""
+        start = time.monotonic()
+        rows = self.group.gather([weight, zlib.crc32(doing.encode())], doing)
+        self.waited += time.monotonic() - start
+        for rank, (_, request) in enumerate(rows):
+            if request != rows[0][1]:
+                raise DistributedError(
+                    f"{doing}: worker {rank} asks for something else than worker 0; all must have the same net and ask "
+                    "for the same in the same order"
+                )
+        return [weight for weight, _ in rows]
+
+    def close(self) -> None:
+        """End the thread and free the duplicates."""
+        self.lane.close()
+        self.sum.close()
 
 
 class Sum(Protocol):
@@ -92,7 +248,7 @@ class MpiValues:
         size = like.nbytes if group.rank == 0 else 0
         self._window = group.mpi.Win.Allocate(size, like.itemsize, comm=group.communicator)
         self._window.Lock_all()
-        self._helper = threading.Thread(target=self._help, name="shared variable", daemon=True)
+        self._helper = threading.Thread(target=self._keep_moving, name="shared variable", daemon=True)
         if not group.is_on_one_machine() and group.rank == 0:
             self._helper.start()
 
@@ -108,11 +264,11 @@ class MpiValues:
 
     def write(self, values: Tensor) -> None:
         """Set the variable to a tensor's values."""
-        self._change(values, self._group.mpi.REPLACE)
+        self._accumulate(values, self._group.mpi.REPLACE)
 
     def add(self, values: Tensor) -> None:
         """Add a tensor's values to the variable's."""
-        self._change(values, self._group.mpi.SUM)
+        self._accumulate(values, self._group.mpi.SUM)
 
     def leave(self) -> None:
         """Wait until nobody needs the variable any more, and free it."""
@@ -125,7 +281,7 @@ class MpiValues:
             self._window.Free()
         self._group.close()
 
-    def _change(self, values: Tensor, operation: object) -> None:
+    def _accumulate(self, values: Tensor, operation: object) -> None:
         start = 0
         with mpi_errors(_DOING):
             for piece in pieces(values.numpy()):
@@ -133,163 +289,7 @@ class MpiValues:
                 start += piece.size
             self._window.Flush(0)
 
-    def _help(self) -> None:
+    def _keep_moving(self) -> None:
         """Let MPI get on in the first rank, without which some networks don't move what others ask for."""
         while not self._left.wait(_NAP):
             self._group.communicator.Iprobe()
-
-
-class MpiCommunicator:
-    """One of the ranks of an MPI communicator, of which each lane has a duplicate.
-
-    Means are added up in the order of ranks, to the same bits as by the other transports. With `node`, a communicator
-    of the ranks of this machine, each machine adds up what its ranks have before machines exchange anything; the last
-    bits then depend on which ranks share a machine. Buffers on GPUs are copied by way of pinned memory.
-    """
-
-    def __init__(self, communicator: Any, interruption: Interruption | None = None, *, node: Any = None) -> None:
-        self.rank, self.size, self.traffic = communicator.rank, communicator.size, Traffic()
-        self.interruption = interruption or Interruption()
-        self._group = self._duplicate(communicator)
-        self._lanes = [self._new_lane(number, communicator, node) for number in range(LANES)]
-        self._variables: list[LaneVariable] = []
-
-    def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by their weighted mean."""
-        return self._average(buffer, weight, None, lane)
-
-    def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace the root's buffer by the weighted mean."""
-        return self._average(buffer, weight, root, lane)
-
-    def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
-        """Replace everybody's buffer by the root's."""
-        doing = f"broadcast of {buffer.nbytes} bytes from {root}"
-
-        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
-            mpi_lane.agree(doing)
-            mpi_lane.group.broadcast(staged.bytes(), root, doing)
-
-        return self._add(lane, buffer, work)
-
-    def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
-        """Send a buffer to another worker."""
-
-        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
-            mpi_lane.group.send(staged.bytes(), to, f"send to worker {to}")
-
-        return self._add(lane, buffer, work, changes=False)
-
-    def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
-        """Fill a buffer with what another worker sends."""
-
-        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
-            mpi_lane.group.receive(staged.bytes(), source, f"receive from worker {source}")
-
-        return self._add(lane, buffer, work)
-
-    def gather(self, values: Sequence[float]) -> list[list[float]]:
-        """Everybody's numbers."""
-        counts = {int(count) for (count,) in self._group.gather([len(values)], "a gather of numbers")}
-        if len(counts) > 1:
-            raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")
-        return self._group.gather(values, "a gather of numbers")
-
-    def barrier(self) -> None:
-        """Wait for all others."""
-        self._group.barrier("a barrier")
-
-    def shared_variable(self, buffer: Tensor) -> LaneVariable:
-        """A variable in the first rank's memory, which others read and change without its help."""
-        values = MpiValues(self._duplicate(self._group.communicator), buffer)
-        variable = LaneVariable(values, Lane(f"variable {len(self._variables)}", self.interruption))
-        self._variables.append(variable)
-        if self.rank == 0:
-            variable.write(buffer)
-        self.barrier()
-        return variable
-
-    def close(self) -> None:
-        """End the lanes and free the duplicates."""
-        for variable in self._variables:
-            variable.close()
-        for lane in self._lanes:
-            lane.close()
-        self._group.close()
-
-    def _duplicate(self, communicator: Any) -> MpiGroup:
-        return MpiGroup(communicator, self.traffic, self.interruption)
-
-    def _new_lane(self, number: int, communicator: Any, node: Any) -> _MpiLane:
-        group = self._duplicate(communicator)
-        if node is None:
-            return _MpiLane(group, SumByRank(group), Lane(f"lane {number}", self.interruption))
-        first = group.mpi.UNDEFINED if node.rank else 0
-        leaders = communicator.Split(first, self.rank)
-        by_node = SumByNode(group, self._duplicate(node), None if node.rank else self._duplicate(leaders))
-        return _MpiLane(group, by_node, Lane(f"lane {number}", self.interruption))
-
-    def _average(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
-        if buffer.dtype not in _SUMMED:
-            raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
-        what = "mean" if root is None else f"reduce to {root}"
-        doing = f"{what} of {buffer.numel()} {buffer.dtype}"
-
-        def work(mpi_lane: _MpiLane, staged: StagedBuffer) -> None:
-            scales = scales_of(mpi_lane.agree(doing, weight), doing)
-            mpi_lane.sum.add_up(staged.array(), scales, root, doing)
-
-        return self._add(lane, buffer, work, changes=root in (None, self.rank))
-
-    def _add(
-        self, number: int, buffer: Tensor, work: Callable[[_MpiLane, StagedBuffer], None], *, changes: bool = True
-    ) -> Operation:
-        check_lane(number)
-        staged, mpi_lane = StagedBuffer(buffer), self._lanes[number]
-
-        def run() -> None:
-            start, waited = time.monotonic(), mpi_lane.waited
-            work(mpi_lane, staged)
-            if changes:
-                staged.put_back()
-            self.traffic.add(moved=time.monotonic() - start - (mpi_lane.waited - waited))
-
-        return mpi_lane.lane.add(run)
-
-
-class _MpiLane:
-    """A lane: its thread, its duplicate of the communicator, and its way to add up."""
-
-    def __init__(self, group: MpiGroup, total: Sum, lane: Lane) -> None:
-        self.group, self.sum, self.lane = group, total, lane
-        self.waited = 0.0  # for others to come
-
-    def agree(self, doing: str, weight: float = 1.0) -> list[float]:
-        """Everybody's weight, once all have come for the same."""
-        start = time.monotonic()
-        rows = self.group.gather([weight, zlib.crc32(doing.encode())], doing)
-        self.waited += time.monotonic() - start
-        for rank, (_, request) in enumerate(rows):
-            if request != rows[0][1]:
-                raise DistributedError(
-                    f"{doing}: worker {rank} asks for something else than worker 0; all must have the same net and ask "
-                    "for the same in the same order"
-                )
-        return [weight for weight, _ in rows]
-
-    def close(self) -> None:
-        """End the thread and free the duplicates."""
-        self.lane.close()
-        self.sum.close()
-
-
-def connect(transport: Transport, control: ControlClient, rank: int, size: int, device: torch.device) -> Communicator:
-    """A rank's communicator, over MPI or over any other transport."""
-    match transport:
-        case Transport.MPI:
-            return MpiCommunicator(world(), control.interruption)
-        case Transport.MPI_BY_NODE:
-            node = world().Split_type(mpi().COMM_TYPE_SHARED)
-            return MpiCommunicator(world(), control.interruption, node=node)
-        case _:
-            return others.connect(transport, control, rank, size, device)

@@ -1,4 +1,4 @@
-"""The launcher for ranks that a user's own mpiexec started, on any machines."""
+"""The launchers for MPI: one starts mpiexec on this machine, one finds the ranks of a user's own, on any machines."""
 
 from __future__ import annotations
 

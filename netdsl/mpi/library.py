@@ -1,4 +1,4 @@
-"""The MPI library, which starts when it is first asked for, and then takes this process for one of its ranks."""
+"""The MPI library, which starts when it is first asked for, and groups of its ranks, whose waiting can be ended."""
 
 from __future__ import annotations
 

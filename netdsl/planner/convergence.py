@@ -1,4 +1,4 @@
-"""An estimate of the iterations that workers need, by their number and tau, from trainings in the simulator."""
+"""The iterations that workers need, estimated from trainings in the simulator, and the tau that is best then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch is asked to do: each operation with its arithmetic, the bytes that it moves and a convolution's shape."""
+"""What torch is asked to do, also on tensors without values: operations, with their arithmetic and their bytes."""
 
 from __future__ import annotations
 
@@ -139,14 +139,14 @@ def _product_or_other(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
     count = flop_registry.get(func.overloadpacket)
     if count is None:
         largest = max((tensor.numel() for tensor in tensors), default=0)
-        return TensorOperation(name, largest, moved, window=_window(func, args))
+        return TensorOperation(name, largest, moved, window=_window_size(func, args))
     return TensorOperation(name, int(count(*args, **kwargs, out_val=result)), moved, OperationKind.PRODUCT)
 
 
-def _window(func: Any, args: tuple[Any, ...]) -> int:
+def _window_size(func: Any, args: tuple[Any, ...]) -> int:
     """How many values a pooling's kernel covers, which torch gives by position."""
     named = zip((argument.name for argument in func._schema.arguments), args, strict=False)
-    return next((math.prod(_plane(value)) for name, value in named if name == "kernel_size"), 1)
+    return next((math.prod(_last_two(value)) for name, value in named if name == "kernel_size"), 1)
 
 
 def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
@@ -154,7 +154,7 @@ def _convolution(args: tuple[Any, ...], top: Tensor) -> TensorOperation:
     transposed = settings[3]
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top.shape), transposed)
     moved = sum(map(tensor_bytes, tensors_in((bottom, weight, bias, top))))
-    shape = _shape(bottom.shape, weight.shape, top.shape, settings)
+    shape = _shape_of(bottom.shape, weight.shape, top.shape, settings)
     part = ConvolutionPass.BOTTOM_GRADIENT if transposed else ConvolutionPass.TOP
     return TensorOperation("convolution", flops, moved, OperationKind.CONVOLUTION, shape, part)
 
@@ -163,7 +163,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
     """One operation for each of the gradients that are needed; that of the bias is found along with another one."""
     top_gradient, bottom, weight, _, *settings, mask = args
     transposed = settings[3]
-    shape = _shape(bottom.shape, weight.shape, top_gradient.shape, settings)
+    shape = _shape_of(bottom.shape, weight.shape, top_gradient.shape, settings)
     flops = conv_flop_count(list(bottom.shape), list(weight.shape), list(top_gradient.shape), transposed)
     if mask[0]:
         part = ConvolutionPass.TOP if transposed else ConvolutionPass.BOTTOM_GRADIENT
@@ -178,7 +178,7 @@ def _convolution_gradients(args: tuple[Any, ...], gradients: Sequence[Tensor | N
         yield TensorOperation("sum", top_gradient.numel(), moved)
 
 
-def _shape(
+def _shape_of(
     bottom: Sequence[int], weight: Sequence[int], top: Sequence[int], settings: Sequence[Any]
 ) -> ConvolutionShape:
     """The sizes of a convolution; the settings are stride, padding, dilation, whether it's transposed, and groups."""
@@ -192,17 +192,17 @@ def _shape(
         bottom[0] * images,
         bottom[1],
         top[1],
-        *_plane(size),
-        *_plane(top_size),
-        *_plane(kernel),
-        _plane(strides),
-        _plane(pads, 0),
-        _plane(dilations),
+        *_last_two(size),
+        *_last_two(top_size),
+        *_last_two(kernel),
+        _last_two(strides),
+        _last_two(pads, 0),
+        _last_two(dilations),
         groups,
     )
 
 
-def _plane(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
+def _last_two(numbers: Sequence[int], missing: int = 1) -> tuple[int, int]:
     """The last two of some numbers, one for each spatial axis."""
     pair = [missing, missing, *numbers][-2:]
     return int(pair[0]), int(pair[1])
@@ -252,10 +252,10 @@ class _HalfProducts(TorchFunctionMode):
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func in _PRODUCTS:
-            args, kwargs = tree_map_only(Tensor, self._rounded, (args, kwargs))
+            args, kwargs = tree_map_only(Tensor, self._to_half_and_back, (args, kwargs))
         return func(*args, **(kwargs or {}))
 
-    def _rounded(self, values: Tensor) -> Tensor:
+    def _to_half_and_back(self, values: Tensor) -> Tensor:
         return values.to(self._half) if values.dtype is torch.float32 else values
 
 
@@ -266,13 +266,13 @@ class _ZeroValues(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if func is _ATEN._local_scalar_dense.default:
-            return _zero(args[0])
+            return _zero_of(args[0])
         if func is _ATEN.equal.default:
             return True
         return func(*args, **(kwargs or {}))
 
 
-def _zero(tensor: Tensor) -> bool | int | float:
+def _zero_of(tensor: Tensor) -> bool | int | float:
     if tensor.dtype is torch.bool:
         return False
     return 0.0 if tensor.is_floating_point() else 0
@@ -289,7 +289,7 @@ def _empty_blobs(built: Built) -> Iterator[None]:
         for name, tensor in tensors.items()
         if tensor is not None
     ]
-    empties = {id(tensor): _empty(tensor) for _, _, tensor in places}
+    empties = {id(tensor): _empty_like(tensor) for _, _, tensor in places}
     for tensors, name, tensor in places:
         tensors[name] = empties[id(tensor)]
     try:
@@ -299,7 +299,7 @@ def _empty_blobs(built: Built) -> Iterator[None]:
             tensors[name] = tensor
 
 
-def _empty(tensor: Tensor) -> Tensor:
+def _empty_like(tensor: Tensor) -> Tensor:
     empty = torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
     return nn.Parameter(empty, tensor.requires_grad) if isinstance(tensor, nn.Parameter) else empty
 

@@ -1,4 +1,4 @@
-"""The seconds that a step of training takes on a device: those of all operations, one after the other."""
+"""The seconds of a training step on a device, which are those of all operations; and what a pass takes in all."""
 
 from __future__ import annotations
 

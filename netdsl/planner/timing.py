@@ -116,10 +116,10 @@ def time_net(
     with running(module.built):
         passes = []
         for _ in range(settings.iterations + 1):
-            passes.append(_pass(module, inputs, settings.device))
+            passes.append(_time_pass(module, inputs, settings.device))
             done(1)
         layers = []
-        for layer in _layers(module.built, inputs, settings):
+        for layer in _time_layers(module.built, inputs, settings):
             layers.append(layer)
             done((settings.iterations + 1) / len(module.built.layers))
         return NetTime(tuple(layers), tuple(passes[1:]), resolved.assumed)
@@ -139,16 +139,16 @@ def _resolved(net: pb.NetParameter, settings: TimingSettings) -> ResolvedNet:
     return resolve_shapes(alone, CheckSettings(assume=settings.assume))
 
 
-def _pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
-    began = _now(device)
+def _time_pass(module: NetModule, inputs: dict[int, Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
     edges = module.run(dict(inputs))
-    middle = _now(device)
+    middle = _time_after_all(device)
     ends = [edges[edge] for edge in module.losses or module.outputs.values()]
     _differentiate(ends, module.parameters())
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle))
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle))
 
 
-def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
+def _time_layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -> Iterator[LayerTime]:
     """Each layer on what those before it made, in the layout of a whole pass; what nobody reads any more is let go."""
     nodes, edges, learning = built.graph.nodes, dict(inputs), learning_edges(built)
     costs = iter(layer_costs(built, settings.device))
@@ -161,11 +161,12 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         if channels_last:
             edges |= {edge: laid_out(edges[edge], wish_of(layer)) for edge in node.bottoms}
         bottoms = [
-            _leaf(edges[edge], learns=edge in learning and place not in cut) for place, edge in enumerate(node.bottoms)
+            _leaf_of(edges[edge], learns=edge in learning and place not in cut)
+            for place, edge in enumerate(node.bottoms)
         ]
         if isinstance(layer, OverwritesBottom):
             layer.may_overwrite = ()  # alone, it would overwrite the bottoms of its next turn
-        tops, passes = _time(layer, bottoms, settings)
+        tops, passes = _time_layer(layer, bottoms, settings)
         edges.update(zip(node.tops, tops, strict=False))
         for edge in node.bottoms:
             if last[edge] == index:
@@ -175,27 +176,27 @@ def _layers(built: Built, inputs: dict[int, Tensor], settings: TimingSettings) -
         yield LayerTime(cost.name, cost.type, forward, backward, cost.flops, cost.bytes)
 
 
-def _leaf(bottom: Tensor, *, learns: bool) -> Tensor:
+def _leaf_of(bottom: Tensor, *, learns: bool) -> Tensor:
     return bottom.detach().requires_grad_(learns and bottom.is_floating_point())
 
 
-def _time(layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], list[Pass]]:
+def _time_layer(layer: Layer, bottoms: list[Tensor], settings: TimingSettings) -> tuple[list[Tensor], list[Pass]]:
     """The tops of a layer, and its times after one turn that is for warming up."""
-    tops = _tops(layer, bottoms)
+    tops = _tops_of(layer, bottoms)
     leaves = [*learned_blobs(layer), *(bottom for bottom in bottoms if bottom.requires_grad)]
     _differentiate(tops, leaves)
-    return tops, [_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
+    return tops, [_time_alone(layer, bottoms, leaves, settings.device) for _ in range(settings.iterations)]
 
 
-def _alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
-    began = _now(device)
-    tops = _tops(layer, bottoms)
-    middle = _now(device)
+def _time_alone(layer: Layer, bottoms: list[Tensor], leaves: list[Tensor], device: torch.device) -> Pass:
+    began = _time_after_all(device)
+    tops = _tops_of(layer, bottoms)
+    middle = _time_after_all(device)
     learns = _differentiate(tops, leaves)
-    return Pass(1000 * (middle - began), 1000 * (_now(device) - middle) if learns else 0.0)
+    return Pass(1000 * (middle - began), 1000 * (_time_after_all(device) - middle) if learns else 0.0)
 
 
-def _tops(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
+def _tops_of(layer: Layer, bottoms: list[Tensor]) -> list[Tensor]:
     tops = layer(*bottoms)
     return list(tops) if isinstance(tops, tuple) else [tops]
 
@@ -210,7 +211,7 @@ def _differentiate(tops: Iterable[Tensor], leaves: Iterable[Tensor]) -> bool:
     return True
 
 
-def _now(device: torch.device) -> float:
+def _time_after_all(device: torch.device) -> float:
     """Seconds, with everything done that a GPU was given to do."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)

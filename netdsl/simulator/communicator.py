@@ -142,7 +142,7 @@ class SimulatedCommunicator:
             for worker_buffer in buffers.values():
                 worker_buffer.copy_(mean)
 
-        return self._all(ExchangeKind.MEAN, lane, buffer, weight, combine)
+        return self._among_all(ExchangeKind.MEAN, lane, buffer, weight, combine)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """Replace the root's buffer by the mean of all workers'."""
@@ -151,7 +151,7 @@ class SimulatedCommunicator:
             _check_root(root, buffers)
             buffers[root].copy_(weighted_mean(list(buffers.values()), weights))
 
-        return self._all(ExchangeKind.REDUCE, lane, buffer, weight, combine)
+        return self._among_all(ExchangeKind.REDUCE, lane, buffer, weight, combine)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> SimulatedHandle:
         """Replace every worker's buffer by the root's."""
@@ -161,19 +161,21 @@ class SimulatedCommunicator:
             for worker_buffer in buffers.values():
                 worker_buffer.copy_(buffers[root])
 
-        return self._all(ExchangeKind.BROADCAST, lane, buffer, 1.0, combine)
+        return self._among_all(ExchangeKind.BROADCAST, lane, buffer, 1.0, combine)
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> SimulatedHandle:
         """Send a buffer to another worker."""
-        return self._two(self.rank, to, lane, buffer)
+        return self._between_two(self.rank, to, lane, buffer)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> SimulatedHandle:
         """Receive a buffer from another worker."""
-        return self._two(source, self.rank, lane, buffer)
+        return self._between_two(source, self.rank, lane, buffer)
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """All workers' numbers, by rank."""
-        handle = self._all(ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: list(rows.values()))
+        handle = self._among_all(
+            ExchangeKind.BARRIER, _CONTROL, list(values), 1.0, lambda rows, weights: list(rows.values())
+        )
         handle.wait()
         rows: list[list[float]] = handle.exchange.result
         return rows
@@ -201,19 +203,21 @@ class SimulatedCommunicator:
         self.traffic.waited += start - before
         self.traffic.moved += self.now - start
 
-    def _all(self, kind: ExchangeKind, lane: Hashable, value: Any, weight: float, combine: Combine) -> SimulatedHandle:
-        return self._join(ExchangePlan(kind, lane, frozenset(range(self.size)), combine), value, weight)
+    def _among_all(
+        self, kind: ExchangeKind, lane: Hashable, value: Any, weight: float, combine: Combine
+    ) -> SimulatedHandle:
+        return self._join_exchange(ExchangePlan(kind, lane, frozenset(range(self.size)), combine), value, weight)
 
-    def _two(self, source: int, to: int, lane: int, buffer: Tensor) -> SimulatedHandle:
+    def _between_two(self, source: int, to: int, lane: int, buffer: Tensor) -> SimulatedHandle:
         def combine(buffers: dict[int, Tensor], weights: list[float]) -> None:
             _check_root(source, buffers)
             if to in buffers:
                 buffers[to].copy_(buffers[source])
 
         plan = ExchangePlan(ExchangeKind.SEND, (lane, source, to), frozenset({source, to}), combine)
-        return self._join(plan, buffer, 1.0)
+        return self._join_exchange(plan, buffer, 1.0)
 
-    def _join(self, plan: ExchangePlan, value: Any, weight: float) -> SimulatedHandle:
+    def _join_exchange(self, plan: ExchangePlan, value: Any, weight: float) -> SimulatedHandle:
         self._exchanges[plan.lane] += 1
         if isinstance(value, Tensor) and self.size > 1:
             self.traffic.bytes += value.nbytes
@@ -236,11 +240,11 @@ class SimulatedVariable:
         self._end_push()
         owner, server = self._owner, self._server
         start = max(owner.now, server.sends_until)
-        server.sends_until = start + self._once
-        self._wait("pull", start, server.sends_until)
+        server.sends_until = start + self._send_seconds
+        self._wait_until("pull", start, server.sends_until)
         difference = (buffer - server.values_at(owner.now)).mul_(alpha)
         buffer.sub_(difference)
-        return self._send(difference)
+        return self._send_change(difference)
 
     def read(self, buffer: Tensor) -> None:
         """Fill a buffer with the variable, in no time: tests read it, and they aren't simulated."""
@@ -252,20 +256,20 @@ class SimulatedVariable:
         """Set the variable to the values of a buffer."""
         self._end_push()
         start = max(self._owner.now, self._server.receives_until)
-        self._server.receives_until = start + self._once
-        self._wait("write", start, self._server.receives_until)
+        self._server.receives_until = start + self._send_seconds
+        self._wait_until("write", start, self._server.receives_until)
         self._server.values_at(self._owner.now).copy_(buffer)
 
     @property
-    def _once(self) -> float:
+    def _send_seconds(self) -> float:
         """The time that sending the variable takes."""
         return self._owner.network.link.seconds(ExchangeKind.SEND, 2, self._server.values.nbytes)
 
-    def _send(self, difference: Tensor) -> SimulatedHandle:
+    def _send_change(self, difference: Tensor) -> SimulatedHandle:
         """Send a change to the server, which receives it after those that were sent before."""
         owner, server = self._owner, self._server
         start = max(owner.now, server.receives_until)
-        server.receives_until = start + self._once
+        server.receives_until = start + self._send_seconds
         server.arriving.append((server.receives_until, difference))
         owner.traffic.bytes += difference.nbytes
         handle = SimulatedHandle(owner, SimulatedExchange("push", server.receives_until, start))
@@ -276,7 +280,7 @@ class SimulatedVariable:
         if self._push is not None and not self._push[0].done():
             self._push[0].wait()
 
-    def _wait(self, what: str, start: float, finish: float) -> None:
+    def _wait_until(self, what: str, start: float, finish: float) -> None:
         self._owner.traffic.bytes += self._server.values.nbytes
         self._owner.wait(SimulatedExchange(what, finish, start))
 

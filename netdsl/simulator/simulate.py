@@ -46,10 +46,10 @@ def simulate(run: Run, *, link: Link, pace: Pace, goal: float = math.inf) -> Sim
 
     Tests are made where the settings' `test_interval` says, at the ends of rounds. Nothing is saved or shown.
     """
-    return _SimulatedRun(replace(run, solver=_quiet(run.solver)).settled(), link, pace, goal).simulation()
+    return _SimulatedRun(replace(run, solver=_without_output(run.solver)).settled(), link, pace, goal).simulation()
 
 
-def _quiet(param: pb.SolverParameter) -> pb.SolverParameter:
+def _without_output(param: pb.SolverParameter) -> pb.SolverParameter:
     changed = pb.SolverParameter()
     changed.CopyFrom(param)
     for name in ("display", "snapshot", "debug_info"):
@@ -69,21 +69,21 @@ class _SimulatedRun:
 
     def simulation(self) -> Simulation:
         with compute_threads(self._run.threads):
-            self._world.run(self._work)
+            self._world.run(self._run_worker)
         return Simulation(tuple(self._scores), tuple(map(tuple, self._records)), max(self._world.now))
 
-    def _work(self, rank: int) -> None:
+    def _run_worker(self, rank: int) -> None:
         communicator = SimulatedCommunicator(self._network, rank)
         clock = SimulatedClock(self._world, rank)
-        with open_worker(self._run, communicator, clock=clock, listen=self._hear) as worker:
-            Loop(worker, self._run.strategy, report=self._records[rank].append, requested=self._requested).run()
+        with open_worker(self._run, communicator, clock=clock, listen=self._note_score) as worker:
+            Loop(worker, self._run.strategy, report=self._records[rank].append, requested=self._requested_action).run()
 
-    def _hear(self, event: Event) -> None:
+    def _note_score(self, event: Event) -> None:
         """Note the score of a test, at the time of the first worker, which alone tests."""
         if isinstance(event, TestFinished) and event.net == 0:
             score = TestScore(self._world.now[0], event.iteration, as_numbers(event.outputs))
             self._scores.append(score)
             self._reached = self._reached or (score.accuracy is not None and score.accuracy >= self._goal)
 
-    def _requested(self) -> Action:
+    def _requested_action(self) -> Action:
         return Action.STOP if self._reached else Action.NONE

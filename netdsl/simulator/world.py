@@ -52,7 +52,7 @@ class World:
         """Run `work` in every worker; returns the results by rank of those that aren't lost."""
         results: dict[int, Result] = {}
         threads = [
-            threading.Thread(target=self._work, args=(work, rank, results), name=f"worker {rank}", daemon=True)
+            threading.Thread(target=self._run_worker, args=(work, rank, results), name=f"worker {rank}", daemon=True)
             for rank in range(self.size)
         ]
         outside = torch.get_rng_state()
@@ -65,7 +65,7 @@ class World:
             raise self._problem
         return [results[rank] for rank in sorted(results)]
 
-    def _work(self, work: Callable[[int], Result], rank: int, results: dict[int, Result]) -> None:
+    def _run_worker(self, work: Callable[[int], Result], rank: int, results: dict[int, Result]) -> None:
         try:
             self._wait_for_turn(rank)
             results[rank] = work(rank)

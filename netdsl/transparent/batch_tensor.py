@@ -63,7 +63,7 @@ class BatchTensor(Tensor):
     ) -> Any:
         """Compute by the operation's rule, or else on the whole batch."""
         with torch._C.DisableTorchFunctionSubclass():
-            return _compute(func, args, kwargs or {})
+            return _compute_placed(func, args, kwargs or {})
 
 
 def place(values: Tensor, placement: Placement) -> BatchTensor:
@@ -165,7 +165,7 @@ def has_batch_tensor(*values: Any) -> bool:
     return next(batch_tensors(*values), None) is not None
 
 
-def _compute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _compute_placed(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = _by_rule(func, args, kwargs)
     if result is not NotImplemented:
         return result

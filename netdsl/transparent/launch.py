@@ -1,4 +1,4 @@
-"""Starting a script's ranks: as processes of this machine, or as one of those that something else has started."""
+"""A script's ranks: how they are started, or found where something else has started them, and what each does."""
 
 from __future__ import annotations
 
@@ -27,10 +27,47 @@ from netdsl.errors import DistributedError, PeerLostError
 from netdsl.ranks import share_of_cores
 from netdsl.transparent.script import Script, run_script
 
-_FILE = "script.json"
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
+_PLAN_FILE = "script.json"
+_VISIBLE_GPUS = "CUDA_VISIBLE_DEVICES"
 COMMAND = [sys.executable, "-P", "-m", "netdsl.transparent.worker_process"]
 _HASHES = "PYTHONHASHSEED"  # the order of sets of strings, which must be the same for all ranks
+
+
+def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
+    """Run a script as several processes of this machine, whose logs are in a folder."""
+    plan = ScriptPlan(script, workers, _transport_between(workers, workers), share_of_cores(workers), deadline)
+    plan.save(folder)
+    os.environ.setdefault(_HASHES, "0")
+    shown = Shown.ALL if script.all_output else Shown.FIRST
+    watch(folder, plan, LocalLauncher(COMMAND, shown))
+
+
+def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
+    """Run a script as the worker that the environment describes; all meet in a folder that they share."""
+    worker = ExternalWorker.of(os.environ)
+    transport, cores = _transport_between(worker.size, worker.local_size), share_of_cores(worker.local_size)
+    plan = ScriptPlan(script, worker.size, transport, cores, deadline)
+    if worker.rank and not script.all_output:
+        keep_output(log_of(folder, worker.rank))
+
+    def supervise(launcher: ExternalLauncher) -> None:
+        plan.save(folder)  # which makes the folder where the others look for the launcher's word
+        watch(folder, plan, launcher)
+
+    take_part(folder, supervise, partial(run_rank, plan=plan))
+
+
+def _transport_between(workers: int, per_machine: int) -> Transport:
+    """How ranks exchange buffers in main memory, wherever the script's tensors are."""
+    is_one_machine = workers == per_machine and is_memory_shareable()
+    return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
+
+
+def keep_output(log: Path) -> None:
+    """Let this process's standard output go to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
 
 
 class ScriptPlan(msgspec.Struct, frozen=True):
@@ -48,12 +85,12 @@ class ScriptPlan(msgspec.Struct, frozen=True):
     def save(self, folder: Path) -> None:
         """Write the plan for workers, which find it in the folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        write_pieces(folder / _FILE, [msgspec.json.encode(self)])
+        write_pieces(folder / _PLAN_FILE, [msgspec.json.encode(self)])
 
     @classmethod
     def load(cls, folder: Path) -> ScriptPlan:
         """The plan that a folder has."""
-        return msgspec.json.decode((folder / _FILE).read_bytes(), type=cls)
+        return msgspec.json.decode((folder / _PLAN_FILE).read_bytes(), type=cls)
 
 
 def run_rank(spec: WorkerSpec, plan: ScriptPlan, *, connect: Connect = connect) -> None:
@@ -100,44 +137,7 @@ def _without_our_frames(problem: BaseException) -> BaseException:
 
 def _choose_gpu(local_rank: int) -> None:
     """Let the script see one GPU of this machine, which to it is the first; if there are several."""
-    names = [name for name in os.environ.get(_VISIBLE, "").split(",") if name]
+    names = [name for name in os.environ.get(_VISIBLE_GPUS, "").split(",") if name]
     names = names or [str(index) for index in range(torch.cuda.device_count())]
     if len(names) > 1:
-        os.environ[_VISIBLE] = names[local_rank % len(names)]
-
-
-def run_locally(script: Script, folder: Path, *, workers: int, deadline: float) -> None:
-    """Run a script as several processes of this machine, whose logs are in a folder."""
-    plan = ScriptPlan(script, workers, _transport(workers, workers), share_of_cores(workers), deadline)
-    plan.save(folder)
-    os.environ.setdefault(_HASHES, "0")
-    shown = Shown.ALL if script.all_output else Shown.FIRST
-    watch(folder, plan, LocalLauncher(COMMAND, shown))
-
-
-def run_as_worker(script: Script, folder: Path, *, deadline: float) -> None:
-    """Run a script as the worker that the environment describes; all meet in a folder that they share."""
-    worker = ExternalWorker.of(os.environ)
-    transport, cores = _transport(worker.size, worker.local_size), share_of_cores(worker.local_size)
-    plan = ScriptPlan(script, worker.size, transport, cores, deadline)
-    if worker.rank and not script.all_output:
-        keep_output(log_of(folder, worker.rank))
-
-    def supervise(launcher: ExternalLauncher) -> None:
-        plan.save(folder)  # which makes the folder where the others look for the launcher's word
-        watch(folder, plan, launcher)
-
-    take_part(folder, supervise, partial(run_rank, plan=plan))
-
-
-def _transport(workers: int, per_machine: int) -> Transport:
-    """How ranks exchange buffers in main memory, wherever the script's tensors are."""
-    is_one_machine = workers == per_machine and is_memory_shareable()
-    return Transport.SHARED_MEMORY if is_one_machine else Transport.GLOO
-
-
-def keep_output(log: Path) -> None:
-    """Let this process's standard output go to a file."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
-        os.dup2(file.fileno(), 1)
+        os.environ[_VISIBLE_GPUS] = names[local_rank % len(names)]

@@ -77,22 +77,22 @@ class ControlClient:
         self.ip: str = self._socket.getsockname()[0]  # by which this machine reaches the server
 
     def __enter__(self) -> Self:
-        for work in (self._listen, self._pass_on_pulse):
+        for work in (self._take_messages, self._pass_on_pulse):
             threading.Thread(target=work, name="control client", daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._closed.set()
         self._close_stores()
-        _close(self._socket)
+        _close_socket(self._socket)
 
     def report(self, contents: dict[str, Any]) -> None:
-        """WorkerReport an event or a record, as plain values."""
-        self._send(WorkerReport(contents))
+        """Report an event or a record, as plain values."""
+        self._send_message(WorkerReport(contents))
 
     def report_end(self, ending: Ending, reason: str = "") -> None:
         """Say how the worker ended."""
-        self._send(Ended(ending, reason))
+        self._send_message(Ended(ending, reason))
         self._closed.set()  # from now on the server may go first
 
     def await_join(self) -> Join | None:
@@ -103,7 +103,7 @@ class ControlClient:
     def report_left(self, reason: str = "") -> None:
         """Say that the worker takes part no longer, and waits."""
         self._close_stores()
-        self._send(Left(reason))
+        self._send_message(Left(reason))
 
     def is_to_leave(self) -> bool:
         """Whether the worker shall leave when it has finished a round."""
@@ -124,7 +124,7 @@ class ControlClient:
 
     def _close_stores(self) -> None:
         while self._stores:
-            _close(self._stores.pop())
+            _close_socket(self._stores.pop())
 
     def _connect(self, purpose: Purpose, lane: int = 0) -> socket.socket:
         address = self._address
@@ -150,19 +150,19 @@ class ControlClient:
         connection.settimeout(None)
         return connection
 
-    def _send(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
+    def _send_message(self, message: WorkerReport | Left | Ended | Heartbeat) -> None:
         try:
             with self._sending:
                 send(self._socket, message)
         except OSError as problem:
             raise PeerLostError(f"the supervisor is gone: {problem}") from None
 
-    def _listen(self) -> None:
+    def _take_messages(self) -> None:
         with suppress(OSError, DistributedError):
             while (message := receive_from_server(self._socket)) is not None:
                 match message:
                     case Join():
-                        self._join(message)
+                        self._take_part(message)
                     case LeaveAfterRound():
                         self._leaving.set()
                     case StopAfterRound():
@@ -172,7 +172,7 @@ class ControlClient:
                         self.interruption.happen(reason)
         self._lose_supervisor()
 
-    def _join(self, join: Join) -> None:
+    def _take_part(self, join: Join) -> None:
         self._meeting, self._rank_there = join.meeting, join.membership.members.index(self._rank)
         self.interruption = Interruption()
         self._leaving.clear()
@@ -183,7 +183,7 @@ class ControlClient:
             sign = self.pulse.take()
             if sign is not None:
                 with suppress(PeerLostError):  # who listens sees it too
-                    self._send(Heartbeat(sign))
+                    self._send_message(Heartbeat(sign))
 
     def _lose_supervisor(self) -> None:
         if not self._closed.is_set():
@@ -192,7 +192,7 @@ class ControlClient:
             self._leave(f"worker {self._rank}: {self.interruption.reason}")
 
 
-def _close(connection: socket.socket) -> None:
+def _close_socket(connection: socket.socket) -> None:
     with suppress(OSError):  # the server may have left first
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()

@@ -1,4 +1,4 @@
-"""Heartbeats: whether a worker computes, or waits for others."""
+"""Heartbeats: whether a worker computes or waits for others, and what its supervisor concludes from that."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class Health:
 
     def hung(self) -> list[int]:
         """The running workers without a heartbeat for the deadline."""
-        now = self._now()
+        now = self._time_awake()
         return [
             rank
             for rank, worker in self.workers.items()
@@ -233,7 +233,7 @@ class Health:
 
     def standstill(self) -> str:
         """Why nothing gets on although nobody is hung, if that is so."""
-        now = self._now()
+        now = self._time_awake()
         if len(self.workers) < self.size and now - self._since > START:
             return f"only {len(self.workers)} of {self.size} workers began within {START:g} s"
         worked = max((self.workers[rank].worked for rank in self.taking_part()), default=now)
@@ -241,7 +241,7 @@ class Health:
             return f"all workers wait for each other since {_STUCK * self.deadline:g} s"
         return ""
 
-    def _now(self) -> float:
+    def _time_awake(self) -> float:
         """The time. What lies before a pause of this process itself counts for nobody."""
         now = time.monotonic()
         if now - self._looked > _STOPPED:

@@ -139,12 +139,12 @@ def send(connection: socket.socket, message: FromWorker | ToWorker) -> None:
 
 def receive_from_worker(connection: socket.socket, deadline: float | None = None) -> FromWorker | None:
     """The next message of a worker; None at the end. Nonsense is a DistributedError."""
-    return _receive(connection, _FROM_WORKER, deadline)
+    return _receive_message(connection, _FROM_WORKER, deadline)
 
 
 def receive_from_server(connection: socket.socket, deadline: float | None = None) -> ToWorker | None:
     """The next message of the server; None at the end."""
-    return _receive(connection, _TO_WORKER, deadline)
+    return _receive_message(connection, _TO_WORKER, deadline)
 
 
 def receive_exactly(connection: socket.socket, length: int, deadline: float | None = None) -> bytes | None:
@@ -163,7 +163,9 @@ def receive_exactly(connection: socket.socket, length: int, deadline: float | No
     return bytes(data)
 
 
-def _receive(connection: socket.socket, decoder: msgspec.msgpack.Decoder[T], deadline: float | None) -> T | None:
+def _receive_message(
+    connection: socket.socket, decoder: msgspec.msgpack.Decoder[T], deadline: float | None
+) -> T | None:
     head = receive_exactly(connection, _LENGTH.size, deadline)
     if head is None:
         return None

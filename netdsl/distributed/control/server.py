@@ -1,4 +1,4 @@
-"""A dictionary that all workers share at the control server, by which they find each other."""
+"""The control server: workers report here what happens, meet at its store, and reach the relay through it."""
 
 from __future__ import annotations
 
@@ -41,61 +41,6 @@ _RETRY = 0.05  # seconds until a server without free descriptors tries again
 Adopt = Callable[[socket.socket, int, int], object]  # takes over a connection, with its rank and lane
 Happened = tuple[int, Hello | Heartbeat | WorkerReport | Left | Ended | None]  # a message; None when a connection ended
 _NONSENSE = (OSError, ValueError, DistributedError)  # of strangers, and of those who vanish
-
-
-class StoreServer:
-    """The dictionary itself."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, bytes] = {}
-        self._changed = threading.Condition()
-        self._closed = False
-
-    def serve(self, connection: socket.socket) -> None:
-        """Do what one worker asks for, until its connection ends."""
-        while isinstance(request := receive_from_worker(connection), StoreRequest):
-            send(connection, self._answer(request))
-
-    def close(self) -> None:
-        """End the waiting of everybody."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-
-    def _answer(self, request: StoreRequest) -> StoreReply:
-        if len(request.value) > _LONGEST or not request.keys:
-            raise DistributedError("a request to the store that makes no sense")
-        key = request.keys[0]
-        with self._changed:
-            match request.operation:
-                case "set":
-                    self._set(key, request.value)
-                case "get" | "wait":
-                    self._changed.wait_for(lambda: self._closed or self._values.keys() >= set(request.keys))
-                    if self._closed:
-                        raise DistributedError("the store is closed")
-                    return StoreReply(self._values[key])
-                case "add":
-                    total = int(self._values.get(key, b"0")) + request.amount
-                    self._set(key, str(total).encode())
-                    return StoreReply(number=total)
-                case "check":
-                    return StoreReply(number=int(self._values.keys() >= set(request.keys)))
-                case "compare":
-                    if self._values.get(key, b"") == request.expected:
-                        self._set(key, request.value)
-                    return StoreReply(self._values.get(key, request.expected))
-                case "delete":
-                    return StoreReply(number=int(self._values.pop(key, None) is not None))
-                case _:
-                    raise DistributedError(f"the store can't {request.operation}")
-        return StoreReply()
-
-    def _set(self, key: str, value: bytes) -> None:
-        if len(self._values) >= _MOST_KEYS and key not in self._values:
-            raise DistributedError("the store is full")
-        self._values[key] = value
-        self._changed.notify_all()
 
 
 class ControlServer:
@@ -148,14 +93,14 @@ class ControlServer:
     def tell_all(self, message: StopAfterRound | LeaveAfterRound | Abort) -> None:
         """Send a message to all workers that are here."""
         with self._changing:
-            self._tell(self._workers, message)
+            self._tell_workers(self._workers, message)
 
     def begin_meeting(self, join: Join, adopt: Adopt | None = None) -> None:
         """Let workers meet anew, and tell them with whom; what is left of the meeting before has no store any more."""
         with self._changing:
             store, self._store = self._store, StoreServer()
             self._meeting, self._adopt = join.meeting, adopt
-            self._tell(join.membership.members, join)
+            self._tell_workers(join.membership.members, join)
         store.close()
 
     def dismiss(self, rank: int) -> None:
@@ -166,7 +111,7 @@ class ControlServer:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
 
-    def _tell(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
+    def _tell_workers(self, ranks: Iterable[int], message: Join | StopAfterRound | LeaveAfterRound | Abort) -> None:
         for connection in (self._workers[rank] for rank in ranks if rank in self._workers):
             with suppress(OSError):  # if it has ended, that is noticed elsewhere
                 send(connection, message)
@@ -193,7 +138,7 @@ class ControlServer:
         adopted = False
         if isinstance(hello, Hello):
             with suppress(*_NONSENSE):
-                adopted = self._serve(connection, hello)
+                adopted = self._serve_connection(connection, hello)
         if not adopted:
             connection.close()
 
@@ -207,7 +152,7 @@ class ControlServer:
         connection.settimeout(None)
         return hello if isinstance(hello, Hello) and hello.rank in range(self._size) else None
 
-    def _serve(self, connection: socket.socket, hello: Hello) -> bool:
+    def _serve_connection(self, connection: socket.socket, hello: Hello) -> bool:
         """Serve a connection to its end; returns whether somebody else has it now."""
         if hello.purpose is Purpose.CONTROL:
             self._serve_worker(connection, hello)
@@ -254,3 +199,58 @@ class ControlServer:
         with self._changing:  # whoever comes in its place is heard of later
             del self._workers[rank]
             self._happened.put((rank, None))
+
+
+class StoreServer:
+    """The dictionary itself."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def serve(self, connection: socket.socket) -> None:
+        """Do what one worker asks for, until its connection ends."""
+        while isinstance(request := receive_from_worker(connection), StoreRequest):
+            send(connection, self._answer_to(request))
+
+    def close(self) -> None:
+        """End the waiting of everybody."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _answer_to(self, request: StoreRequest) -> StoreReply:
+        if len(request.value) > _LONGEST or not request.keys:
+            raise DistributedError("a request to the store that makes no sense")
+        key = request.keys[0]
+        with self._changed:
+            match request.operation:
+                case "set":
+                    self._set_value(key, request.value)
+                case "get" | "wait":
+                    self._changed.wait_for(lambda: self._closed or self._values.keys() >= set(request.keys))
+                    if self._closed:
+                        raise DistributedError("the store is closed")
+                    return StoreReply(self._values[key])
+                case "add":
+                    total = int(self._values.get(key, b"0")) + request.amount
+                    self._set_value(key, str(total).encode())
+                    return StoreReply(number=total)
+                case "check":
+                    return StoreReply(number=int(self._values.keys() >= set(request.keys)))
+                case "compare":
+                    if self._values.get(key, b"") == request.expected:
+                        self._set_value(key, request.value)
+                    return StoreReply(self._values.get(key, request.expected))
+                case "delete":
+                    return StoreReply(number=int(self._values.pop(key, None) is not None))
+                case _:
+                    raise DistributedError(f"the store can't {request.operation}")
+        return StoreReply()
+
+    def _set_value(self, key: str, value: bytes) -> None:
+        if len(self._values) >= _MOST_KEYS and key not in self._values:
+            raise DistributedError("the store is full")
+        self._values[key] = value
+        self._changed.notify_all()

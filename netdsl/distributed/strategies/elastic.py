@@ -58,7 +58,7 @@ class ElasticAveraging(msgspec.Struct, frozen=True, tag="elastic", tag_field="na
 
     def __post_init__(self) -> None:
         check_tau(self.tau)
-        _check(self.alpha, self.beta)
+        _check_rates(self.alpha, self.beta)
         if self.alpha != AUTO and self.beta != AUTO:
             raise DistributedError("the asynchronous form has either alpha or beta, which is alpha times the workers")
 
@@ -93,7 +93,7 @@ class SynchronousElastic(msgspec.Struct, frozen=True, tag="elastic-sync", tag_fi
 
     def __post_init__(self) -> None:
         check_tau(self.tau)
-        _check(self.alpha, self.beta)
+        _check_rates(self.alpha, self.beta)
 
     def traffic(self, model: ModelSize) -> StrategyTraffic:
         """A mean of everything at the end of each round."""
@@ -193,7 +193,7 @@ def rates(alpha: Rate, beta: Rate, size: int) -> tuple[float, float]:
     return alpha, size * alpha if beta == AUTO else beta
 
 
-def _check(alpha: Rate, beta: Rate) -> None:
+def _check_rates(alpha: Rate, beta: Rate) -> None:
     for name, rate in (("alpha", alpha), ("beta", beta)):
         if rate != AUTO and not 0 <= rate <= 1:
             raise DistributedError(f"{name} is {rate}; it is a share, from 0 to 1, or 'auto'")

@@ -1,4 +1,4 @@
-"""The interface of strategies: settings, from which every worker begins its part of a run."""
+"""What every strategy has: an interface, the length of its rounds, and what it says of its traffic."""
 
 from __future__ import annotations
 
@@ -26,83 +26,44 @@ _INTERVAL = 10  # rounds until tau is measured again
 _MOST = 10_000  # workers exchange at least so often, however slow the network is
 
 
-def check_tau(tau: Tau) -> None:
-    """Raise a DistributedError if a round would have no iteration."""
-    if tau != AUTO and tau < 1:
-        raise DistributedError(f"tau is {tau}; a round has one iteration at least; 'auto' measures how many")
+class Strategy(Protocol):
+    """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
 
-
-def iterations_per_round(exchange: float, step: float) -> int:
-    """The iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
-    return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
-
-
-class Pace:
-    """The length of rounds. A measured length is the same for all workers of a run, but may differ between runs."""
-
-    def __init__(self, tau: Tau) -> None:
-        self._auto = tau == AUTO
-        self._tau = 1 if isinstance(tau, str) else tau
-        self._rounds = 0
-
-    def tau(self, worker: Worker) -> int:
-        """The iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
-        due = self._rounds == SHORT_ROUNDS or self._rounds % _INTERVAL == 0
-        if self._auto and worker.last_record is not None and due:
-            self._tau = _measure(worker, worker.last_record)
-        self._rounds += 1
-        return self._tau
-
-
-def _measure(worker: Worker, last: RoundRecord) -> int:
-    """The iterations of a round by the times of all workers' last one."""
-    times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
-    step = sum(step for step, _ in times) / len(times)
-    return iterations_per_round(max(exchange for _, exchange in times), step)
-
-
-@dataclass(frozen=True)
-class ModelSize:
-    """The bytes of a model's blobs: of each that learns, in groups of equal multipliers, and of all others together."""
-
-    learned: tuple[tuple[int, ...], ...]
-    statistics: int = 0
-
-    @classmethod
-    def of(cls, weights: FlatWeights) -> Self:
-        """The size of the blobs in a flat buffer, each with the gap to the next one."""
-        value = weights.buffer.element_size()
-        groups = tuple(tuple(value * length for length in _lengths(group)) for group in weights.groups)
-        return cls(groups, value * (weights.buffer.numel() - weights.learned_size))
+    name: ClassVar[str]
+    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
 
     @property
-    def learned_bytes(self) -> int:
-        """The bytes of all blobs that learn."""
-        return sum(map(sum, self.learned))
+    def divides_batch(self) -> bool:
+        """Whether the workers divide the net's batch."""
+        ...
 
-    @property
-    def bytes(self) -> int:
-        """The bytes of all blobs."""
-        return self.learned_bytes + self.statistics
+    def traffic(self, model: ModelSize) -> StrategyTraffic:
+        """What workers exchange, and when, for a model of this size."""
+        ...
+
+    def begin(self, worker: Worker) -> StrategyRun:
+        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
+        ...
 
 
-def _lengths(group: BlobGroup) -> list[int]:
-    return [stop - start for start, stop in pairwise([*(blob.start for blob in group.blobs), group.stop])]
+class StrategyRun(Protocol):
+    """The run of a strategy in one worker."""
 
+    def round(self) -> None:
+        """Train and exchange until training can next be tested, saved or ended."""
+        ...
 
-@dataclass(frozen=True)
-class Transfer:
-    """Bytes that workers exchange, in so many nearly equal pieces one after the other."""
+    def model(self) -> Tensor:
+        """The joint model, which is tested and saved, as a buffer in the layout of a worker's weights."""
+        ...
 
-    kind: ExchangeKind
-    bytes: int
-    pieces: int = 1
+    def state(self) -> Mapping[str, Tensor]:
+        """The tensors to save besides the solver's own state."""
+        ...
 
-    def seconds(self, link: Link, workers: int) -> float:
-        """The time that all pieces take."""
-        size, longer = divmod(self.bytes, self.pieces)
-        seconds = [link.seconds(self.kind, workers, length) for length in (size, size + 1)]
-        return (self.pieces - longer) * seconds[0] + longer * seconds[1]
+    def finish(self) -> None:
+        """Complete pending exchanges after the last round, together with all other workers."""
+        ...
 
 
 class Waiting(Enum):
@@ -135,41 +96,80 @@ class StrategyTraffic:
     warmup: int = 0
 
 
-class StrategyRun(Protocol):
-    """The run of a strategy in one worker."""
+@dataclass(frozen=True)
+class Transfer:
+    """Bytes that workers exchange, in so many nearly equal pieces one after the other."""
 
-    def round(self) -> None:
-        """Train and exchange until training can next be tested, saved or ended."""
-        ...
+    kind: ExchangeKind
+    bytes: int
+    pieces: int = 1
 
-    def model(self) -> Tensor:
-        """The joint model, which is tested and saved, as a buffer in the layout of a worker's weights."""
-        ...
-
-    def state(self) -> Mapping[str, Tensor]:
-        """The tensors to save besides the solver's own state."""
-        ...
-
-    def finish(self) -> None:
-        """Complete pending exchanges after the last round, together with all other workers."""
-        ...
+    def seconds(self, link: Link, workers: int) -> float:
+        """The time that all pieces take."""
+        size, longer = divmod(self.bytes, self.pieces)
+        seconds = [link.seconds(self.kind, workers, length) for length in (size, size + 1)]
+        return (self.pieces - longer) * seconds[0] + longer * seconds[1]
 
 
-class Strategy(Protocol):
-    """The settings of a strategy: a frozen struct of plain values, with its name as tag."""
+@dataclass(frozen=True)
+class ModelSize:
+    """The bytes of a model's blobs: of each that learns, in groups of equal multipliers, and of all others together."""
 
-    name: ClassVar[str]
-    synchronous: ClassVar[bool]  # whether all workers end a round together, with results that can be repeated
+    learned: tuple[tuple[int, ...], ...]
+    statistics: int = 0
+
+    @classmethod
+    def of(cls, weights: FlatWeights) -> Self:
+        """The size of the blobs in a flat buffer, each with the gap to the next one."""
+        value = weights.buffer.element_size()
+        groups = tuple(tuple(value * length for length in _blob_lengths(group)) for group in weights.groups)
+        return cls(groups, value * (weights.buffer.numel() - weights.learned_size))
 
     @property
-    def divides_batch(self) -> bool:
-        """Whether the workers divide the net's batch."""
-        ...
+    def learned_bytes(self) -> int:
+        """The bytes of all blobs that learn."""
+        return sum(map(sum, self.learned))
 
-    def traffic(self, model: ModelSize) -> StrategyTraffic:
-        """What workers exchange, and when, for a model of this size."""
-        ...
+    @property
+    def bytes(self) -> int:
+        """The bytes of all blobs."""
+        return self.learned_bytes + self.statistics
 
-    def begin(self, worker: Worker) -> StrategyRun:
-        """Begin a worker's part of the run. All workers begin with the first one's blobs."""
-        ...
+
+def _blob_lengths(group: BlobGroup) -> list[int]:
+    return [stop - start for start, stop in pairwise([*(blob.start for blob in group.blobs), group.stop])]
+
+
+def check_tau(tau: Tau) -> None:
+    """Raise a DistributedError if a round would have no iteration."""
+    if tau != AUTO and tau < 1:
+        raise DistributedError(f"tau is {tau}; a round has one iteration at least; 'auto' measures how many")
+
+
+def iterations_per_round(exchange: float, step: float) -> int:
+    """The iterations of a round by SparkNet's rule: computing should take five times as long as exchanging."""
+    return min(_MOST, max(1, math.ceil(_SHARE * exchange / step))) if step else 1
+
+
+class Pace:
+    """The length of rounds. A measured length is the same for all workers of a run, but may differ between runs."""
+
+    def __init__(self, tau: Tau) -> None:
+        self._auto = tau == AUTO
+        self._tau = 1 if isinstance(tau, str) else tau
+        self._rounds = 0
+
+    def tau(self, worker: Worker) -> int:
+        """The iterations of the next round. Of the short ones before a measured tau the first is a warm-up."""
+        due = self._rounds == SHORT_ROUNDS or self._rounds % _INTERVAL == 0
+        if self._auto and worker.last_record is not None and due:
+            self._tau = _measured_tau(worker, worker.last_record)
+        self._rounds += 1
+        return self._tau
+
+
+def _measured_tau(worker: Worker, last: RoundRecord) -> int:
+    """The iterations of a round by the times of all workers' last one."""
+    times = worker.communicator.gather([last.compute / max(1, last.steps), last.exchange])
+    step = sum(step for step, _ in times) / len(times)
+    return iterations_per_round(max(exchange for _, exchange in times), step)

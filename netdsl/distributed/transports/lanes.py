@@ -1,4 +1,4 @@
-"""Lanes: operations that a thread does one after the other, while the worker computes."""
+"""Lanes: operations that a thread does one after the other while the worker computes, on buffers staged for them."""
 
 from __future__ import annotations
 

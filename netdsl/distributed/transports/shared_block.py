@@ -1,4 +1,4 @@
-"""The memory that all workers share: a file without a name, so that nothing is left however they end."""
+"""The memory that workers of a machine share, and exchanges through it in pieces small enough to stay in the cache."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def create(size: int) -> int:
     for folder in _FOLDERS:
         try:
             with tempfile.TemporaryFile(dir=folder) as file:
-                reserve(file.fileno(), 0, _header(size) + _lane(size))  # other lanes when they are used
-                os.truncate(file.fileno(), _header(size) + LANES * _lane(size))
+                reserve(file.fileno(), 0, _header_bytes(size) + _lane_bytes(size))  # other lanes when they are used
+                os.truncate(file.fileno(), _header_bytes(size) + LANES * _lane_bytes(size))
                 return os.dup(file.fileno())
         except OSError as error:
             last_error = error
@@ -88,12 +88,12 @@ def pages(length: int) -> int:
     return -(-length // _PAGE) * _PAGE
 
 
-def _header(size: int) -> int:
+def _header_bytes(size: int) -> int:
     gathered, lanes = size * (_LINE + 2 * CELLS), LANES * size * (_LINE + 2 * SLOTS + 2 * size)
     return pages(8 * (gathered + lanes))
 
 
-def _lane(size: int) -> int:
+def _lane_bytes(size: int) -> int:
     return SLOTS * size * PIECE
 
 
@@ -102,19 +102,19 @@ class SharedBlock:
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor, self.size = descriptor, size
-        self.length = _header(size) + LANES * _lane(size)
+        self.length = _header_bytes(size) + LANES * _lane_bytes(size)
         self._mapped = mmap.mmap(descriptor, self.length)
         self._used = 0
-        self.turns: Numbers = self._take(np.int64, size, _LINE)  # gathers so far, and how many numbers in each
-        self.cells: Reals = self._take(np.float64, size, 2, CELLS)
-        self.counts: Numbers = self._take(np.int64, LANES, size, _LINE)
-        self.requests: Numbers = self._take(np.int64, LANES, size, SLOTS)  # what the piece in a slot is part of
-        self.weights: Reals = self._take(np.float64, LANES, size, SLOTS)
-        self.mail: Numbers = self._take(np.int64, LANES, size, size, 2)  # pieces from one to another
+        self.turns: Numbers = self._take_room(np.int64, size, _LINE)  # gathers so far, and how many numbers in each
+        self.cells: Reals = self._take_room(np.float64, size, 2, CELLS)
+        self.counts: Numbers = self._take_room(np.int64, LANES, size, _LINE)
+        self.requests: Numbers = self._take_room(np.int64, LANES, size, SLOTS)  # what the piece in a slot is part of
+        self.weights: Reals = self._take_room(np.float64, LANES, size, SLOTS)
+        self.mail: Numbers = self._take_room(np.int64, LANES, size, size, 2)  # pieces from one to another
         self._used = pages(self._used)
-        self.slots: Bytes = self._take(np.uint8, LANES, SLOTS, size, PIECE)
+        self.slots: Bytes = self._take_room(np.uint8, LANES, SLOTS, size, PIECE)
 
-    def _take(self, kind: type, *shape: int) -> Any:
+    def _take_room(self, kind: type, *shape: int) -> Any:
         length = int(np.prod(shape))
         taken: NDArray[Any] = np.frombuffer(self._mapped, kind, length, self._used).reshape(shape)
         self._used += taken.nbytes
@@ -123,7 +123,7 @@ class SharedBlock:
     def reserve(self, lane: int) -> None:
         """Make sure that there is room for a lane."""
         try:
-            reserve(self.descriptor, _header(self.size) + lane * _lane(self.size), _lane(self.size))
+            reserve(self.descriptor, _header_bytes(self.size) + lane * _lane_bytes(self.size), _lane_bytes(self.size))
         except OSError as problem:
             raise DistributedError(f"no room in shared memory: {problem}; make some in {_FOLDERS[0]}") from None
 
@@ -141,147 +141,151 @@ class Pieces:
 
     def mean(self, buffer: Array, weight: float, root: int | None) -> None:
         """The weighted mean, for all or for one."""
-        begun = self._begin(f"{'mean' if root is None else f'reduce to {root}'} of {buffer.size} {buffer.dtype}")
-        parts = list(_parts(buffer))
+        begun = self._begin_exchange(
+            f"{'mean' if root is None else f'reduce to {root}'} of {buffer.size} {buffer.dtype}"
+        )
+        parts = list(_pieces_of(buffer))
         collects = root is None or root == self.rank
         for step in range(len(parts) + 2):
             if step < len(parts):
-                self._contribute(parts[step], self.passed + step, weight)
+                self._contribute_shares(parts[step], self.passed + step, weight)
             if 1 <= step <= len(parts):
-                self._reduce(parts[step - 1], self.passed + step - 1, step == 1, collects)
+                self._add_up_share(parts[step - 1], self.passed + step - 1, step == 1, collects)
             if step >= 2:
-                self._collect(parts[step - 2], self.passed + step - 2, collects)
-        self._end(begun, len(parts))
+                self._collect_shares(parts[step - 2], self.passed + step - 2, collects)
+        self._end_exchange(begun, len(parts))
 
     def broadcast(self, buffer: Bytes, root: int) -> None:
         """What one has, for all."""
-        begun = self._begin(f"broadcast of {buffer.size} bytes from {root}")
-        parts = list(_parts(buffer))
+        begun = self._begin_exchange(f"broadcast of {buffer.size} bytes from {root}")
+        parts = list(_pieces_of(buffer))
         for number, part in enumerate(parts, self.passed):
             if self.rank == root:
                 self._wait_for_slot(number)
-                self._write(number, part)
+                self._write_piece(number, part)
             else:
-                self._wait([root], CONTRIBUTED, number + 1)
-                self._check([root], number) if number == self.passed else None
-                part[:] = self._slot(number, root, part)
+                self._wait_for_counts([root], CONTRIBUTED, number + 1)
+                self._check_requests([root], number) if number == self.passed else None
+                part[:] = self._piece_in_slot(number, root, part)
             self.bytes += part.nbytes
-            self._mark(number + 1, CONTRIBUTED, REDUCED, COLLECTED)
-        self._end(begun, len(parts))
+            self._mark_done(number + 1, CONTRIBUTED, REDUCED, COLLECTED)
+        self._end_exchange(begun, len(parts))
 
     def send(self, buffer: Bytes, to: int) -> None:
         """Bytes for another worker, who has taken them all at the end."""
-        begun = self._begin(f"send of {buffer.size} bytes from {self.rank} to {to}")
-        mail, parts = self.memory.mail[self.lane, self.rank, to], list(_parts(buffer))
-        self._wait(self._others(), COLLECTED, self.passed)
+        begun = self._begin_exchange(f"send of {buffer.size} bytes from {self.rank} to {to}")
+        mail, parts = self.memory.mail[self.lane, self.rank, to], list(_pieces_of(buffer))
+        self._wait_for_counts(self._others(), COLLECTED, self.passed)
         first = int(mail[SENT])
         for number, part in enumerate(parts, first):
             self._wait_for_mail(mail, TAKEN, number - SLOTS + 1, to)
-            self._write(number, part)
+            self._write_piece(number, part)
             fence()
             mail[SENT] = number + 1
         self._wait_for_mail(mail, TAKEN, first + len(parts), to)
-        self._end(begun, 0, buffer.nbytes)
+        self._end_exchange(begun, 0, buffer.nbytes)
 
     def receive(self, buffer: Bytes, source: int) -> None:
         """Bytes that another worker sends."""
-        begun = self._begin(f"send of {buffer.size} bytes from {source} to {self.rank}")
+        begun = self._begin_exchange(f"send of {buffer.size} bytes from {source} to {self.rank}")
         mail = self.memory.mail[self.lane, source, self.rank]
         first = int(mail[TAKEN])
-        for number, part in enumerate(_parts(buffer), first):
+        for number, part in enumerate(_pieces_of(buffer), first):
             self._wait_for_mail(mail, SENT, number + 1, source)
             if number == first:
-                self._check([source], number)
-            part[:] = self._slot(number, source, part)
+                self._check_requests([source], number)
+            part[:] = self._piece_in_slot(number, source, part)
             fence()
             mail[TAKEN] = number + 1
-        self._end(begun, 0, buffer.nbytes)
+        self._end_exchange(begun, 0, buffer.nbytes)
 
-    def _begin(self, doing: str) -> float:
+    def _begin_exchange(self, doing: str) -> float:
         self.doing, self.request = f"{doing}, lane {self.lane}", zlib.crc32(doing.encode())
         self.waited, self.bytes = 0.0, 0
         return time.monotonic()
 
-    def _end(self, begun: float, passed: int, moved: int = 0) -> None:
+    def _end_exchange(self, begun: float, passed: int, moved: int = 0) -> None:
         self.passed += passed
         seconds = time.monotonic() - begun - self.waited
         self._traffic.add(waited=self.waited, moved=seconds, count=self.bytes + moved)
 
-    def _contribute(self, part: Array, number: int, weight: float) -> None:
+    def _contribute_shares(self, part: Array, number: int, weight: float) -> None:
         """Write what others add up."""
         self._wait_for_slot(number)
-        slot = self._slot(number, self.rank, part)
+        slot = self._piece_in_slot(number, self.rank, part)
         self.memory.weights[self.lane, self.rank, number % SLOTS] = weight
         self.memory.requests[self.lane, self.rank, number % SLOTS] = self.request
         for owner in self._others():
-            share = self._share(part, owner)
+            share = self._share_of(part, owner)
             slot[share] = part[share]
             self.bytes += part[share].nbytes
-        self._mark(number + 1, CONTRIBUTED)
+        self._mark_done(number + 1, CONTRIBUTED)
 
-    def _reduce(self, part: Array, number: int, first: bool, collects: bool) -> None:
+    def _add_up_share(self, part: Array, number: int, first: bool, collects: bool) -> None:
         """Add up the own share, into the place in the own slot to which nobody contributes."""
         everybody = list(range(self.size))
-        self._wait(everybody, CONTRIBUTED, number + 1)
+        self._wait_for_counts(everybody, CONTRIBUTED, number + 1)
         if first:
-            self._check(everybody, number)
+            self._check_requests(everybody, number)
         weights = self.memory.weights[self.lane, :, number % SLOTS].tolist()
-        share = self._share(part, self.rank)
-        shares = [part[share] if rank == self.rank else self._slot(number, rank, part)[share] for rank in everybody]
-        mean = self._slot(number, self.rank, part)[share]
+        share = self._share_of(part, self.rank)
+        shares = [
+            part[share] if rank == self.rank else self._piece_in_slot(number, rank, part)[share] for rank in everybody
+        ]
+        mean = self._piece_in_slot(number, self.rank, part)[share]
         add_up(shares, scales_of(weights, self.doing), mean)
         if collects:
             part[share] = mean
         self.bytes += 2 * (self.size - 1) * mean.nbytes
-        self._mark(number + 1, REDUCED)
+        self._mark_done(number + 1, REDUCED)
 
-    def _collect(self, part: Array, number: int, collects: bool) -> None:
+    def _collect_shares(self, part: Array, number: int, collects: bool) -> None:
         """Take the other shares' sums."""
         if collects:
-            self._wait(self._others(), REDUCED, number + 1)
+            self._wait_for_counts(self._others(), REDUCED, number + 1)
             for owner in self._others():
-                share = self._share(part, owner)
-                part[share] = self._slot(number, owner, part)[share]
+                share = self._share_of(part, owner)
+                part[share] = self._piece_in_slot(number, owner, part)[share]
                 self.bytes += part[share].nbytes
-        self._mark(number + 1, COLLECTED)
+        self._mark_done(number + 1, COLLECTED)
 
     def _others(self) -> list[int]:
         return [rank for rank in range(self.size) if rank != self.rank]
 
-    def _share(self, part: Array, owner: int) -> slice:
+    def _share_of(self, part: Array, owner: int) -> slice:
         length = -(-part.size // (self.size * _ALIGNED)) * _ALIGNED
         return slice(owner * length, (owner + 1) * length)
 
-    def _slot(self, number: int, rank: int, part: Array) -> Array:
+    def _piece_in_slot(self, number: int, rank: int, part: Array) -> Array:
         """What a worker has of a piece."""
         found: Array = self.slots[number % SLOTS, rank, : part.nbytes].view(part.dtype)
         return found
 
-    def _write(self, number: int, part: Bytes) -> None:
+    def _write_piece(self, number: int, part: Bytes) -> None:
         self.memory.requests[self.lane, self.rank, number % SLOTS] = self.request
-        self._slot(number, self.rank, part)[:] = part
+        self._piece_in_slot(number, self.rank, part)[:] = part
 
-    def _mark(self, number: int, *counts: int) -> None:
+    def _mark_done(self, number: int, *counts: int) -> None:
         fence()
         for count in counts:
             self.counts[self.rank, count] = number
 
     def _wait_for_slot(self, number: int) -> None:
         """Until nobody needs any more what was in it."""
-        self._wait(self._others(), COLLECTED, number - SLOTS + 1)
+        self._wait_for_counts(self._others(), COLLECTED, number - SLOTS + 1)
 
-    def _wait(self, ranks: list[int], count: int, number: int) -> None:
+    def _wait_for_counts(self, ranks: list[int], count: int, number: int) -> None:
         counts = self.counts
-        self._wait_for(lambda: [rank for rank in ranks if counts[rank, count] < number])
+        self._wait_until_there(lambda: [rank for rank in ranks if counts[rank, count] < number])
 
     def _wait_for_mail(self, mail: Array, count: int, number: int, other: int) -> None:
-        self._wait_for(lambda: [other] if mail[count] < number else [])
+        self._wait_until_there(lambda: [other] if mail[count] < number else [])
 
-    def _wait_for(self, missing: Missing) -> None:
+    def _wait_until_there(self, missing: Missing) -> None:
         self.waited += wait_until_none(missing, self._interruption, self.doing)
         fence()
 
-    def _check(self, ranks: list[int], number: int) -> None:
+    def _check_requests(self, ranks: list[int], number: int) -> None:
         """Whether the others want the same."""
         requests = self.memory.requests[self.lane, :, number % SLOTS]
         for rank in ranks:
@@ -292,7 +296,7 @@ class Pieces:
                 )
 
 
-def _parts(buffer: Array) -> Iterator[Array]:
+def _pieces_of(buffer: Array) -> Iterator[Array]:
     """Pieces, one at least, so that an empty buffer is an exchange too."""
     length = PIECE // buffer.itemsize
     for start in range(0, max(buffer.size, 1), length):

@@ -1,4 +1,4 @@
-"""The values of a variable in shared memory, which one worker at a time may change."""
+"""A communicator for processes on one machine: buffers go through memory that all of them share."""
 
 from __future__ import annotations
 
@@ -28,70 +28,6 @@ _between_threads = threading.Lock()  # the kernel's lock is between processes
 _SUMMED = (torch.float32, torch.float64, torch.int64)
 
 
-def room(buffer: Tensor) -> int:
-    """How many bytes of the shared memory a variable takes."""
-    return _HEAD + pages(buffer.nbytes)
-
-
-class SharedMemoryValues:
-    """The values as one worker sees them. The lock is the kernel's, which takes it back from whoever dies."""
-
-    def __init__(
-        self, memory: SharedBlock, rank: int, start: int, like: Tensor, traffic: Traffic, interruption: Interruption
-    ) -> None:
-        self._rank, self._descriptor, self._start = rank, memory.descriptor, start
-        self._traffic, self._interruption = traffic, interruption
-        dtype = like.detach().new_empty(0, device="cpu").numpy().dtype
-        mapped = mmap.mmap(self._descriptor, room(like), offset=start)
-        self._holder: Numbers = np.frombuffer(mapped, np.int64, 1)
-        self._values: NDArray[Any] = np.frombuffer(mapped, dtype, like.numel(), _HEAD)
-
-    def read(self, values: Tensor) -> None:
-        """Fill a tensor with the variable's values."""
-        with self._alone("read"):
-            values.numpy()[:] = self._values
-
-    def write(self, values: Tensor) -> None:
-        """Set the variable."""
-        with self._alone("write"):
-            self._values[:] = values.numpy()
-
-    def add(self, values: Tensor) -> None:
-        """Add to the variable."""
-        with self._alone("change"):
-            np.add(self._values, values.numpy(), out=self._values)
-
-    def leave(self) -> None:
-        """Do nothing, since the memory ends with the last process that has it."""
-
-    @contextmanager
-    def _alone(self, doing: str) -> Iterator[None]:
-        """While nobody else changes it."""
-        waited = wait_until_none(self._other_holder, self._interruption, f"{doing} of the shared variable")
-        fence()
-        begun = time.monotonic()
-        self._holder[0] = self._rank
-        try:
-            yield
-        finally:
-            fence()
-            self._holder[0] = _FREE
-            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, self._start)
-            _between_threads.release()
-        self._traffic.add(waited=waited, moved=time.monotonic() - begun, count=self._values.nbytes)
-
-    def _other_holder(self) -> list[int]:
-        """Take the lock, or say who has it."""
-        if _between_threads.acquire(blocking=False):
-            try:
-                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._start)
-                return []
-            except (BlockingIOError, PermissionError):
-                _between_threads.release()
-        holder = int(self._holder[0])
-        return [self._rank if holder == _FREE else holder]
-
-
 class SharedMemoryCommunicator:
     """One of `size` workers that share the memory behind a descriptor, which it closes in the end.
 
@@ -109,35 +45,35 @@ class SharedMemoryCommunicator:
 
     def mean(self, buffer: Tensor, weight: float = 1.0, *, lane: int = 0) -> Operation:
         """Replace everybody's buffer by their weighted mean."""
-        return self._average(buffer, weight, None, lane)
+        return self._add_mean(buffer, weight, None, lane)
 
     def reduce(self, buffer: Tensor, weight: float = 1.0, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace the root's buffer by the weighted mean."""
-        return self._average(buffer, weight, root, lane)
+        return self._add_mean(buffer, weight, root, lane)
 
     def broadcast(self, buffer: Tensor, *, root: int = 0, lane: int = 0) -> Operation:
         """Replace everybody's buffer by the root's."""
-        return self._add(lane, buffer, lambda pieces, staged: pieces.broadcast(staged.bytes(), root))
+        return self._add_operation(lane, buffer, lambda pieces, staged: pieces.broadcast(staged.bytes(), root))
 
     def send(self, buffer: Tensor, *, to: int, lane: int = 0) -> Operation:
         """Send a buffer to another worker. It is over when that one has taken it all."""
-        return self._add(lane, buffer, lambda pieces, staged: pieces.send(staged.bytes(), to), changes=False)
+        return self._add_operation(lane, buffer, lambda pieces, staged: pieces.send(staged.bytes(), to), changes=False)
 
     def receive(self, buffer: Tensor, *, source: int, lane: int = 0) -> Operation:
         """Fill a buffer with what another worker sends."""
-        return self._add(lane, buffer, lambda pieces, staged: pieces.receive(staged.bytes(), source))
+        return self._add_operation(lane, buffer, lambda pieces, staged: pieces.receive(staged.bytes(), source))
 
     def gather(self, values: Sequence[float]) -> list[list[float]]:
         """Everybody's numbers, as many at once as the cells hold."""
         rows: list[list[float]] = [[] for _ in range(self.size)]
         for start in range(0, max(len(values), 1), CELLS):
-            for row, more in zip(rows, self._gather(values[start : start + CELLS]), strict=True):
+            for row, more in zip(rows, self._gather_in_cells(values[start : start + CELLS]), strict=True):
                 row += more
         return rows
 
     def barrier(self) -> None:
         """Wait for all others."""
-        self._gather([])
+        self._gather_in_cells([])
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
         """A variable at the end of the memory, which the first worker fills."""
@@ -166,15 +102,15 @@ class SharedMemoryCommunicator:
             lane.close()
         os.close(self.memory.descriptor)
 
-    def _average(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
+    def _add_mean(self, buffer: Tensor, weight: float, root: int | None, lane: int) -> Operation:
         if buffer.dtype not in _SUMMED:
             raise DistributedError(f"a mean of {buffer.dtype} values; give float32, float64 or int64")
         changes = root is None or root == self.rank
-        return self._add(
+        return self._add_operation(
             lane, buffer, lambda pieces, staged: pieces.mean(staged.array(), weight, root), changes=changes
         )
 
-    def _add(
+    def _add_operation(
         self, number: int, buffer: Tensor, work: Callable[[Pieces, StagedBuffer], None], *, changes: bool = True
     ) -> Operation:
         check_lane(number)
@@ -192,7 +128,7 @@ class SharedMemoryCommunicator:
 
         return lane.add(run)
 
-    def _gather(self, values: Sequence[float]) -> list[list[float]]:
+    def _gather_in_cells(self, values: Sequence[float]) -> list[list[float]]:
         """By turns in two rows of cells: who is a turn ahead doesn't touch what others still read."""
         self._turn += 1
         memory, turn, row = self.memory, self._turn, self._turn % 2
@@ -209,3 +145,67 @@ class SharedMemoryCommunicator:
             raise DistributedError(f"gather: workers give {sorted(counts)} numbers; all must give as many")
         rows: list[list[float]] = memory.cells[:, row, : len(values)].tolist()
         return rows
+
+
+def room(buffer: Tensor) -> int:
+    """How many bytes of the shared memory a variable takes."""
+    return _HEAD + pages(buffer.nbytes)
+
+
+class SharedMemoryValues:
+    """The values as one worker sees them. The lock is the kernel's, which takes it back from whoever dies."""
+
+    def __init__(
+        self, memory: SharedBlock, rank: int, start: int, like: Tensor, traffic: Traffic, interruption: Interruption
+    ) -> None:
+        self._rank, self._descriptor, self._start = rank, memory.descriptor, start
+        self._traffic, self._interruption = traffic, interruption
+        dtype = like.detach().new_empty(0, device="cpu").numpy().dtype
+        mapped = mmap.mmap(self._descriptor, room(like), offset=start)
+        self._holder: Numbers = np.frombuffer(mapped, np.int64, 1)
+        self._values: NDArray[Any] = np.frombuffer(mapped, dtype, like.numel(), _HEAD)
+
+    def read(self, values: Tensor) -> None:
+        """Fill a tensor with the variable's values."""
+        with self._locked("read"):
+            values.numpy()[:] = self._values
+
+    def write(self, values: Tensor) -> None:
+        """Set the variable."""
+        with self._locked("write"):
+            self._values[:] = values.numpy()
+
+    def add(self, values: Tensor) -> None:
+        """Add to the variable."""
+        with self._locked("change"):
+            np.add(self._values, values.numpy(), out=self._values)
+
+    def leave(self) -> None:
+        """Do nothing, since the memory ends with the last process that has it."""
+
+    @contextmanager
+    def _locked(self, doing: str) -> Iterator[None]:
+        """While nobody else changes it."""
+        waited = wait_until_none(self._other_holder, self._interruption, f"{doing} of the shared variable")
+        fence()
+        begun = time.monotonic()
+        self._holder[0] = self._rank
+        try:
+            yield
+        finally:
+            fence()
+            self._holder[0] = _FREE
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, self._start)
+            _between_threads.release()
+        self._traffic.add(waited=waited, moved=time.monotonic() - begun, count=self._values.nbytes)
+
+    def _other_holder(self) -> list[int]:
+        """Take the lock, or say who has it."""
+        if _between_threads.acquire(blocking=False):
+            try:
+                fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._start)
+                return []
+            except (BlockingIOError, PermissionError):
+                _between_threads.release()
+        holder = int(self._holder[0])
+        return [self._rank if holder == _FREE else holder]

@@ -1,4 +1,4 @@
-"""The weighted mean of what several workers have, the same bits wherever it is computed."""
+"""The weighted mean of what several workers have, the same bits wherever it is computed and however it is sent."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class OrderedSum:
             if number >= 2:
                 pieces[number - 2].finish()
             if number < len(pieces):
-                pieces[number].begin(self._room(number % 2, pieces[number].room))
+                pieces[number].begin(self._room_for(number % 2, pieces[number].room))
             if 1 <= number <= len(pieces):
                 pieces[number - 1].add_up(scales)
         return 4 * (self._messages.size - 1) * values.nbytes // self._messages.size
 
-    def _room(self, number: int, length: int) -> Array:
+    def _room_for(self, number: int, length: int) -> Array:
         if self._rooms[number].size < length:
             self._rooms[number] = np.empty(length, np.uint8)
         return self._rooms[number][:length]

@@ -1,4 +1,4 @@
-"""Operations on single values, with torch's broadcasting."""
+"""Operations on single values, with torch's broadcasting, and along dimensions: sums, means, extremes, orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that give values other shapes and places: reshapes, transposes, indices, joins, splits."""
+"""Operations that give values other shapes and places, and what a script asks of a tensor without computing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LIKE = """zeros_like ones_like empty_like full_like rand_like randn_like randin
 new_full new_tensor"""
 
 
-def _placement(args: tuple[Any, ...]) -> Part | None:
+def _part_of(args: tuple[Any, ...]) -> Part | None:
     """The placement of the first argument, if that is a part."""
     tensor = args[0] if args else None
     return tensor.placement if isinstance(tensor, BatchTensor) and isinstance(tensor.placement, Part) else None
@@ -60,7 +60,7 @@ def _result_shape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
 @rule("view reshape view_as reshape_as flatten unflatten ravel squeeze unsqueeze")
 def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Rows of items stay together where what lies before them keeps its size."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None or any(isinstance(value, torch.dtype) for value in (*args, *kwargs.values())):
         return NotImplemented
     shape = list(_result_shape(func, args, kwargs))
@@ -80,7 +80,7 @@ def reshape(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("permute transpose swapaxes swapdims movedim moveaxis t adjoint T mT H mH")
 def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Other orders of dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
     marked = torch.empty(tuple(range(2, 2 + tensor.ndim)), device="meta")  # each dimension has a length of its own
@@ -91,7 +91,7 @@ def permute(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 @rule("expand expand_as broadcast_to")
 def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Items are repeated along other dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     if placement is None:
         return NotImplemented
     shape = list(_result_shape(func, args, kwargs))
@@ -103,7 +103,7 @@ def expand(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 @rule("__getitem__")
 def index(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Whole numbers and slices along other dimensions."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     indices = args[1] if isinstance(args[1], tuple) else (args[1],)
     if placement is None or not all(_is_plain(value) for value in indices):
         return NotImplemented
@@ -129,7 +129,7 @@ def _is_plain(value: Any) -> bool:
 @rule("split chunk tensor_split split_with_sizes unbind narrow select index_select gather take_along_dim flip roll")
 def take(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Parts along other dimensions, also by an index for every item."""
-    placement, tensor = _placement(args), args[0]
+    placement, tensor = _part_of(args), args[0]
     name = name_of(func)
     default = 0 if name in ("split", "chunk", "tensor_split", "split_with_sizes", "unbind") else None
     dim = argument(args, kwargs, _DIM_PLACES.get(name, 1), "dim", default)
