@@ -70,7 +70,7 @@ class MPCA(msgspec.Struct, frozen=True, tag="mpca", tag_field="name"):
         copy, mean = Transfer(ExchangeKind.BROADCAST, model.bytes), Transfer(ExchangeKind.MEAN, model.bytes)
         shard = model.bytes // self.shards
         reduction, broadcast = Transfer(ExchangeKind.REDUCE, shard), Transfer(ExchangeKind.BROADCAST, shard)
-        last = [reduction] * (2 + lag(self.shards))
+        last = [reduction] * (2 + shard_lag(self.shards))
         return StrategyTraffic(
             self.tau, [copy], hidden=[reduction, broadcast], finish=[*last, mean, copy], waiting=Waiting.NOBODY
         )
@@ -123,7 +123,9 @@ class _MPCA:
     def _new_joint_model(self) -> JointModel:
         settings, worker = self._settings, self._worker
         motion = Motion(settings.beta, settings.gamma, settings.delta, settings.ramp)
-        return JointModel(motion, worker.weights, worker.learned, cut(worker.weights.numel(), settings.shards))
+        return JointModel(
+            motion, worker.weights, worker.learned, cut_into_shards(worker.weights.numel(), settings.shards)
+        )
 
     @property
     def _learned_weights(self) -> Tensor:
@@ -175,7 +177,7 @@ class Phases:
 
     def __init__(self, worker: Worker, shards: int, joint: JointModel | None) -> None:
         self._worker, self._joint = worker, joint  # only the first worker has the joint model
-        self.shards, self._lag = cut(worker.weights.numel(), shards), lag(shards)
+        self.shards, self._lag = cut_into_shards(worker.weights.numel(), shards), shard_lag(shards)
         self.projected = torch.empty_like(worker.weights[: worker.learned])  # the joint model as it was received
         self.finished = False
         self._told: _Arrival | None = None  # by the last broadcast: whether nobody trains any more
@@ -239,7 +241,7 @@ class Phases:
 
     def _begin_exchanges(self, training: bool) -> None:
         self._number += 1
-        self._step = step_of(self._number, len(self.shards))
+        self._step = shard_step(self._number, len(self.shards))
         if self._step.reduced is not None:
             self._begin_reduction(self._step.reduced, training)
         if self._step.broadcast is not None:
@@ -381,22 +383,22 @@ class ShardStep:
     broadcast: int | None
 
 
-def cut(size: int, count: int) -> list[slice]:
+def cut_into_shards(size: int, count: int) -> list[slice]:
     """The slices of a flat buffer in `count` parts of nearly equal length, which don't end where layers do."""
     places = [min(size, round(size * index / count / _ALIGNMENT) * _ALIGNMENT) for index in range(count)] + [size]
     return [slice(start, stop) for start, stop in pairwise(places)]
 
 
-def lag(count: int) -> int:
+def shard_lag(count: int) -> int:
     """The number of steps between a shard's reduction and broadcast; of three or more one is prepared between them."""
     return 1 if count < 3 else 2
 
 
-def step_of(number: int, count: int) -> ShardStep:
+def shard_step(number: int, count: int) -> ShardStep:
     """The exchanges of a step: one shard is reduced and broadcast in turn, several at the same time."""
     if count == 1:
         return ShardStep(0, None) if number % 2 == 0 else ShardStep(None, 0)
-    ago = number - lag(count)
+    ago = number - shard_lag(count)
     return ShardStep(number % count, ago % count if ago >= 0 else None)
 
 

@@ -17,7 +17,7 @@ from netdsl.distributed.communicator import Communicator
 from netdsl.distributed.control.client import ControlClient
 from netdsl.distributed.control.protocol import StoreReply, StoreRequest, receive_from_server, send
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
-from netdsl.distributed.transports.shared_block import attach, create, path_of
+from netdsl.distributed.transports.shared_block import attach_memory, create_memory, path_of_memory
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.torch_group import TIMEOUT, Library, TorchGroup
 from netdsl.distributed.transports.transport import Transport, is_memory_shareable
@@ -63,10 +63,10 @@ def _share_memory(control: ControlClient, rank: int, size: int) -> SharedMemoryC
         raise DistributedError("workers can't share memory without /proc; take the transport gloo")
     store = ControlStore(control.open_store())
     if rank == 0:
-        descriptor = create(size)
-        store.set(_MEMORY, path_of(descriptor))
+        descriptor = create_memory(size)
+        store.set(_MEMORY, path_of_memory(descriptor))
     else:
-        descriptor = attach(store.get(_MEMORY).decode())
+        descriptor = attach_memory(store.get(_MEMORY).decode())
     communicator = SharedMemoryCommunicator(descriptor, rank, size, control.interruption)
     communicator.barrier()  # the first worker must not leave before the others have opened it
     return communicator

@@ -48,7 +48,7 @@ def fence() -> None:
         pass
 
 
-def create(size: int) -> int:
+def create_memory(size: int) -> int:
     """Make shared memory for so many workers, where there is room for it; returns its descriptor."""
     last_error: OSError | None = None
     for folder in _FOLDERS:
@@ -62,12 +62,12 @@ def create(size: int) -> int:
     raise DistributedError(f"no room for what {size} workers share: {last_error}; make some in {' or '.join(_FOLDERS)}")
 
 
-def path_of(descriptor: int) -> str:
+def path_of_memory(descriptor: int) -> str:
     """The path by which other processes of the same user open it, as long as this process has it."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"
 
 
-def attach(path: str) -> int:
+def attach_memory(path: str) -> int:
     """Open the memory that another process made; returns a descriptor of our own."""
     try:
         return os.open(path, os.O_RDWR)
@@ -83,14 +83,14 @@ def reserve(descriptor: int, start: int, length: int) -> None:
         os.truncate(descriptor, start + length)
 
 
-def pages(length: int) -> int:
+def whole_pages(length: int) -> int:
     """So many bytes as whole pages have."""
     return -(-length // _PAGE) * _PAGE
 
 
 def _header_bytes(size: int) -> int:
     gathered, lanes = size * (_LINE + 2 * CELLS), LANES * size * (_LINE + 2 * SLOTS + 2 * size)
-    return pages(8 * (gathered + lanes))
+    return whole_pages(8 * (gathered + lanes))
 
 
 def _lane_bytes(size: int) -> int:
@@ -111,7 +111,7 @@ class SharedBlock:
         self.requests: Numbers = self._take_room(np.int64, LANES, size, SLOTS)  # what the piece in a slot is part of
         self.weights: Reals = self._take_room(np.float64, LANES, size, SLOTS)
         self.mail: Numbers = self._take_room(np.int64, LANES, size, size, 2)  # pieces from one to another
-        self._used = pages(self._used)
+        self._used = whole_pages(self._used)
         self.slots: Bytes = self._take_room(np.uint8, LANES, SLOTS, size, PIECE)
 
     def _take_room(self, kind: type, *shape: int) -> Any:

@@ -19,10 +19,10 @@ from torch import Tensor
 from netdsl.distributed.communicator import Traffic
 from netdsl.distributed.interruption import Interruption, wait_until_none
 from netdsl.distributed.transports.lanes import Lane, LaneVariable, Operation, StagedBuffer, check_lane
-from netdsl.distributed.transports.shared_block import CELLS, Numbers, Pieces, SharedBlock, fence, pages, reserve
+from netdsl.distributed.transports.shared_block import CELLS, Numbers, Pieces, SharedBlock, fence, reserve, whole_pages
 from netdsl.errors import DistributedError
 
-_HEAD = pages(1)  # who has the lock
+_HEAD = whole_pages(1)  # who has the lock
 _FREE = -1
 _between_threads = threading.Lock()  # the kernel's lock is between processes
 _SUMMED = (torch.float32, torch.float64, torch.int64)
@@ -77,11 +77,11 @@ class SharedMemoryCommunicator:
 
     def shared_variable(self, buffer: Tensor) -> LaneVariable:
         """A variable at the end of the memory, which the first worker fills."""
-        start, self._end = self._end, self._end + room(buffer)
+        start, self._end = self._end, self._end + variable_bytes(buffer)
         problem = ""
         if self.rank == 0:
             try:
-                reserve(self.memory.descriptor, start, room(buffer))
+                reserve(self.memory.descriptor, start, variable_bytes(buffer))
             except OSError as error:
                 problem = str(error)
         if any(failed for (failed,) in self.gather([float(bool(problem))])):
@@ -147,9 +147,9 @@ class SharedMemoryCommunicator:
         return rows
 
 
-def room(buffer: Tensor) -> int:
+def variable_bytes(buffer: Tensor) -> int:
     """How many bytes of the shared memory a variable takes."""
-    return _HEAD + pages(buffer.nbytes)
+    return _HEAD + whole_pages(buffer.nbytes)
 
 
 class SharedMemoryValues:
@@ -161,7 +161,7 @@ class SharedMemoryValues:
         self._rank, self._descriptor, self._start = rank, memory.descriptor, start
         self._traffic, self._interruption = traffic, interruption
         dtype = like.detach().new_empty(0, device="cpu").numpy().dtype
-        mapped = mmap.mmap(self._descriptor, room(like), offset=start)
+        mapped = mmap.mmap(self._descriptor, variable_bytes(like), offset=start)
         self._holder: Numbers = np.frombuffer(mapped, np.int64, 1)
         self._values: NDArray[Any] = np.frombuffer(mapped, dtype, like.numel(), _HEAD)
 

@@ -18,7 +18,7 @@ from netdsl.distributed.interruption import Interruption
 from netdsl.distributed.machines import Link
 from netdsl.distributed.transports.relay.communicator import RelayCommunicator
 from netdsl.distributed.transports.relay.relay import Relay
-from netdsl.distributed.transports.shared_block import create
+from netdsl.distributed.transports.shared_block import create_memory
 from netdsl.distributed.transports.shared_memory import SharedMemoryCommunicator
 from netdsl.distributed.transports.torch_group import TorchGroup
 from netdsl.simulator.communicator import Network, SimulatedCommunicator
@@ -38,7 +38,7 @@ def own(rank: int, length: int = 5_003, kind: torch.dtype = torch.float32) -> Te
 
 def in_shared_memory(size: int, task: Task, interruptions: list[Interruption] | None = None) -> list[Any]:
     """Workers that share memory."""
-    descriptor = create(size)
+    descriptor = create_memory(size)
     events = interruptions or [Interruption() for _ in range(size)]
 
     def one(rank: int) -> Any:

@@ -13,7 +13,15 @@ from torch import Tensor
 from netdsl.distributed.machines import Link
 from netdsl.distributed.run_log import Activity
 from netdsl.distributed.strategies.averaging import ModelAveraging
-from netdsl.distributed.strategies.mpca import MPCA, JointModel, Motion, ShardStep, cut, lag, step_of
+from netdsl.distributed.strategies.mpca import (
+    MPCA,
+    JointModel,
+    Motion,
+    ShardStep,
+    cut_into_shards,
+    shard_lag,
+    shard_step,
+)
 from netdsl.errors import DistributedError
 from netdsl.net.compute_precision import ComputePrecision
 
@@ -298,7 +306,7 @@ def test_long_shards_are_updated_whole() -> None:
 
 @pytest.mark.parametrize(("size", "count"), [(4800, 3), (5008, 3), (64, 1), (16, 3), (1 << 20, 7)])
 def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: int) -> None:
-    shards = cut(size, count)
+    shards = cut_into_shards(size, count)
     assert [place.start for place in shards[1:]] == [place.stop for place in shards[:-1]]
     assert (shards[0].start, shards[-1].stop, len(shards)) == (0, size, count)
     lengths = [place.stop - place.start for place in shards]
@@ -307,15 +315,19 @@ def test_shards_are_all_of_the_buffer_in_nearly_equal_parts(size: int, count: in
 
 
 def test_one_shard_is_reduced_and_broadcast_in_turn() -> None:
-    assert [step_of(number, 1) for number in range(3)] == [ShardStep(0, None), ShardStep(None, 0), ShardStep(0, None)]
+    assert [shard_step(number, 1) for number in range(3)] == [
+        ShardStep(0, None),
+        ShardStep(None, 0),
+        ShardStep(0, None),
+    ]
 
 
 def test_of_two_one_is_reduced_while_the_other_is_broadcast() -> None:
-    assert [step_of(number, 2) for number in range(3)] == [ShardStep(0, None), ShardStep(1, 0), ShardStep(0, 1)]
+    assert [shard_step(number, 2) for number in range(3)] == [ShardStep(0, None), ShardStep(1, 0), ShardStep(0, 1)]
 
 
 def test_of_three_one_is_left_to_be_prepared() -> None:
-    assert [step_of(number, 3) for number in range(5)] == [
+    assert [shard_step(number, 3) for number in range(5)] == [
         ShardStep(0, None),
         ShardStep(1, None),
         ShardStep(2, 0),
@@ -326,9 +338,9 @@ def test_of_three_one_is_left_to_be_prepared() -> None:
 
 @pytest.mark.parametrize("count", range(1, 7))
 def test_a_shard_is_broadcast_after_it_was_reduced_and_before_it_is_again(count: int) -> None:
-    steps = [step_of(number, count) for number in range(40)]
-    for number, step in enumerate(steps[: 40 - lag(count)]):
+    steps = [shard_step(number, count) for number in range(40)]
+    for number, step in enumerate(steps[: 40 - shard_lag(count)]):
         if step.reduced is not None:
-            assert steps[number + lag(count)].broadcast == step.reduced
-            between = steps[number + 1 : number + lag(count)]
+            assert steps[number + shard_lag(count)].broadcast == step.reduced
+            between = steps[number + 1 : number + shard_lag(count)]
             assert all(each.reduced != step.reduced for each in between)

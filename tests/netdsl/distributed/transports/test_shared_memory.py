@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from netdsl.distributed.interruption import Interruption
-from netdsl.distributed.transports.shared_block import PIECE, SLOTS, create, path_of
+from netdsl.distributed.transports.shared_block import PIECE, SLOTS, create_memory, path_of_memory
 from netdsl.errors import DistributedError, PeerLostError
 from tests.netdsl.distributed.workers import in_shared_memory, own
 
@@ -166,14 +166,14 @@ def test_all_waiting_ends_when_it_is_interrupted(everybody):
 
 
 def test_the_memory_has_no_name_and_others_open_it_all_the_same():
-    descriptor = create(2)
+    descriptor = create_memory(2)
     assert os.fstat(descriptor).st_nlink == 0
-    os.close(os.open(path_of(descriptor), os.O_RDWR))
+    os.close(os.open(path_of_memory(descriptor), os.O_RDWR))
     os.close(descriptor)
 
 
 def test_no_exchange_is_lost_nor_kept_from_others_by_the_dead():
-    descriptor = create(2)
+    descriptor = create_memory(2)
     processes = [
         subprocess.Popen(
             [sys.executable, str(WORKER), str(descriptor), str(rank)],
