@@ -172,13 +172,11 @@ def _time(flags: Flags) -> None:
     model = _needed(flags.model, "time", "model", "a net")
     phase = phase_of(flags.phase)
     from netdsl.open_net import open_net
-    from netdsl.planner.timing import TimingSettings, time_net
+    from netdsl.planner.timing import time_net
 
     net = open_net(model).net
     device = _devices(flags.gpu)[0]
-    log_times(
-        time_net(net, TimingSettings(phase, flags.level, flags.stages, device=device, iterations=flags.iterations))
-    )
+    log_times(time_net(net, phase, level=flags.level, stages=flags.stages, device=device, iterations=flags.iterations))
 
 
 def _device_query(flags: Flags) -> None:
